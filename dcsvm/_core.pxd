@@ -106,19 +106,19 @@ cdef extern from "rows/bytes.h" namespace "dcsvm" nogil:
     void c_encode_bytes "dcsvm::encode_bytes"(const CPoints&, int, uint8_t*, int32_t*) except +
 
 
-cdef extern from "rows/locality.h" namespace "dcsvm" nogil:
+cdef extern from "rows/components.h" namespace "dcsvm" nogil:
     void c_reorder_rows "dcsvm::reorder_rows"(uint8_t*, size_t, const int32_t*, size_t) except +
 
-    cdef cppclass Groups:
+    cdef cppclass Components:
         vector[int32_t] order
         vector[int64_t] start
 
-    Groups c_find_groups "dcsvm::find_groups"(const CPoints&, double, size_t, size_t, int) except +
+    Components c_find_groups "dcsvm::find_components"(const CPoints&, double, size_t, size_t, int) except +
     vector[int32_t] c_neighbour_order "dcsvm::neighbour_order"(const CPoints&, int) except +
 
 
-cdef extern from "rows/reach.h" namespace "dcsvm" nogil:
-    cdef cppclass CReach "dcsvm::Reach":
+cdef extern from "rows/cutoff.h" namespace "dcsvm" nogil:
+    cdef cppclass CReach "dcsvm::Cutoff":
         double squared_distance
         double value
 
@@ -126,7 +126,7 @@ cdef extern from "rows/reach.h" namespace "dcsvm" nogil:
 
 
 cdef extern from "simd/aligned_vector.h" namespace "dcsvm" nogil:
-    void c_give_back_memory "dcsvm::give_back_memory"()
+    void c_give_back_memory "dcsvm::trim_heap"()
 
 
 cdef extern from "threads/parallel.h" namespace "dcsvm" nogil:
@@ -188,20 +188,20 @@ cdef extern from "kernel/kernel_kmeans.h" namespace "dcsvm" nogil:
 
 
 cdef extern from "kernel/routing.h" namespace "dcsvm" nogil:
-    cdef cppclass Fork:
+    cdef cppclass NodeSplit:
         NodeSamples samples
         const int32_t* part
         const int64_t* first_child
         const int64_t* block_start
         const double* products
 
-    cdef struct Places:
+    cdef struct AssignmentArrays:
         int32_t* nearest
         int32_t* second
         double* distance
 
     cbool c_route "dcsvm::route"(
-        const KernelSetup&, const RowList&, const int32_t*, const Fork&, int, const Places&,
+        const KernelSetup&, const RowList&, const int32_t*, const NodeSplit&, int, const AssignmentArrays&,
         const CStop*) except +
 
 
@@ -209,7 +209,7 @@ cdef extern from "kernel/row_panels.h" namespace "dcsvm" nogil:
     size_t packed_row_bytes(const KernelSetup&, const CPoints&)
 
 
-cdef extern from "kernel/few_rows.h" namespace "dcsvm" nogil:
+cdef extern from "kernel/single_row.h" namespace "dcsvm" nogil:
     cdef cppclass PackedSources:
         PackedSources(const KernelSetup&, const CPoints&, const CodedColumns*,
                       const SourceWeights&, Precision) except +
@@ -220,12 +220,12 @@ cdef extern from "kernel/few_rows.h" namespace "dcsvm" nogil:
         const double* offsets
         double blend
 
-    cdef cppclass ServedTree:
-        ServedTree(const KernelSetup&, const CPoints&, const CodedColumns*,
-                   vector[Fork]) except +
+    cdef cppclass RoutingTree:
+        RoutingTree(const KernelSetup&, const CPoints&, const CodedColumns*,
+                   vector[NodeSplit]) except +
 
     cbool c_decision_values "dcsvm::decision_values"(
-        const float*, size_t, const PackedSources&, const ClusterModels&, const ServedTree*,
+        const float*, size_t, const PackedSources&, const ClusterModels&, const RoutingTree*,
         double*) except +
 
 
@@ -264,7 +264,7 @@ cdef extern from "solver/solve.h" namespace "dcsvm" nogil:
         int64_t max_iterations
         int n_threads
         double gradient_error
-        CReach reach
+        CReach cutoff
         CStop* stop
 
     cdef enum class GradientState(unsigned char):

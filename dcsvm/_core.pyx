@@ -127,7 +127,7 @@ def usable_threads(int threads):
     return threads if has_openmp else 1
 
 
-def give_back_memory():
+def trim_heap():
     """Return freed memory to the system, if the C library keeps it."""
     with nogil:
         c_give_back_memory()

@@ -31,13 +31,13 @@ cdef Precision precision_of(cbool double_tiles) noexcept nogil:
 
 
 def kernel_product(Setup setup, Points targets, target_rows, Points sources, source_rows, weights,
-                   cbool double_tiles, int threads, reach=None, Stop stop=None):
+                   cbool double_tiles, int threads, cutoff=None, Stop stop=None):
     """Return the kernel product K(targets, sources) W, float64 (n_targets, n_columns).
 
     `weights` is a vector (one column) or a tuple (indptr, columns, values, n_columns): W in CSR
     form, one row per source. `double_tiles` evaluates the kernel in float64 instead of float32.
-    Kernel values beyond the cutoff `reach` (None: no cutoff) may be omitted; the truncation error
-    is at most reach.value times the sum of |weights| of the column. Raises Stopped.
+    Kernel values beyond the `cutoff` (None: no cutoff) may be omitted; the truncation error
+    is at most cutoff.value times the sum of |weights| of the column. Raises Stopped.
     """
     check_sides(setup, targets, sources, threads)
     cdef RowList a = row_list(targets, target_rows), b = row_list(sources, source_rows)
@@ -46,7 +46,7 @@ def kernel_product(Setup setup, Points targets, target_rows, Points sources, sou
     cdef double[:, ::1] out = result
     if a.size == 0 or b.size == 0:
         return result
-    cdef CReach limit = as_reach(reach)
+    cdef CReach limit = as_reach(cutoff)
     cdef const CStop* c_stop = stop_of(stop)
     cdef ProductCount count
     with nogil:
@@ -210,14 +210,14 @@ cdef check_parts(Nodes nodes, const int32_t[::1] part, const int64_t[::1] first_
     return np.concatenate(([0], np.cumsum(n_parts**2))).astype(np.int64)
 
 
-cdef class FoundFork:
+cdef class FoundSplit:
     """Node split of a level, checked once for all calls of route().
 
     `part` and `first_child` are as in mean_products(), which returns `products`. Keeps references
     to the arrays.
     """
 
-    cdef Fork fork
+    cdef NodeSplit split
     cdef readonly Nodes nodes
     cdef object arrays
 
@@ -229,14 +229,14 @@ cdef class FoundFork:
             raise ValueError("there is not one product for each pair of parts")
         self.nodes = nodes
         self.arrays = (np.asarray(first_child), np.asarray(part), np.asarray(products), block_start)
-        self.fork.samples = nodes.nodes
-        self.fork.part = &part[0]
-        self.fork.first_child = &first_child[0]
-        self.fork.block_start = &begin[0]
-        self.fork.products = &products[0]
+        self.split.samples = nodes.nodes
+        self.split.part = &part[0]
+        self.split.first_child = &first_child[0]
+        self.split.block_start = &begin[0]
+        self.split.products = &products[0]
 
 
-def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, FoundFork fork,
+def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, FoundSplit split,
           int threads, Stop stop=None, *, cbool second=True):
     """Assign rows to the next level of a tree of clusters.
 
@@ -244,10 +244,10 @@ def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, Fou
     child, beyond the nearest cluster boundary, int32, and the distance to the boundary, float64; -1
     and infinity without one. The last two are None unless `second`. Raises Stopped.
     """
-    cdef Nodes nodes = fork.nodes
+    cdef Nodes nodes = split.nodes
     check_sides(setup, targets, nodes.points, threads)
     cdef RowList rows = row_list(targets, target_rows)
-    cdef Places places
+    cdef AssignmentArrays places
     if node.shape[0] != <Py_ssize_t>rows.size:
         raise ValueError("there is not one node for each target")
     check_range(np.asarray(node) + 1, nodes.nodes.n_nodes + 1, "node")
@@ -264,7 +264,7 @@ def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, Fou
     cdef const CStop* c_stop = stop_of(stop)
     cdef cbool complete
     with nogil:
-        complete = c_route(setup.setup, rows, &node[0], fork.fork, threads, places, c_stop)
+        complete = c_route(setup.setup, rows, &node[0], split.split, threads, places, c_stop)
     if not complete:
         raise Stopped
     return nearest, across, distance
@@ -281,18 +281,18 @@ cdef as_array(vector[int32_t]& numbers):
     return np.asarray(<int32_t[:numbers.size()]>numbers.data()).copy()
 
 
-def find_groups(Points points, double squared_distance, size_t smallest_group, int threads,
+def find_components(Points points, double squared_distance, size_t min_component, int threads,
                 size_t memory_bytes=NO_LIMIT):
     """Find components of dense rows: |x - z|^2 >= squared_distance between different components.
 
-    Components with fewer than smallest_group rows are merged. The search needs at most
+    Components with fewer than min_component rows are merged. The search needs at most
     `memory_bytes`. Returns the rows component by component, int32 (n,), and the start of each
     component, int64 (n_components + 1,).
     """
-    cdef Groups groups
+    cdef Components groups
     check_some(points, "groups are those")
     with nogil:
-        groups = c_find_groups(points.points, squared_distance, smallest_group, memory_bytes,
+        groups = c_find_groups(points.points, squared_distance, min_component, memory_bytes,
                                threads)
     return as_array(groups.order), np.array(groups.start, dtype=np.int64)
 

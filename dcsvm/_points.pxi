@@ -292,9 +292,9 @@ cdef RowList row_list(Points points, const int32_t[::1] index) except *:
     return rows
 
 
-cdef CReach as_reach(reach) except *:
+cdef CReach as_reach(cutoff) except *:
     cdef CReach result
-    if reach is not None:
-        result.squared_distance = reach.squared_distance
-        result.value = reach.value
+    if cutoff is not None:
+        result.squared_distance = cutoff.squared_distance
+        result.value = cutoff.value
     return result

@@ -1,4 +1,4 @@
-# Part of _core.pyx. Decision values of single rows (csrc/kernel/few_rows.h), and votes.
+# Part of _core.pyx. Decision values of single rows (csrc/kernel/single_row.h), and votes.
 
 cdef const CodedColumns* codes_of(Points points) noexcept:
     return &points.coding.columns if points.coding is not None else NULL
@@ -22,7 +22,7 @@ cdef class FewRows:
     """
 
     cdef unique_ptr[PackedSources] sources
-    cdef unique_ptr[ServedTree] tree
+    cdef unique_ptr[RoutingTree] tree
     cdef ClusterModels models
     cdef object arrays
 
@@ -46,26 +46,26 @@ cdef class FewRows:
                               precision_of(double_tiles)))
         self.arrays = [points, w, np.asarray(start), np.asarray(offsets)]
 
-    def set_tree(self, Setup setup, forks, double blend):
-        """Set the tree, before the first row: a FoundFork for each level.
+    def set_tree(self, Setup setup, splits, double blend):
+        """Set the tree, before the first row: a FoundSplit for each level.
 
         The sampled rows of all levels are all rows of one Points, in order. `blend` is the distance
         to a cluster boundary below which the models of both clusters are blended. Not thread-safe.
         """
-        cdef Points points = forks[0].nodes.points
-        cdef vector[Fork] found
+        cdef Points points = splits[0].nodes.points
+        cdef vector[NodeSplit] found
         cdef size_t first = 0
         check_packed(setup, points)
-        for fork in forks:
-            rows = fork.nodes.rows
-            if fork.nodes.points is not points or np.any(rows != first + np.arange(len(rows))):
-                raise ValueError("the sampled rows of the forks are not all points, in order")
+        for split in splits:
+            rows = split.nodes.rows
+            if split.nodes.points is not points or np.any(rows != first + np.arange(len(rows))):
+                raise ValueError("the sampled rows of the splits are not all points, in order")
             first += len(rows)
-            found.push_back((<FoundFork>fork).fork)
-        check_indptr([0, first], points.points.n_samples, "sampled rows of the forks")
-        self.tree.reset(new ServedTree(setup.setup, points.points, codes_of(points), found))
+            found.push_back((<FoundSplit>split).split)
+        check_indptr([0, first], points.points.n_samples, "sampled rows of the splits")
+        self.tree.reset(new RoutingTree(setup.setup, points.points, codes_of(points), found))
         self.models.blend = blend
-        self.arrays.append((points, list(forks)))
+        self.arrays.append((points, list(splits)))
 
     def values(self, const float[:, ::1] rows):
         """Return decision values float64 (n, n_columns), the same bits as route() and

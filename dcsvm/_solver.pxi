@@ -2,23 +2,23 @@
 
 cdef BoxQP box_qp(problem) except *:
     cdef const double[::1] linear = problem.linear, lower = problem.lower, upper = problem.upper
-    cdef const int8_t[::1] sum_of = problem.sum_of
+    cdef const int8_t[::1] constraint_of = problem.constraint_of
     cdef const int32_t[::1] row = problem.row
-    cdef int n_sums = problem.n_sums
+    cdef int n_constraints = problem.n_constraints
     cdef BoxQP qp
-    qp.size, qp.violation_scale = linear.shape[0], problem.unit
+    qp.size, qp.violation_scale = linear.shape[0], problem.violation_scale
     check_entries(qp.size, "bounds", lower, upper)
     qp.linear, qp.lower, qp.upper = &linear[0], &lower[0], &upper[0]
-    qp.n_constraints, qp.divides_by_margin = n_sums, problem.divides_by_margin
-    if qp.divides_by_margin and n_sums != 2:
-        raise ValueError(f"a margin needs 2 equality constraints, got {n_sums}")
-    if (sum_of is None) != (n_sums == 0):
-        raise ValueError(f"{n_sums} sums come with the sum of each variable")
-    if sum_of is not None:
-        check_entries(qp.size, "sums", sum_of)
-        if qp.size and not 0 <= np.min(sum_of) <= np.max(sum_of) < n_sums:
-            raise ValueError(f"sums are not all between 0 and {n_sums - 1}")
-        qp.constraint_of = &sum_of[0]
+    qp.n_constraints, qp.divides_by_margin = n_constraints, problem.divides_by_margin
+    if qp.divides_by_margin and n_constraints != 2:
+        raise ValueError(f"a margin needs 2 equality constraints, got {n_constraints}")
+    if (constraint_of is None) != (n_constraints == 0):
+        raise ValueError(f"constraint_of is required for {n_constraints} constraints, and only then")
+    if constraint_of is not None:
+        check_entries(qp.size, "constraint_of", constraint_of)
+        if qp.size and not 0 <= np.min(constraint_of) <= np.max(constraint_of) < n_constraints:
+            raise ValueError(f"constraint_of must be between 0 and {n_constraints - 1}")
+        qp.constraint_of = &constraint_of[0]
     if row is not None:
         check_entries(qp.size, "row numbers", row)
         qp.row = &row[0]
@@ -31,7 +31,7 @@ def optimality(problem, const int64_t[::1] start, const double[::1] alpha,
 
     Part c has the variables start[c] to before start[c + 1]; alpha is feasible, `gradient` its
     gradient. Returns objectives, KKT violations, duality gaps and violation scales, float64
-    (n_parts,) each, and multipliers, float64 (n_parts, n_sums). Violations are in units of their
+    (n_parts,) each, and multipliers, float64 (n_parts, n_constraints). Violations are in units of their
     scale.
     """
     cdef BoxQP qp = box_qp(problem), part = qp
@@ -41,7 +41,7 @@ def optimality(problem, const int64_t[::1] start, const double[::1] alpha,
     check_indptr(np.asarray(start), qp.size, "parts")
     check_entries(qp.size, "alpha and gradient", alpha, gradient)
     numbers, multipliers = np.zeros((4, n_parts)), np.zeros((n_parts, qp.n_constraints))
-    numbers[3] = problem.unit
+    numbers[3] = problem.violation_scale
     cdef double[:, ::1] out = numbers, of_sums = multipliers
     with nogil:
         for i in range(n_parts):
@@ -151,7 +151,7 @@ cdef class SolveState:
 
 def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start,
                    const int32_t[::1] members, iterate, double tolerance, int64_t max_iterations,
-                   size_t memory_bytes, int threads, progress, reach=None,
+                   size_t memory_bytes, int threads, progress, cutoff=None,
                    double gradient_error=0.0, Stop stop=None, double attainable=0.0,
                    cbool double_tiles=False, SolveState state=None):
     """Solve the box QP of every cluster in place; return an array of SOLVE_REPORT, one for each.
@@ -163,7 +163,7 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     accepted as well. `double_tiles` evaluates kernels in float64. Cluster c has the variables
     members[start[c]:start[c + 1]]. The alpha of `iterate` must be feasible; its gradients are
     restricted to the clusters. Known gradients are used if all of a cluster are known, with a
-    truncation error of up to `gradient_error`. Pairs beyond the cutoff `reach` may be skipped;
+    truncation error of up to `gradient_error`. Pairs beyond the `cutoff` may be skipped;
     `neglected` of a report bounds the effect on a gradient. `progress` is None or an object with
     attributes `error` and `stop`, called with (clusters done, variables done, violation, active
     variables, outer steps) while the iterate is valid; if it returns true, the clusters update the
@@ -190,7 +190,7 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     arrays.known = <GradientState*>&known[0]
     options.solve.stop = stop_of(stop)
     options.solve.gradient_error = gradient_error
-    options.solve.reach = as_reach(reach)
+    options.solve.cutoff = as_reach(cutoff)
     if progress is not None:
         set_progress(options, call_progress, <void*>progress)
     with nogil:

@@ -142,7 +142,7 @@ cdef class Text:
     """LIBSVM text in a contiguous buffer of bytes; its extent is scanned on construction.
 
     It has `n_rows` rows, at most `n_pairs` values and, if well formed, `n_features` features. Each
-    line has `n_prefix` numbers before the features, called `prefix_name` in errors. Lines are
+    line has `n_prefix` numbers before the features, called `prefix_name` in errors. ModelTextReader are
     counted from `first_line`. `lenient` accepts comments, and lines that LIBSVM's reader drops or
     reads differently. `first_index` is the index of column 0, 0 or 1. `serials` is for text of a
     precomputed kernel: each line has a serial number, the last of the prefix, and all kernel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-LARGEST_DEFAULT_CACHE = 8000  # MB
-MOST_THREADS = 1024
+MAX_DEFAULT_CACHE = 8000  # MB
+MAX_THREADS = 1024
 THREADS_OF_CORE = 4  # maximum; more threads would wait for each other
 
 _is_forked = False
@@ -62,7 +62,7 @@ def _cores() -> int:
 
 def default_cache_mb() -> int:
     """Return half of the memory this process may use, in MB, at most 8000."""
-    return max(1, min(LARGEST_DEFAULT_CACHE, usable_memory() // 2 // 1_000_000))
+    return max(1, min(MAX_DEFAULT_CACHE, usable_memory() // 2 // 1_000_000))
 
 
 def usable_memory() -> int:

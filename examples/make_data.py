@@ -24,7 +24,7 @@ from tqdm import tqdm
 
 from dcsvm import _svmlight
 
-AT_ONCE = 2000  # rows that are written together
+BATCH_SIZE = 2000  # rows that are written together
 
 
 def write_libsvm(path: Path, X: np.ndarray, y: np.ndarray) -> None:
@@ -89,8 +89,8 @@ def make_cifar(options: argparse.Namespace) -> None:
 
 def write_rows(path: Path, X: np.ndarray, y: np.ndarray) -> None:
     with open(path, "wb") as file:
-        for begin in range(0, len(y), AT_ONCE):
-            own = slice(begin, begin + AT_ONCE)
+        for begin in range(0, len(y), BATCH_SIZE):
+            own = slice(begin, begin + BATCH_SIZE)
             file.write(text_of(X[own], y[own]))
 
 

@@ -15,7 +15,7 @@ import scipy.linalg
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import KERNEL_TYPES, Kernel
-from dcsvm.problem.formulation import BoxProblem
+from dcsvm.problem.formulation import BoxQP
 
 FORMS = {"difference": 0, "product": 1, "sparse": 2}
 
@@ -228,13 +228,13 @@ ERRORS = {
 def c_svc(sign, C, sample_weight=1):
     """Equation (1) of the paper in signed alpha (y_i alpha_i), counted `sample_weight` times."""
     sign, bound = np.ascontiguousarray(sign, dtype=np.float64), C * sample_weight
-    return BoxProblem(sign, np.where(sign > 0, 0.0, -bound), np.where(sign > 0, bound, 0.0))
+    return BoxQP(sign, np.where(sign > 0, 0.0, -bound), np.where(sign > 0, bound, 0.0))
 
 
-def with_sum(problem):
+def with_constraint(problem):
     """The problem with one equality constraint, the sum of all variables."""
     group = np.zeros(problem.size, np.int8)
-    return BoxProblem(problem.linear, problem.lower, problem.upper, group, 1)
+    return BoxQP(problem.linear, problem.lower, problem.upper, group, 1)
 
 
 def full_alpha(model, n_samples):
@@ -251,10 +251,10 @@ def objective(K, linear, alpha):
 def certificate(K, problem, alpha):
     """Recompute (violation, gap) of alpha: LIBSVM's m - M within each group."""
     gradient = K @ alpha - problem.linear
-    group = np.full(problem.size, -1) if problem.sum_of is None else problem.sum_of
+    group = np.full(problem.size, -1) if problem.constraint_of is None else problem.constraint_of
     may_grow, may_shrink = alpha < problem.upper, alpha > problem.lower
     violation = 0.0
-    for number in range(problem.n_sums):
+    for number in range(problem.n_constraints):
         inside = group == number
         grow = np.max(-gradient[inside & may_grow], initial=-np.inf)
         shrink = np.min(-gradient[inside & may_shrink], initial=np.inf)
@@ -280,8 +280,8 @@ def solve_reference(K, problem, sums=None):
     """
     n, linear = problem.size, problem.linear
     lower, upper = problem.lower, problem.upper
-    group = np.full(n, -1) if problem.sum_of is None else problem.sum_of
-    A = np.array([group == number for number in range(problem.n_sums)], float).reshape(-1, n)
+    group = np.full(n, -1) if problem.constraint_of is None else problem.constraint_of
+    A = np.array([group == number for number in range(problem.n_constraints)], float).reshape(-1, n)
     b = np.zeros(len(A)) if sums is None else np.asarray(sums, float)
     scale = max(1.0, np.abs(np.diag(K)).max())
     width = upper - lower

@@ -18,7 +18,7 @@ from reference import certificate, csr_rows, dense, dense_rows, kernel_values
 from dcsvm import _core
 from dcsvm.model.reader import load_model
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import Checkpoint, Control
+from dcsvm.solving.checkpoint import Checkpoint, RunControl
 from dcsvm.solving.report import Progress
 from dcsvm.training.train import finished, ready
 
@@ -86,7 +86,7 @@ class StopAfter(Progress):
 
 def solved(rows, y, options, progress=None, checkpoint=None, **how):
     stop = getattr(progress, "stop", None) or _core.Stop()
-    control = Control(progress or Progress(), stop, checkpoint)
+    control = RunControl(progress or Progress(), stop, checkpoint)
     run = ready(rows, y, TrainOptions(**options), control, **how)
     model = finished(run)
     return run, model, model.report
@@ -102,15 +102,15 @@ def check_solution(run, report):
         violation, gap = certificate(inside, problem, alpha)
         assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
         slack = 1e-9 * (1 + np.abs(inside) @ np.abs(alpha)).max()
-        unit = problem.unit
+        unit = problem.violation_scale
         if run.options.svm_type == "nu_svc":  # the margin, which is known to the tolerance
             unit = min(1.0, (1 + run.options.tolerance) / told.parameter[1])
         assert violation <= report.violation * unit * (1 + 1e-6) + slack
         if run.options.svm_type == "nu_svc":  # told for the C-SVC it is, C being 1 / margin
             gap, slack = np.array([gap, slack]) * told.parameter[1] ** 2
         assert report.duality_gap is None or report.duality_gap >= gap * (1 - 1e-6) - slack
-        for number in range(problem.n_sums):
-            own = problem.sum_of == number
+        for number in range(problem.n_constraints):
+            own = problem.constraint_of == number
             wanted = run.solver.formulation.alpha[part][own].sum()
             total = np.abs(alpha[own]).sum() + np.abs(run.solver.formulation.alpha[part][own]).sum()
             assert abs(alpha[own].sum() - wanted) <= 1e-9 * (1 + total)

@@ -19,8 +19,8 @@ ROOMS = ("threads", "text", "simd", "rows", "kernel", "solver")  # of csrc
 ONLY_IN_CLI = {"click", "tqdm"}
 ONLY_IN_DISTRIBUTED = {"dask", "distributed", "fsspec"}
 ONLY_IN_SCRIPTS = {"sys", *ONLY_IN_CLI}  # and what runs them, dcsvm.sklearn
-LONGEST_FILE = 600  # lines
-LARGEST_FILE = 1_000_000  # bytes, of what git tracks
+MAX_LINES = 600  # lines
+MAX_BYTES = 1_000_000  # bytes, of what git tracks
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
 CORE = sorted([*CSRC.rglob("*.h"), *CSRC.rglob("*.cc")])
@@ -80,7 +80,7 @@ def test_no_circles():
 
 def test_no_file_is_longer_than_600_lines():
     for path in [*MODULES, *CORE]:
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST_FILE, path
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES, path
 
 
 def test_every_folder_of_the_package_is_a_package():
@@ -93,4 +93,4 @@ def test_no_tracked_file_is_large():
     if listed.returncode != 0:
         pytest.skip("not a git checkout")
     paths = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
-    assert not [path for path in paths if path.exists() and path.stat().st_size > LARGEST_FILE]
+    assert not [path for path in paths if path.exists() and path.stat().st_size > MAX_BYTES]

@@ -23,11 +23,11 @@ constexpr std::size_t terms_per_value = 8;
 
 template <class Real>
 ProductCount product(const KernelSetup& setup, const RowList& targets, const RowList& source_list,
-                     const SourceWeights& weights, const Reach& reach, int n_threads, double* out,
+                     const SourceWeights& weights, const Cutoff& cutoff, int n_threads, double* out,
                      const Stop* stop) {
   std::vector<std::int32_t> numbers;
   const RowList target_rows = indexed(targets, numbers);
-  const Sources sources(setup, source_list, weights, reach);
+  const SourceView sources(setup, source_list, weights, cutoff);
   const std::size_t n_columns = weights.n_columns;
   std::size_t block = panels_per_block(setup, *targets.points) * panel_rows;
   std::size_t n_terms = source_list.size;  // of a target
@@ -47,9 +47,9 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
         const std::size_t begin = b * block;
         const RowPanels lanes(setup, target_rows.slice(begin, begin + block));
         const std::size_t n_lanes = lanes.n_panels() * panel_rows;
-        Boxes box;
+        BoundingBoxes box;
         if (!sources.boxes.empty())
-          box = Boxes(*targets.points, target_rows.index + begin, lanes.size(), block);
+          box = BoundingBoxes(*targets.points, target_rows.index + begin, lanes.size(), block);
         const double* sums = one.product(lanes, box, n_columns);
         for (std::size_t first = 0; first < n_columns; first += columns_at_once) {
           const std::size_t end = std::min(first + columns_at_once, n_columns);
@@ -65,8 +65,9 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
 }
 
 template <class Real>
-ProductCount add_to_lanes(const Sources& sources, const RowPanels& lanes, const Boxes& boxes,
-                          int n_threads, double* sums, const Stop* stop) {
+ProductCount add_to_lanes(const SourceView& sources, const RowPanels& lanes,
+                          const BoundingBoxes& boxes, int n_threads, double* sums,
+                          const Stop* stop) {
   const std::size_t panels = panels_per_block(sources.setup, lanes.points());
   const std::size_t n_blocks = (lanes.n_panels() + panels - 1) / panels;
   ProductCount count;
@@ -156,15 +157,15 @@ Pair pair_of(std::size_t players, std::size_t round, std::size_t k) {
 class Parts {
  public:
   Parts(const KernelSetup& setup, const RowList& rows, const SourceWeights& weights,
-        const Reach& reach, double* out)
-      : sources_(setup, rows, weights, reach),
+        const Cutoff& cutoff, double* out)
+      : sources_(setup, rows, weights, cutoff),
         block_(panels_per_block(setup, *rows.points) * panel_rows),
         size_(rows_of_part(rows.size, block_)),
         out_(out) {
     const double start = sources_.taken_off.empty() ? 0.0 : sources_.taken_off[0];
     std::fill_n(out, rows.size, start);
     if (!sources_.boxes.empty())
-      boxes_ = Boxes(sources_.points, sources_.rows.index, rows.size, block_);
+      boxes_ = BoundingBoxes(sources_.points, sources_.rows.index, rows.size, block_);
   }
 
   std::size_t n_parts() const { return (sources_.rows.size + size_ - 1) / size_; }
@@ -192,10 +193,10 @@ class Parts {
   }
 
  private:
-  Sources sources_;
-  std::size_t block_;  // lanes of a tile
-  std::size_t size_;   // of a part
-  Boxes boxes_;        // around the blocks of lanes; empty: no pair is skipped
+  SourceView sources_;
+  std::size_t block_;    // lanes of a tile
+  std::size_t size_;     // of a part
+  BoundingBoxes boxes_;  // around the blocks of lanes; empty: no pair is skipped
   double* out_;
 };
 
@@ -210,9 +211,9 @@ bool is_symmetric_product(const KernelSetup& setup, const RowList& targets, cons
 }
 
 ProductCount symmetric_product(const KernelSetup& setup, const RowList& rows,
-                               const SourceWeights& weights, const Reach& reach, int n_threads,
+                               const SourceWeights& weights, const Cutoff& cutoff, int n_threads,
                                double* out, const Stop* stop) {
-  const Parts parts(setup, rows, weights, reach, out);
+  const Parts parts(setup, rows, weights, cutoff, out);
   const std::size_t n_parts = parts.n_parts(), players = n_parts + n_parts % 2;
   const int threads = threads_for(rows.size * rows.size / 2, n_threads);
   ProductCount count;
@@ -237,15 +238,16 @@ ProductCount symmetric_product(const KernelSetup& setup, const RowList& rows,
 
 ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
                             const RowList& sources, const SourceWeights& weights,
-                            Precision precision, const Reach& reach, int n_threads, double* out,
+                            Precision precision, const Cutoff& cutoff, int n_threads, double* out,
                             const Stop* stop) {
   if (is_linear_product(setup, targets, sources, weights))
     return linear_product(targets, sources, weights, n_threads, out, stop);
   const bool is_single = precision == Precision::single_tiles;
   if (is_single && is_symmetric_product(setup, targets, sources, weights))
-    return symmetric_product(setup, sources, weights, reach, n_threads, out, stop);
-  return is_single ? product<float>(setup, targets, sources, weights, reach, n_threads, out, stop)
-                   : product<double>(setup, targets, sources, weights, reach, n_threads, out, stop);
+    return symmetric_product(setup, sources, weights, cutoff, n_threads, out, stop);
+  return is_single
+             ? product<float>(setup, targets, sources, weights, cutoff, n_threads, out, stop)
+             : product<double>(setup, targets, sources, weights, cutoff, n_threads, out, stop);
 }
 
 void add_weights(const SourceWeights& w, std::size_t begin, std::size_t end, double* sums) {
@@ -259,16 +261,17 @@ void add_weights(const SourceWeights& w, std::size_t begin, std::size_t end, dou
   }
 }
 
-Boxes lane_boxes(const KernelSetup& setup, const Points& points,
-                 const std::vector<std::int32_t>& rows, const Reach& reach) {
-  if (!can_skip(setup, reach)) return {};
+BoundingBoxes lane_boxes(const KernelSetup& setup, const Points& points,
+                         const std::vector<std::int32_t>& rows, const Cutoff& cutoff) {
+  if (!can_skip(setup, cutoff)) return {};
   return {points, rows.data(), rows.size(), panels_per_block(setup, points) * panel_rows};
 }
 
-ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes, const Boxes& boxes,
-                         const RowList& source_list, const double* weights, Precision precision,
-                         const Reach& reach, int n_threads, double* sums, const Stop* stop) {
-  const Sources sources(setup, source_list, {1, nullptr, nullptr, weights}, reach);
+ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes,
+                         const BoundingBoxes& boxes, const RowList& source_list,
+                         const double* weights, Precision precision, const Cutoff& cutoff,
+                         int n_threads, double* sums, const Stop* stop) {
+  const SourceView sources(setup, source_list, {1, nullptr, nullptr, weights}, cutoff);
   return precision == Precision::double_tiles
              ? add_to_lanes<double>(sources, lanes, boxes, n_threads, sums, stop)
              : add_to_lanes<float>(sources, lanes, boxes, n_threads, sums, stop);
@@ -302,7 +305,7 @@ void cluster_product(const KernelSetup& setup, const RowList& targets, const Row
     }
     kernel_product(setup, targets.slice(b.target_begin, b.target_end),
                    sources.slice(b.source_begin, b.source_end), weights.from(b.source_begin),
-                   precision, Reach(), 1, sums);
+                   precision, Cutoff(), 1, sums);
   });
 }
 

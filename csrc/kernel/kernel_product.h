@@ -12,8 +12,8 @@
 
 #include "kernel/kernel_setup.h"
 #include "kernel/row_panels.h"
+#include "rows/cutoff.h"
 #include "rows/points.h"
-#include "rows/reach.h"
 #include "simd/isa.h"
 #include "threads/parallel.h"
 
@@ -35,24 +35,24 @@ struct ProductCount {
 };
 
 // Overwrites `out`, n_targets x n_columns. Only the difference form skips pairs beyond the cutoff,
-// with a truncation error per entry of at most reach.value times the sum of its column's |weights|.
+// with a truncation error per entry of at most cutoff.value times the sum of its column's |weights|.
 // Skipping is effective if consecutive rows are near each other.
 ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
                             const RowList& sources, const SourceWeights& weights,
-                            Precision precision, const Reach& reach, int n_threads, double* out,
+                            Precision precision, const Cutoff& cutoff, int n_threads, double* out,
                             const Stop* stop = nullptr);
 
 // The same for targets that are packed already, with one weight per source:
 // sums[lane] += the product; stopped, they are left useless. `boxes` are the lane_boxes() of the
-// same rows and reach.
-ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes, const Boxes& boxes,
-                         const RowList& sources, const double* weights, Precision precision,
-                         const Reach& reach, int n_threads, double* sums,
+// same rows and cutoff.
+ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes,
+                         const BoundingBoxes& boxes, const RowList& sources, const double* weights,
+                         Precision precision, const Cutoff& cutoff, int n_threads, double* sums,
                          const Stop* stop = nullptr);
 
 // Returns boxes around the blocks of lanes of add_product(); empty if no pair can be skipped.
-Boxes lane_boxes(const KernelSetup& setup, const Points& points,
-                 const std::vector<std::int32_t>& rows, const Reach& reach);
+BoundingBoxes lane_boxes(const KernelSetup& setup, const Points& points,
+                         const std::vector<std::int32_t>& rows, const Cutoff& cutoff);
 
 // Adds the weights in column c of the sources from `begin` to before `end` to sums[c], to correct
 // for kernel values stored less 1.

@@ -12,19 +12,19 @@
 #include "kernel/kernel_setup.h"
 #include "kernel/kernel_tile.h"
 #include "kernel/row_panels.h"
+#include "rows/cutoff.h"
 #include "rows/points.h"
-#include "rows/reach.h"
 #include "simd/aligned_vector.h"
 #include "simd/isa.h"
 
 namespace dcsvm {
 
-// Sources whose kernel values with a block of lanes are computed before summation: their tile (64 x
-// 128 floats, 32 KiB) fits the L1 cache, and boxes around this number of rows are small.
+// SourceView whose kernel values with a block of lanes are computed before summation: their tile
+// (64 x 128 floats, 32 KiB) fits the L1 cache, and boxes around this number of rows are small.
 constexpr std::size_t source_block = blocked_rows;
 
-inline bool can_skip(const KernelSetup& setup, const Reach& reach) {
-  return reach.is_finite() && setup.form == Form::difference;
+inline bool can_skip(const KernelSetup& setup, const Cutoff& cutoff) {
+  return cutoff.is_finite() && setup.form == Form::difference;
 }
 
 // A weight of W with the place of its source in a block of sources.
@@ -57,15 +57,15 @@ inline std::vector<PlacedWeight> by_column(const SourceWeights& w, std::size_t n
 }
 
 // The sources of a product with their weights, and boxes around blocks of them.
-struct Sources {
-  Sources(const KernelSetup& s, const RowList& list, const SourceWeights& w, const Reach& r)
+struct SourceView {
+  SourceView(const KernelSetup& s, const RowList& list, const SourceWeights& w, const Cutoff& r)
       : setup(s.is_flat && !can_skip(s, r) ? s.less_one() : s),
         points(*list.points),
         rows(indexed(list, numbers)),
         weights(w),
-        reach(r) {
-    if (can_skip(setup, reach)) {
-      boxes = Boxes(points, rows.index, rows.size, source_block);
+        cutoff(r) {
+    if (can_skip(setup, cutoff)) {
+      boxes = BoundingBoxes(points, rows.index, rows.size, source_block);
       blocked = BlockedRows(points, rows.index, rows.size);
     }
     if (w.indptr) placed = by_column(w, rows.size);
@@ -82,8 +82,8 @@ struct Sources {
   SourceWeights weights;
   std::vector<PlacedWeight> placed;  // the same by column; only for weights in CSR form
   std::vector<double> taken_off;     // of the sum of each column; empty: nothing
-  Reach reach;
-  Boxes boxes;  // empty: no pair is skipped
+  Cutoff cutoff;
+  BoundingBoxes boxes;  // empty: no pair is skipped
   BlockedRows blocked;
 };
 
@@ -92,14 +92,14 @@ template <class Real>
 class LaneProduct {
  public:
   // After a stop, the remaining sources are skipped.
-  explicit LaneProduct(const Sources& sources, const Stop* stop = nullptr)
+  explicit LaneProduct(const SourceView& sources, const Stop* stop = nullptr)
       : sources_(sources),
         stop_(stop),
         tile_(source_block * panels_per_block(sources.setup, sources.points) * panel_rows) {}
 
   // Chooses whole panels of lanes, with the box around them.
   void select(const RowPanels& lanes, std::size_t first_panel, std::size_t n_panels,
-              const Boxes& boxes, std::size_t box) {
+              const BoundingBoxes& boxes, std::size_t box) {
     scratch_.select(sources_.setup, lanes, first_panel, n_panels);
     n_lanes_ = n_panels * panel_rows;
     n_rows_ = std::min(lanes.size() - first_panel * panel_rows, n_lanes_);
@@ -125,7 +125,7 @@ class LaneProduct {
   }
 
   // The product of all lanes with so many columns, for the next call to overwrite.
-  const double* product(const RowPanels& lanes, const Boxes& box, std::size_t n_columns) {
+  const double* product(const RowPanels& lanes, const BoundingBoxes& box, std::size_t n_columns) {
     sums_.assign(n_columns * lanes.n_panels() * panel_rows, 0.0);
     select(lanes, 0, lanes.n_panels(), box, 0);
     add(sums_.data());
@@ -163,13 +163,13 @@ class LaneProduct {
     return true;
   }
 
-  // Collects the sources of a block that are not provably out of reach of the box of lanes.
+  // Collects the sources of a block that are not provably beyond the cutoff from the box of lanes.
   void find_near(std::size_t first, std::size_t n) {
     std::uint32_t places[source_block];
     for (std::size_t k = 0; k < n; ++k) places[k] = static_cast<std::uint32_t>(k);
     if (!sources_.boxes.empty() && !boxes_->empty()) {
       const std::size_t block = first / source_block;
-      const double distance = sources_.reach.squared_distance;
+      const double distance = sources_.cutoff.squared_distance;
       if (boxes_->are_apart(box_, sources_.boxes, block, distance)) {
         n = 0;
       } else if (!boxes_->are_near(box_, sources_.boxes, block, distance)) {
@@ -197,7 +197,7 @@ class LaneProduct {
 
   // The same with several columns, for the n sources from `first` on.
   void add_columns(std::size_t first, std::size_t n, double* sums) const {
-    const Real* tile_row[source_block] = {};  // null: out of reach
+    const Real* tile_row[source_block] = {};  // null: beyond the cutoff
     for (std::size_t k = 0; k < near_.size(); ++k)
       tile_row[near_[k] - first] = tile_.data() + k * n_lanes_;
     const Real* rows[source_block];
@@ -218,12 +218,12 @@ class LaneProduct {
     }
   }
 
-  const Sources& sources_;
+  const SourceView& sources_;
   const Stop* stop_;
   TileScratch scratch_;
   AlignedVector<Real> tile_;
   std::vector<double> sums_;
-  const Boxes* boxes_ = nullptr;  // of the lanes
+  const BoundingBoxes* boxes_ = nullptr;  // of the lanes
   std::size_t box_ = 0;
   std::size_t n_lanes_ = 0, n_rows_ = 0;
   std::vector<std::size_t> near_;      // sources within the cutoff of this tile

@@ -58,12 +58,12 @@ struct Scratch {
 };
 
 // Whether each part of a node is one row, and a mean the inner product with it.
-bool has_single_centers(const KernelSetup& setup, const Fork& fork, std::size_t node) {
-  const std::size_t n = fork.n_parts(node);
+bool has_single_centers(const KernelSetup& setup, const NodeSplit& split, std::size_t node) {
+  const std::size_t n = split.n_parts(node);
   if (!is_linear(setup.kernel) || setup.form != Form::product || n > panel_rows ||
-      fork.samples.size(node) != n)
+      split.samples.size(node) != n)
     return false;
-  const std::int32_t* part = fork.part + fork.samples.start[node];
+  const std::int32_t* part = split.part + split.samples.start[node];
   for (std::size_t s = 0; s < n; ++s) {
     if (part[s] != static_cast<std::int32_t>(s)) return false;
   }
@@ -85,11 +85,11 @@ void for_single_means(const KernelSetup& setup, const RowList& targets, const Ro
 }
 
 // Mean kernel values of a block's targets with the parts of their node, target by target.
-void find_means(const KernelSetup& setup, const RowList& targets, const Fork& fork,
+void find_means(const KernelSetup& setup, const RowList& targets, const NodeSplit& split,
                 std::size_t node, Scratch& scratch) {
-  const RowList sources = fork.samples.of(node);
-  const std::int32_t* part = fork.part + fork.samples.start[node];
-  scratch.sizes.assign(fork.n_parts(node), 0.0);
+  const RowList sources = split.samples.of(node);
+  const std::int32_t* part = split.part + split.samples.start[node];
+  scratch.sizes.assign(split.n_parts(node), 0.0);
   for (std::size_t s = 0; s < sources.size; ++s)
     scratch.sizes[static_cast<std::size_t>(part[s])] += 1;
   scratch.weights.resize(sources.size);
@@ -98,19 +98,19 @@ void find_means(const KernelSetup& setup, const RowList& targets, const Fork& fo
     scratch.indptr[s + 1] = static_cast<std::int64_t>(s) + 1;
     scratch.weights[s] = 1.0 / scratch.sizes[static_cast<std::size_t>(part[s])];
   }
-  const SourceWeights weights{fork.n_parts(node), scratch.indptr.data(), part,
+  const SourceWeights weights{split.n_parts(node), scratch.indptr.data(), part,
                               scratch.weights.data()};
   scratch.means.resize(targets.size * weights.n_columns);
-  kernel_product(setup, targets, sources, weights, Precision::single_tiles, Reach(), 1,
+  kernel_product(setup, targets, sources, weights, Precision::single_tiles, Cutoff(), 1,
                  scratch.means.data());
 }
 
 }  // namespace
 
 template <class Real>
-Place nearest_part(const Fork& fork, std::size_t node, const Real* means, bool second) {
-  const std::size_t n = fork.n_parts(node);
-  const double* products = fork.products + fork.block_start[node];
+Assignment nearest_child(const NodeSplit& split, std::size_t node, const Real* means, bool second) {
+  const std::size_t n = split.n_parts(node);
+  const double* products = split.products + split.block_start[node];
   const auto squared = [&](std::size_t c) {
     return products[c * n + c] - 2 * static_cast<double>(means[c]);
   };
@@ -121,8 +121,8 @@ Place nearest_part(const Fork& fork, std::size_t node, const Real* means, bool s
     best = own < smallest ? c : best;
     smallest = own < smallest ? own : smallest;
   }
-  const auto first = static_cast<std::size_t>(fork.first_child[node]);
-  Place place{static_cast<std::int32_t>(first + best)};
+  const auto first = static_cast<std::size_t>(split.first_child[node]);
+  Assignment place{static_cast<std::int32_t>(first + best)};
   for (std::size_t c = 0; second && c < n; ++c) {
     if (c == best) continue;
     const double norms = products[best * n + best] + products[c * n + c];
@@ -135,11 +135,11 @@ Place nearest_part(const Fork& fork, std::size_t node, const Real* means, bool s
   return place;
 }
 
-template Place nearest_part(const Fork&, std::size_t, const double*, bool);
+template Assignment nearest_child(const NodeSplit&, std::size_t, const double*, bool);
 
 bool route(const KernelSetup& setup, const RowList& targets, const std::int32_t* node,
-           const Fork& fork, int n_threads, const Places& out, const Stop* stop) {
-  const ByNode by_node(targets, node, fork.samples.n_nodes);
+           const NodeSplit& split, int n_threads, const AssignmentArrays& out, const Stop* stop) {
+  const ByNode by_node(targets, node, split.samples.n_nodes);
   std::fill_n(out.nearest, targets.size, -1);
   if (out.second) {
     std::fill_n(out.second, targets.size, -1);
@@ -152,8 +152,8 @@ bool route(const KernelSetup& setup, const RowList& targets, const std::int32_t*
         const Block& block = by_node.blocks[b];
         if (is_requested(stop)) complete = false;
         if (!complete) return;
-        if (fork.n_parts(block.node) == 1) {
-          const auto child = static_cast<std::int32_t>(fork.first_child[block.node]);
+        if (split.n_parts(block.node) == 1) {
+          const auto child = static_cast<std::int32_t>(split.first_child[block.node]);
           for (std::size_t t = block.begin; t < block.end; ++t)
             out.nearest[by_node.place[t]] = child;
           return;
@@ -161,19 +161,19 @@ bool route(const KernelSetup& setup, const RowList& targets, const std::int32_t*
         const RowList rows{targets.points, by_node.row.data() + block.begin,
                            block.end - block.begin};
         const auto put = [&](std::size_t t, const auto* means) {
-          const Place found = nearest_part(fork, block.node, means, out.second);
+          const Assignment found = nearest_child(split, block.node, means, out.second);
           const std::size_t i = by_node.place[block.begin + t];
           out.nearest[i] = found.nearest;
           if (!out.second) return;
           out.second[i] = found.second;
           out.distance[i] = found.distance;
         };
-        if (has_single_centers(setup, fork, block.node)) {
-          for_single_means(setup, rows, fork.samples.of(block.node), scratch, put);
+        if (has_single_centers(setup, split, block.node)) {
+          for_single_means(setup, rows, split.samples.of(block.node), scratch, put);
           return;
         }
-        find_means(setup, rows, fork, block.node, scratch);
-        const std::size_t n_parts = fork.n_parts(block.node);
+        find_means(setup, rows, split, block.node, scratch);
+        const std::size_t n_parts = split.n_parts(block.node);
         for (std::size_t t = 0; t < rows.size; ++t) put(t, scratch.means.data() + t * n_parts);
       });
   return complete;

@@ -12,7 +12,7 @@ namespace dcsvm {
 
 // How the nodes of one level are divided into those of the next. A node with one part has no
 // sampled rows.
-struct Fork {
+struct NodeSplit {
   NodeSamples samples;
   const std::int32_t* part = nullptr;         // of each sampled row, from 0 in its node
   const std::int64_t* first_child = nullptr;  // n_nodes + 1
@@ -26,7 +26,7 @@ struct Fork {
 
 // Where a row goes: its nearest child; the one across the nearest border, -1 where its node has one
 // part; and the distance to that border in kernel space, infinite where there is none.
-struct Place {
+struct Assignment {
   std::int32_t nearest;
   std::int32_t second = -1;
   double distance = std::numeric_limits<double>::infinity();
@@ -35,10 +35,10 @@ struct Place {
 // That of a row of a node, by its mean kernel values with the node's parts; what is across the
 // border only if `second` is wanted.
 template <class Real>
-Place nearest_part(const Fork& fork, std::size_t node, const Real* means, bool second);
+Assignment nearest_child(const NodeSplit& split, std::size_t node, const Real* means, bool second);
 
 // The same of many rows; `second` and `distance` may be null.
-struct Places {
+struct AssignmentArrays {
   std::int32_t* nearest;
   std::int32_t* second;
   double* distance;
@@ -46,6 +46,7 @@ struct Places {
 
 // node[i] is where targets[i] is, -1 for one that is nowhere and stays there. False when stopped.
 bool route(const KernelSetup& setup, const RowList& targets, const std::int32_t* node,
-           const Fork& fork, int n_threads, const Places& out, const Stop* stop = nullptr);
+           const NodeSplit& split, int n_threads, const AssignmentArrays& out,
+           const Stop* stop = nullptr);
 
 }  // namespace dcsvm

@@ -20,7 +20,7 @@ class BoxTree {
     std::int32_t left = -1, right = -1;  // -1 for a leaf; children come after their parents
     std::int32_t leaf = -1;              // number of the first leaf below
     std::int32_t feature = -1;           // to split by, -1 where all rows are equal
-    bool is_one_component = true;        // for locality.cc: once true of a node, for good
+    bool is_one_component = true;        // for components.cc: once true of a node, for good
   };
 
   // The root only. The tree takes at most memory_bytes.

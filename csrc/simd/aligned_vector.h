@@ -53,7 +53,7 @@ using AlignedVector = std::vector<T, AlignedAllocator<T>>;
 
 // Gives memory that was freed and that the C library keeps back to the system: glibc has arrays of
 // up to 32 MB in its heap, where what lies above holds what lies below.
-inline void give_back_memory() {
+inline void trim_heap() {
 #ifdef __GLIBC__
   malloc_trim(0);
 #endif

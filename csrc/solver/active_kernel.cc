@@ -25,7 +25,7 @@ void ActiveKernel::pack(const std::vector<std::int32_t>& rows) {
   const bool packed = rows.size() * packed_row_bytes(setup_, points_) <= options_.lane_bytes;
   if (!rows.empty())
     lanes_ = RowPanels(setup_, {&points_, rows.data(), rows.size()}, options_.n_threads, packed);
-  boxes_ = lane_boxes(setup_, points_, rows, options_.reach);
+  boxes_ = lane_boxes(setup_, points_, rows, options_.cutoff);
 }
 
 void ActiveKernel::load(const std::vector<std::int32_t>& rows) {
@@ -58,7 +58,7 @@ bool ActiveKernel::add_computed(const std::vector<std::int32_t>& changed,
     rows[j] = rows_[static_cast<std::size_t>(changed[j])];
   const ProductCount done =
       add_product(setup_, lanes_, boxes_, {&points_, rows.data(), rows.size()}, step.data(),
-                  options_.precision, options_.reach, options_.n_threads, sums, stop);
+                  options_.precision, options_.cutoff, options_.n_threads, sums, stop);
   report_.rows_computed += static_cast<std::int64_t>(changed.size());
   report_.kernel_evaluations += done.evaluated;
   report_.pairs_skipped += done.skipped;

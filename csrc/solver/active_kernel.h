@@ -98,7 +98,7 @@ class ActiveKernel {
   bool has_cache_;
   std::vector<std::int32_t> rows_;
   RowPanels lanes_;
-  Boxes boxes_;
+  BoundingBoxes boxes_;
   RowCache cache_;
   RowCache::Contents contents_;  // before the last add()
   bool was_stopped_ = false;     // whether the last add() was stopped

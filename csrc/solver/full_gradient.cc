@@ -68,7 +68,7 @@ bool FullGradient::add_change(const std::vector<std::int32_t>& variables,
     sums.resize(rows.size);
     const ProductCount done =
         kernel_product(setup, rows, {&points, sources.data(), sources.size()},
-                       {1, nullptr, nullptr, weights.data()}, options.precision, options.reach,
+                       {1, nullptr, nullptr, weights.data()}, options.precision, options.cutoff,
                        options.n_threads, sums.data(), options.stop);
     if (!done.complete) return false;
     for (std::size_t k = 0; k < rows.size; ++k) {
@@ -103,7 +103,7 @@ bool FullGradient::add_change(const std::vector<std::int32_t>& variables,
 }
 
 void FullGradient::neglect(const std::vector<double>& weights) {
-  for (const double w : weights) report.neglected += options.reach.value * std::fabs(w);
+  for (const double w : weights) report.neglected += options.cutoff.value * std::fabs(w);
 }
 
 Optimality FullGradient::optimality() const {

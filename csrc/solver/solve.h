@@ -16,7 +16,7 @@
 
 #include "kernel/kernel_product.h"
 #include "kernel/kernel_setup.h"
-#include "rows/reach.h"
+#include "rows/cutoff.h"
 #include "solver/box_qp.h"
 #include "solver/snapshot.h"
 #include "threads/parallel.h"
@@ -37,7 +37,7 @@ struct SolveOptions {
   std::size_t lane_bytes = 0;        // budget of packed active rows; does not affect results
   int n_threads = 1;
   double gradient_error = 0;  // bound on the truncation error of a gradient known on entry
-  Reach reach;                // pairs beyond the cutoff are skipped
+  Cutoff cutoff;              // pairs beyond the cutoff are skipped
   Precision precision = Precision::single_tiles;  // of kernel evaluations
   Stop* stop = nullptr;
   // Called between outer steps. If it returns true, the iterate is updated and `published` is

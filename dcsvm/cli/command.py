@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import click
 
-from dcsvm.cli.files import OUTPUT, point_at_nothing, reason_of, say
+from dcsvm.cli.files import OUTPUT, point_at_nothing, print_status, reason_of
 from dcsvm.cli.guard import FAILED, USAGE, as_typed
 from dcsvm.cli.libsvm_syntax import advice_on, for_click
 from dcsvm.cli.options import GroupedOption
@@ -91,7 +91,7 @@ class LibsvmCommand(click.Command):
                 args = for_click(args, self.params)
             return super().parse_args(ctx, args)
         if not args:
-            say(self.short_usage(ctx))
+            print_status(self.short_usage(ctx))
             ctx.exit(USAGE)
         try:
             return super().parse_args(ctx, for_click(args, self.params))
@@ -99,7 +99,7 @@ class LibsvmCommand(click.Command):
             complain(ctx, error)
         except OSError as error:  # --help or --version cannot be written
             point_at_nothing(1)
-            say(f"error: {OUTPUT}: {reason_of(error)}")
+            print_status(f"error: {OUTPUT}: {reason_of(error)}")
             ctx.exit(FAILED)
 
     def invoke(self, ctx: click.Context) -> None:
@@ -116,7 +116,7 @@ def complain(ctx: click.Context, error: click.UsageError) -> NoReturn:
     sentence = " ".join(sentence_of(error, ctx.command.params).split()).rstrip(".")
     if sentence[:1].isupper() and sentence[1:2].islower():
         sentence = sentence[0].lower() + sentence[1:]
-    say(f"error: {sentence}; see {ctx.command_path} --help")
+    print_status(f"error: {sentence}; see {ctx.command_path} --help")
     ctx.exit(USAGE)
 
 

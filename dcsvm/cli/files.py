@@ -12,7 +12,7 @@ STANDARD_INPUT = ("-", "/dev/stdin")
 AUTO = "auto"  # --scale auto: scale by the ranges of the training set
 
 
-def show(line: str) -> None:
+def print_result(line: str) -> None:
     """Print a line of results on stdout. Raises OSError that names standard output."""
     try:
         if sys.stdout is None:
@@ -25,10 +25,10 @@ def show(line: str) -> None:
 
 def show_beside(*outputs: str | None) -> Callable[[str], None]:
     """Return `show`, or `say` if one of the output files is standard output."""
-    return say if {"-", "/dev/stdout"} & set(outputs) else show
+    return print_status if {"-", "/dev/stdout"} & set(outputs) else print_result
 
 
-def say(line: str) -> None:
+def print_status(line: str) -> None:
     """Print a line of status on stderr; write errors are ignored."""
     try:
         click.echo(line, err=True)

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import check_outputs, say, show
+from dcsvm.cli.files import check_outputs, print_result, print_status
 from dcsvm.cli.grid_picture import check_can_draw, save_picture
 from dcsvm.cli.guard import FAILED, NOT_CONVERGED, Interrupts, status_of
 from dcsvm.cli.job_data import model_for_file, read_test_set, read_training_set
@@ -27,7 +27,7 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.grid import Grid, Score, Setting, best_of
 from dcsvm.selection.grid_search import with_test_rows
 from dcsvm.selection.search import Search, fold_of_rows
-from dcsvm.solving.checkpoint import Control
+from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.report import report_dict
 from dcsvm.training.train import train_rows
 
@@ -52,14 +52,14 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
     end_of_search = time.perf_counter()
     best = best_of(outputs.scores)
     if best is None:
-        say("error: stopped before any setting was scored")
+        print_status("error: stopped before any setting was scored")
         return status_of(interrupts.received, NOT_CONVERGED)
     if job.png_file is not None:
         is_classification = not lines.is_regression
         title = job.training_set_file
         save_picture(job.png_file, outputs.scores, title=title, is_classification=is_classification)
     say_caveats(outputs.scores, best, grid, is_stopped=is_stopped)
-    show(lines.last(best))
+    print_result(lines.last(best))
     seconds = {"read": read - start, "search": end_of_search - read}
     training, status = None, 0
     if job.model_file is not None and not is_stopped:
@@ -144,7 +144,7 @@ class Outputs:
             self.file.flush()
         if not self.job.quiet:
             self.progress.clear()
-            show(self.lines.printed(source, score, best_of(self.scores)))
+            print_result(self.lines.printed(source, score, best_of(self.scores)))
 
     def advance(self, n_done: float) -> None:
         self.progress.advance(round(n_done, 1))
@@ -154,27 +154,31 @@ def say_caveats(scores: list[Score], best: Score, grid: Grid, *, is_stopped: boo
     """Print the limitations of a best setting."""
     n_failed = sum(not score.converged for score in scores)
     if n_failed:
-        say(f"warning: {n_failed} of {len(scores)} settings did not converge: not chosen")
+        print_status(f"warning: {n_failed} of {len(scores)} settings did not converge: not chosen")
     if is_stopped:
-        say("warning: stopped; the best setting so far is printed")
+        print_status("warning: stopped; the best setting so far is printed")
     edges = grid.edges(best.setting) if best.setting in grid.settings else []
     if edges:
-        say(f"note: the best setting has {' and '.join(edges)} of the grid: extend the grid")
+        print_status(
+            f"note: the best setting has {' and '.join(edges)} of the grid: extend the grid"
+        )
     n_pruned = sum(not score.is_complete for score in scores)
     if n_pruned and not is_stopped:
-        say(f"{n_pruned} of {len(scores)} settings pruned; scores are estimates (see --every)")
+        print_status(
+            f"{n_pruned} of {len(scores)} settings pruned; scores are estimates (see --every)"
+        )
 
 
 def train_best(
     job: GridJob, model_file: str, options: TrainOptions, data: Dataset
 ) -> tuple[dict[str, Any] | None, int]:
     """Train the best setting on all rows and write the model; return its report and the status."""
-    control = Control(TerminalProgress(job.quiet))
+    control = RunControl(TerminalProgress(job.quiet))
     with Interrupts(control.stop) as interrupts:
         try:
             model, report = train_rows(data.rows, data.labels, options, control, consume=True)
         except Stopped:
-            say("error: stopped before a model existed")
+            print_status("error: stopped before a model existed")
             return None, status_of(interrupts.received, FAILED)
     model_for_file(model, job, data).save(model_file)
     if not report.converged:

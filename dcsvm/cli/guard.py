@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Protocol
 
 import click
 
-from dcsvm.cli.files import occupy_closed, reason_of, say
+from dcsvm.cli.files import occupy_closed, print_status, reason_of
 from dcsvm.problem.option_table import OptionError
 
 SIGNALS = [
@@ -70,7 +70,7 @@ class Interrupts:
                 end_process(number)
             self.received = number
             self.stop.request()
-            say(f"{signal.Signals(number).name}: stopping; repeat to quit")
+            print_status(f"{signal.Signals(number).name}: stopping; repeat to quit")
 
 
 def end_process(number: int) -> NoReturn:
@@ -78,7 +78,7 @@ def end_process(number: int) -> NoReturn:
     from dcsvm.data.output_file import remove_unfinished
 
     remove_unfinished()
-    say("interrupted")
+    print_status("interrupted")
     os._exit(128 + number)
 
 
@@ -98,10 +98,10 @@ def run(function: str, *args: object) -> NoReturn:
         with Interrupts():
             status = getattr(import_module(f"dcsvm.cli.{function}"), function)(*args)
     except KeyboardInterrupt:
-        say("interrupted")
+        print_status("interrupted")
         status = INTERRUPTED
     except (MemoryError, OSError, ValueError) as error:
-        say(f"error: {sentence_of(error)}")
+        print_status(f"error: {sentence_of(error)}")
         status = FAILED
     sys.exit(status)
 

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dcsvm.cli.files import AUTO, say
+from dcsvm.cli.files import AUTO, print_status
 from dcsvm.cli.jobs import DataJob, TrainingJob
-from dcsvm.data.advice import advice
+from dcsvm.data.data_warnings import data_warnings
 from dcsvm.data.dataset import OWN_RANGES, Dataset, read_dataset
 from dcsvm.data.range_file import load_scaling
 from dcsvm.data.scaling import Scaling
@@ -31,8 +31,8 @@ def read_training_set(job: TrainingJob, options: TrainOptions) -> Dataset:
         serials=serials,
     )
     classes = None if options.svm_type in REGRESSIONS else data.labels
-    for sentence in [] if job.quiet else advice(data.rows, classes, data.first_index):
-        say(f"warning: {sentence}")
+    for sentence in [] if job.quiet else data_warnings(data.rows, classes, data.first_index):
+        print_status(f"warning: {sentence}")
     return data
 
 

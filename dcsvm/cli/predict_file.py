@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dcsvm.cli.files import check_outputs, say, show_beside
+from dcsvm.cli.files import check_outputs, print_status, show_beside
 from dcsvm.cli.job_data import scaling_given, scaling_of
 from dcsvm.cli.jobs import PredictJob
 from dcsvm.cli.report import Quality
@@ -22,7 +22,7 @@ from dcsvm.model.reader import read_model
 from dcsvm.model.writer import plain
 
 FEW_FEATURES = 0.5  # warn below this share of the features of the model
-FEWEST_DENSE, FEWEST_SPARSE = 10, 100  # rows that contain most features of a data set
+MIN_DENSE, MIN_SPARSE = 10, 100  # rows that contain most features of a data set
 
 
 def predict_file(job: PredictJob) -> int:
@@ -41,7 +41,7 @@ def predict_file(job: PredictJob) -> int:
     write_beside(job.output_file, text_parts(job, model, data, method, threads, quality))
     if not job.quiet:
         for sentence in warnings(job, full_model, quality):
-            say(f"warning: {sentence}")
+            print_status(f"warning: {sentence}")
         print_line = show_beside(job.output_file)
         for line in [*remarks(model, job.probability), *quality.lines()]:
             print_line(line)
@@ -57,7 +57,7 @@ def warnings(job: PredictJob, model: Model, quality: Quality) -> Iterator[str]:
     is_libsvm = model.exact is not None and part.row_numbers is None
     # scaling drops constant features of the training set
     is_more = found > known and not is_libsvm and not is_scaled
-    enough = FEWEST_DENSE if part.rows.is_dense else FEWEST_SPARSE
+    enough = MIN_DENSE if part.rows.is_dense else MIN_SPARSE
     is_less = found < FEW_FEATURES * known and quality.n_rows >= enough
     if (is_more or is_less) and not model.kernel.is_precomputed:
         last = model.first_index - 1
@@ -65,7 +65,7 @@ def warnings(job: PredictJob, model: Model, quality: Quality) -> Iterator[str]:
             f"{job.test_file} has features up to index {found + last}, the training set of "
             f"{job.model_file} up to {known + last}: are they the same kind of data?"
         )
-    status = model.exact.worth if model.exact and not job.early else None
+    status = model.exact.status if model.exact and not job.early else None
     if status is not None and not status.converged:
         hint = "; --early uses the clusters' models" if model.early is not None else ""
         yield f"the exact solution did not converge: violation {status.violation:.3g}{hint}"

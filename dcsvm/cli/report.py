@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dcsvm.cli.files import say
+from dcsvm.cli.files import print_status
 from dcsvm.data.output_file import write_beside
 from dcsvm.problem.option_table import REGRESSIONS
 from dcsvm.solving.report import EarlyChoice, LevelReport, Progress, TrainReport
@@ -27,7 +27,7 @@ class TerminalProgress(Progress):
         self.bar: Any = None  # of tqdm
 
     def plan(self, text: str) -> None:
-        self.say(text)
+        self.print_status(text)
 
     def begin(self, name: str, n_rows: int, unit: str = "row") -> None:
         if self.quiet or not sys.stderr.isatty():
@@ -46,7 +46,7 @@ class TerminalProgress(Progress):
         self.bar.update(rows_done - self.bar.n)
 
     def end_level(self, report: LevelReport) -> None:
-        self.say(
+        self.print_status(
             f"level {report.level}: {report.n_clusters} clusters, "
             f"largest {report.largest_cluster}; "
             f"clustering {report.seconds_clustering:.2f} s, "
@@ -63,11 +63,11 @@ class TerminalProgress(Progress):
             error = f"{rows} error {100 * choice.loss:.2f} +- {100 * choice.error:.2f} %"
         else:
             error = f"{rows} mean squared error {choice.loss:.6g} +- {choice.error:.2g}"
-        self.say(f"early level {choice.level}{levels}: {error} ({choice.n_rows} rows)")
+        self.print_status(f"early level {choice.level}{levels}: {error} ({choice.n_rows} rows)")
 
     def end(self, name: str, seconds: float, n_sv: int | None = None) -> None:
         vectors = "" if n_sv is None else f"; {n_sv} support vectors"
-        self.say(f"{name}: {seconds:.2f} s{vectors}")
+        self.print_status(f"{name}: {seconds:.2f} s{vectors}")
 
     def clear(self) -> None:
         """Hide the bar until its next update, so that a line can be printed."""
@@ -79,18 +79,18 @@ class TerminalProgress(Progress):
             self.bar.close()
             self.bar = None
 
-    def say(self, line: str) -> None:
+    def print_status(self, line: str) -> None:
         """Print a line unless quiet; the bar ends."""
         self.close()
         if not self.quiet:
-            say(line)
+            print_status(line)
 
     def resume(self, name: str) -> None:
-        self.say(f"resuming from checkpoint: {name}")
+        self.print_status(f"resuming from checkpoint: {name}")
 
     def warn(self, sentence: str) -> None:
         self.close()
-        say(f"warning: {sentence}")
+        print_status(f"warning: {sentence}")
 
 
 def say_result(
@@ -110,7 +110,7 @@ def say_result(
     gap = "stationary point (indefinite kernel, no gap)"
     if report.duality_gap is not None:
         gap = f"duality gap {report.duality_gap:.3g}"
-    say(
+    print_status(
         f"violation {report.violation:.2g}, {gap}, kernel error {report.kernel_error:.2g}; "
         f"{report.seconds_train:.2f} s with {report.threads} thread{'s'[: report.threads > 1]}"
     )
@@ -147,7 +147,7 @@ def say_not_converged(report: TrainReport, tolerance: float, gap: float | None) 
         reached = f": relative duality gap {report.relative_gap:.3g} > {gap:g}"
     elif report.violation is not None:
         reached = f": violation {report.violation:.3g} > {tolerance:g}"
-    say(f"warning: not converged{reached}; {_usability(report)}")
+    print_status(f"warning: not converged{reached}; {_usability(report)}")
 
 
 def _usability(report: TrainReport) -> str:
@@ -163,7 +163,7 @@ def say_stopped(
     resume = ""
     if checkpoint is not None and checkpoint.error is None:
         resume = f"; resume with --resume {checkpoint.folder}"
-    say(f"warning: {why}, {state_of_solution(report)}{missing}{resume}")
+    print_status(f"warning: {why}, {state_of_solution(report)}{missing}{resume}")
 
 
 def state_of_solution(report: TrainReport) -> str:

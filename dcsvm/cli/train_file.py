@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import AUTO, check_outputs, say, show, show_beside
+from dcsvm.cli.files import AUTO, check_outputs, print_result, print_status, show_beside
 from dcsvm.cli.guard import FAILED, NOT_CONVERGED, Interrupts, status_of
 from dcsvm.cli.job_data import model_for_file, read_test_set, read_training_set
 from dcsvm.cli.jobs import TrainJob
@@ -26,7 +26,7 @@ from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
 from dcsvm.model.reader import read_model
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import Checkpoint, Control
+from dcsvm.solving.checkpoint import Checkpoint, RunControl
 from dcsvm.solving.report import TrainReport, report_dict
 from dcsvm.training.early_level import TestRows
 from dcsvm.training.train import train_rows
@@ -47,7 +47,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
         [job.model_file, job.range_file, job.report_file],
     )
     progress = TerminalProgress(job.quiet)
-    control = Control(progress, Stop(job.time_limit), checkpoint_of(job))
+    control = RunControl(progress, Stop(job.time_limit), checkpoint_of(job))
     init_model = None
     if job.init_model_file is not None:
         init_model = read_model(job.init_model_file, threads=threads)
@@ -63,7 +63,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             train = partial(train_rows, data.rows, data.labels, consume=True)
             for label in options.class_weight or {}:
                 if label not in data.labels:
-                    say(f"warning: no row has the label {label:g} of -w{label:g}")
+                    print_status(f"warning: no row has the label {label:g} of -w{label:g}")
             if job.n_folds is not None:
                 return cross_validate_data(data, options, job.n_folds, progress)
         test = None
@@ -78,7 +78,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
         try:
             model, report = train(options, control, init_model=init_model, test=test)
         except Stopped:
-            say("error: stopped before a model existed")
+            print_status("error: stopped before a model existed")
             return status_of(interrupts.received, FAILED)
         trained = time.perf_counter()
         assert job.model_file is not None  # only cross-validation writes no model
@@ -106,15 +106,15 @@ def cross_validate_data(
 
     n_rows = data.rows.n_samples
     if n_folds > n_rows:
-        progress.say(f"warning: {n_folds} folds, but {n_rows} rows: leave-one-out instead")
+        progress.print_status(f"warning: {n_folds} folds, but {n_rows} rows: leave-one-out instead")
         n_folds = n_rows
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         predicted = cross_validate(data.rows, data.labels, options, n_folds, progress, consume=True)
     for warning in caught:
-        say(f"warning: {warning.message}")
+        print_status(f"warning: {warning.message}")
     for line in quality_of_folds(options.svm_type, predicted, data.labels):
-        show(line)
+        print_result(line)
     return NOT_CONVERGED if caught else 0
 
 

@@ -12,7 +12,7 @@ from dcsvm.data.scaling import Extremes, Scaling
 from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import Control
+from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.report import TrainReport
 
 try:
@@ -71,7 +71,7 @@ class RemoteSet:
         ]
 
     def train(
-        self, options: TrainOptions, control: Control, **kwargs: Any
+        self, options: TrainOptions, control: RunControl, **kwargs: Any
     ) -> tuple[Model, TrainReport]:
         """Train as `train_chunks`; the chunks are released."""
         return train_chunks(self.tasks, self.chunks, options, control, **kwargs)

@@ -15,26 +15,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.compression.moving import ROWS_A_STEP, Map, Moving, Target, descend, refine
-from dcsvm.data.rows import AT_ONCE, Rows
+from dcsvm.compression.optimizer import ROWS_A_STEP, LandmarkOptimizer, Map, Target, descend, refine
+from dcsvm.data.rows import BATCH_SIZE, Rows
 from dcsvm.kernel.encodings import MAX_CODE
 from dcsvm.kernel.kernel_rows import two_sides
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import Partition, partition_of
 
-MOST_STARTED = 20_000  # rows of the least squares fit, or 4 for each landmark
+MAX_STARTED = 20_000  # rows of the least squares fit, or 4 for each landmark
 RIDGE = 1e-4  # relative to the mean diagonal of the normal equations
-LARGEST_START = 1.5  # larger decision values are clipped: only their sign matters
-EPOCHS, MOST_STEPS, LEAST_STEPS = 200, 6000, 400  # of Adam
+MAX_START = 1.5  # larger decision values are clipped: only their sign matters
+EPOCHS, MAX_STEPS, MIN_STEPS = 200, 6000, 400  # of Adam
 REFINED = 2  # rows that L-BFGS visits, relative to Adam
 FAR_KEPT = 0.25  # part of the rows far from the boundary that L-BFGS uses; 1 is no better, slower
-MOST_REFINED, ROWS_A_LANDMARK = 2**13, 20
-SMALLEST_STEP = 2  # of evenly spaced landmarks
+MAX_REFINED, ROWS_A_LANDMARK = 2**13, 20
+MIN_STEP = 2  # of evenly spaced landmarks
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class FitTarget:
     """Decision values to fit on some rows.
 
     `values` float32 (n, p) are the decision values of `rows`, `weights` float32 (n, p) multiply
@@ -46,7 +46,7 @@ class Wanted:
     weights: np.ndarray
     by_sign: bool
 
-    def take(self, indices: np.ndarray) -> Wanted:
+    def take(self, indices: np.ndarray) -> FitTarget:
         rows = self.rows.take(indices)
         return replace(self, rows=rows, values=self.values[indices], weights=self.weights[indices])
 
@@ -67,7 +67,7 @@ class Landmarks:
 
 def fitted(
     kernel: Kernel,
-    wanted: Wanted,
+    wanted: FitTarget,
     chosen: Rows,
     used: np.ndarray,
     *,
@@ -79,7 +79,7 @@ def fitted(
     """Fit landmarks that start at the `chosen` rows (at least one).
 
     Landmarks contribute to the values for which `used` bool (m, p) is true. `steps` None is EPOCHS,
-    between LEAST_STEPS and MOST_STEPS steps. The result does not depend on the number of threads of
+    between MIN_STEPS and MAX_STEPS steps. The result does not depend on the number of threads of
     the map `each`. `tell(step, n_steps)` reports progress.
     """
     rng = np.random.default_rng(seed)
@@ -88,27 +88,27 @@ def fitted(
         return start
     if steps is None:
         epoch = max(len(wanted.values) // ROWS_A_STEP, 1)
-        steps = min(max(EPOCHS * epoch, LEAST_STEPS), MOST_STEPS)
+        steps = min(max(EPOCHS * epoch, MIN_STEPS), MAX_STEPS)
     return _optimized(kernel, wanted, start, steps, rng, each, tell or (lambda _done, _total: None))
 
 
 def started(
-    kernel: Kernel, wanted: Wanted, chosen: Rows, used: np.ndarray, rng: np.random.Generator
+    kernel: Kernel, wanted: FitTarget, chosen: Rows, used: np.ndarray, rng: np.random.Generator
 ) -> Landmarks:
     """Fit the coefficients of the chosen rows by ridge regression on a random sample.
 
     Raises ValueError if kernel values are too large.
     """
     n, m = len(wanted.values), chosen.n_samples
-    if n > max(MOST_STARTED, 4 * m):
-        indices = rng.choice(n, max(MOST_STARTED, 4 * m), replace=False)
+    if n > max(MAX_STARTED, 4 * m):
+        indices = rng.choice(n, max(MAX_STARTED, 4 * m), replace=False)
         wanted = wanted.take(np.sort(indices))
     values = wanted.values
     if wanted.by_sign:
-        values = np.clip(values, -LARGEST_START, LARGEST_START)
+        values = np.clip(values, -MAX_START, MAX_START)
     gram, products = np.zeros((m + 1, m + 1)), np.zeros((m + 1, values.shape[1]))
     targets, sources = two_sides(wanted.rows, chosen, kernel, 1)
-    size = max(AT_ONCE // m, 1)
+    size = max(BATCH_SIZE // m, 1)
     for begin in range(0, len(values), size):
         batch = np.arange(begin, min(begin + size, len(values)), dtype=np.int32)
         block = np.ones((len(batch), m + 1), np.float32)
@@ -138,7 +138,7 @@ def _solution(gram: np.ndarray, products: np.ndarray, used: np.ndarray) -> np.nd
 
 def _optimized(
     kernel: Kernel,
-    wanted: Wanted,
+    wanted: FitTarget,
     start: Landmarks,
     steps: int,
     rng: np.random.Generator,
@@ -158,7 +158,9 @@ def _optimized(
     used = None if start.used.all() else start.used.astype(np.float32)
     coefficients, offset = start.coefficients.astype(np.float32), start.offset.astype(np.float32)
     fixed = _fixed_features(kernel, target.rows)
-    moving = Moving(kernel, vectors.take(columns, axis=1), coefficients, offset, used, width, fixed)
+    moving = LandmarkOptimizer(
+        kernel, vectors.take(columns, axis=1), coefficients, offset, used, width, fixed
+    )
     sample, row_weights = _refined_rows(wanted, vectors.shape[0], rng)
     refined = Target(target.rows[sample], target.values[sample],
                      target.weights[sample] * row_weights[:, None], target.by_sign)  # fmt: skip
@@ -193,7 +195,7 @@ def _fixed_features(kernel: Kernel, rows: np.ndarray) -> np.ndarray:
 
 
 def _refined_rows(
-    wanted: Wanted, n_landmarks: int, rng: np.random.Generator
+    wanted: FitTarget, n_landmarks: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sample rows for L-BFGS; return their indices, ascending, and weights, float32.
 
@@ -203,9 +205,9 @@ def _refined_rows(
     probability = np.ones(len(wanted.values))
     if wanted.by_sign:
         counted = wanted.weights >= wanted.weights.max(initial=0.0)
-        near = ((np.abs(wanted.values) <= LARGEST_START) & counted).any(axis=1)
+        near = ((np.abs(wanted.values) <= MAX_START) & counted).any(axis=1)
         probability[~near] = FAR_KEPT
-    most = max(MOST_REFINED, ROWS_A_LANDMARK * n_landmarks)
+    most = max(MAX_REFINED, ROWS_A_LANDMARK * n_landmarks)
     probability *= min(most / max(probability.sum(), 1.0), 1.0)
     sample = np.flatnonzero(rng.random(len(probability)) < probability)
     if len(sample) == 0:
@@ -231,7 +233,7 @@ def in_steps(landmarks: Rows) -> Rows | None:
     """
     vectors = landmarks.as_floats().features
     lowest, highest = float(vectors.min(initial=0.0)), float(vectors.max(initial=0.0))
-    step = max(math.ceil((highest - lowest) / (MAX_CODE - 1)), SMALLEST_STEP)
+    step = max(math.ceil((highest - lowest) / (MAX_CODE - 1)), MIN_STEP)
     origin = step * math.floor(lowest / step)
     if landmarks.n_samples == 0 or not _core.may_step(landmarks.n_features, origin, step):
         return None
@@ -248,23 +250,23 @@ def with_single_centers(partition: Partition) -> Partition:
         return replace(partition, blend=0.0)
     sampled = partition.sample.as_floats().features
     clusters, means, first = [], [], 0
-    for fork in partition.forks:
-        cluster, begins = np.unique(fork.cluster, return_index=True)
-        members = sampled[first : first + len(fork.cluster)]
+    for split in partition.splits:
+        cluster, begins = np.unique(split.cluster, return_index=True)
+        members = sampled[first : first + len(split.cluster)]
         sizes = np.diff([*begins, len(members)])[:, None]
         means.append(np.add.reduceat(members, begins, axis=0) / sizes if len(members) else members)
         clusters.append(cluster)
-        first += len(fork.cluster)
+        first += len(split.cluster)
     rows = _dense(np.concatenate(means).astype(np.float32))
-    n_parts = np.concatenate([fork.n_parts for fork in partition.forks])
+    n_parts = np.concatenate([split.n_parts for split in partition.splits])
     return partition_of(Kernel("linear"), rows, n_parts, clusters, 0.0)
 
 
 def values_on_the_way(partition: Partition) -> np.ndarray:
     """Count the kernel evaluations that assign a row to each leaf cluster, int64 (n_clusters,)."""
     n_evaluations = np.zeros(1, np.int64)
-    for fork in partition.forks:
-        n_evaluations = np.repeat(n_evaluations + np.diff(fork.start), fork.n_parts)
+    for split in partition.splits:
+        n_evaluations = np.repeat(n_evaluations + np.diff(split.start), split.n_parts)
     return n_evaluations
 
 

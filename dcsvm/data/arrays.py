@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dcsvm.data.room import is_mapped, zeros
-from dcsvm.data.sorting import AT_ONCE, slices
+from dcsvm.data.allocation import is_mapped, zeros
+from dcsvm.data.sorting import BATCH_SIZE, slices
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-LARGEST_N_FEATURES = 2**31 - 2
+MAX_N_FEATURES = 2**31 - 2
 BYTES_OF_VALUE = 8  # bytes of a CSR value with its index
 
 
@@ -28,8 +28,8 @@ def check_form(shape: tuple[int, ...], dtype: np.dtype) -> None:
         raise ValueError(f"expected rows and columns, got an array of {len(shape)} dimensions")
     if dtype.kind not in "biuf":
         raise ValueError(f"expected real numbers, got an array of {dtype}")
-    if shape[1] > LARGEST_N_FEATURES:
-        raise ValueError(f"rows must have at most {LARGEST_N_FEATURES} features, got {shape[1]}")
+    if shape[1] > MAX_N_FEATURES:
+        raise ValueError(f"rows must have at most {MAX_N_FEATURES} features, got {shape[1]}")
 
 
 def as_float32(array: ArrayLike) -> np.ndarray:
@@ -87,7 +87,7 @@ class Float64Parts:
             self.rows.sum_duplicates()
         n_samples, self.n_features = self.rows.shape
         n_values = self.rows.nnz if self.is_sparse else self.rows.size
-        self.slices = slices(n_samples, AT_ONCE // max(n_values // max(n_samples, 1), 1))
+        self.slices = slices(n_samples, BATCH_SIZE // max(n_values // max(n_samples, 1), 1))
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         for batch in self.slices:
@@ -119,7 +119,7 @@ class Csr(NamedTuple):
 
     @staticmethod
     def of_dense(dense: np.ndarray) -> Csr:
-        batches = slices(len(dense), AT_ONCE // max(dense.shape[1], 1))
+        batches = slices(len(dense), BATCH_SIZE // max(dense.shape[1], 1))
         lengths = [np.count_nonzero(dense[rows], axis=1) for rows in batches]
         indptr = _indptr(np.concatenate([np.zeros(0, np.int64), *lengths]))
         made = Csr(indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32))
@@ -148,7 +148,7 @@ class Csr(NamedTuple):
         if is_mapped(self.values):
             make = partial(zeros, name="the rows", total_bytes=BYTES_OF_VALUE * size[0])
         made = Csr(indptr, make(size, np.int32), make(size, np.float32))
-        for rows in slices(len(starts), AT_ONCE // max(size[0] // max(len(starts), 1), 1)):
+        for rows in slices(len(starts), BATCH_SIZE // max(size[0] // max(len(starts), 1), 1)):
             part = slice(indptr[rows.start], indptr[rows.stop])
             shift = starts[rows] - indptr[rows]
             source = np.arange(part.start, part.stop) + np.repeat(shift, lengths[rows])

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final, Literal, TypedDict
 import numpy as np
 
 from dcsvm import _core, _svmlight
+from dcsvm.data.allocation import zeros
 from dcsvm.data.arrays import BYTES_OF_VALUE
 from dcsvm.data.pieces import DataError, check_room, read_text, text_pieces
-from dcsvm.data.room import zeros
 from dcsvm.data.rows import Rows, Storage, storage_of, with_ends, zero_bytes
 from dcsvm.data.scaling import Extremes, Part, Scaling
 

@@ -29,7 +29,7 @@ STANDARD_INPUT = ("-", "/dev/stdin")
 PIECE = 2**20  # bytes of a read
 # first bytes of a compressed file: the module of the standard library that reads it
 COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma"}
-LONGEST_MAGIC = max(map(len, COMPRESSED))
+MAX_MAGIC = max(map(len, COMPRESSED))
 HELD = 2**25  # bytes kept in memory; longer input goes through a temporary file
 
 
@@ -45,7 +45,7 @@ def read_text(name: str) -> bytearray | mmap.mmap:
     """
     with opened(name) as file:
         data = mapped(file) or _read(file, name)
-    module = module_for(bytes(data[:LONGEST_MAGIC]))
+    module = module_for(bytes(data[:MAX_MAGIC]))
     if module is None:
         return data
     source: IO[bytes]
@@ -180,7 +180,7 @@ def module_for(start: bytes) -> str | None:
 
 
 PIECE_BYTES = 2**25
-READ_AT_ONCE = 2**18
+BATCH_READ = 2**18
 
 
 def text_pieces(name: str) -> Iterator[bytes]:
@@ -192,7 +192,7 @@ def text_pieces(name: str) -> Iterator[bytes]:
     with opened(name) as file:
         data = mapped(file)
         raw = file.raw if data is None else _ReleasingReader(data)
-        source = io.BufferedReader(raw, READ_AT_ONCE)
+        source = io.BufferedReader(raw, BATCH_READ)
         start = source.peek()
         module = module_for(start)
         if module is not None:
@@ -260,7 +260,7 @@ class _ReadAhead:
 
     def _read(self) -> None:
         try:
-            while part := self.read(READ_AT_ONCE):
+            while part := self.read(BATCH_READ):
                 with self.changed:
                     self.parts.append(part)
                     self.changed.notify()

@@ -11,7 +11,7 @@ import zlib
 
 import numpy as np
 
-from dcsvm.data.arrays import LARGEST_N_FEATURES
+from dcsvm.data.arrays import MAX_N_FEATURES
 from dcsvm.data.pieces import DataError, read_text
 from dcsvm.data.scaling import Interval, Scaling
 
@@ -98,8 +98,8 @@ class _RangeReader:
         if not (word.isascii() and word.isdecimal() and len(word) <= 10):
             raise self.error(f"the feature index {word[:40]!r} is not a whole number")
         index = int(word)
-        if index > LARGEST_N_FEATURES:
-            raise self.error(f"the feature index {index} is above {LARGEST_N_FEATURES}")
+        if index > MAX_N_FEATURES:
+            raise self.error(f"the feature index {index} is above {MAX_N_FEATURES}")
         if index <= previous:
             raise self.error(f"feature indices must ascend: {index} follows {previous}")
         return index

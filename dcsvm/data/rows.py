@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dcsvm import _core, _svmlight
+from dcsvm.data.allocation import fits_memory, gather, is_mapped, page_by_page, zeros
 from dcsvm.data.arrays import BYTES_OF_VALUE, Csr, as_float32, check_finite, check_form, csr_arrays
-from dcsvm.data.room import fits_memory, gather, is_mapped, page_by_page, zeros
-from dcsvm.data.sorting import AT_ONCE, slices
+from dcsvm.data.sorting import BATCH_SIZE, slices
 
 WORD = 4  # bytes
 BATCH_VALUES = 2**22  # values of rows that are encoded together, in memory
@@ -221,7 +221,7 @@ class Rows:
             return True
         if self.dense is None:
             values = self.csr.values
-            parts = (values[some] for some in slices(len(values), AT_ONCE))
+            parts = (values[some] for some in slices(len(values), BATCH_SIZE))
             return all(are_byte_values(part) for part in parts)
         dense = self.dense
         if not are_byte_values(dense[:: -(-self.n_samples // TRIED_ROWS) or 1]):
@@ -271,7 +271,7 @@ class Rows:
             return 2.0 * float(np.var(self.features, axis=0, dtype=np.float64).sum())
         csr = self.csr
         sums, squares = np.zeros(int(csr.indices.max(initial=-1)) + 1), 0.0
-        for some in slices(len(csr.values), AT_ONCE):
+        for some in slices(len(csr.values), BATCH_SIZE):
             values = csr.values[some].astype(np.float64)
             sums += np.bincount(csr.indices[some], values, len(sums))
             squares += float(values @ values)
@@ -304,7 +304,7 @@ class Rows:
             return max(len(self.csr.values) // max(self.n_samples, 1), 1)
         return max(self.n_features, 1) if self.is_packed or self.dense is not None else 1
 
-    def slices(self, n_values: int = AT_ONCE) -> list[slice]:
+    def slices(self, n_values: int = BATCH_SIZE) -> list[slice]:
         """Slices that cut the rows into parts of about `n_values` values."""
         return slices(self.n_samples, n_values // self.row_size)
 

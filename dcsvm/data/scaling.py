@@ -21,7 +21,7 @@ import numpy as np
 from dcsvm.data.arrays import BYTES_OF_VALUE
 from dcsvm.data.pieces import DataError, check_room
 from dcsvm.data.rows import Rows, Storage, are_byte_values, storage_of, zero_bytes
-from dcsvm.data.sorting import AT_ONCE, slices
+from dcsvm.data.sorting import BATCH_SIZE, slices
 
 FOUND_LIMITS = (-1.0, 1.0)  # svm-scale's default
 # consecutive rows as CSR arrays (indptr, indices, values) with float64 values
@@ -226,7 +226,7 @@ def _csr_rows(blocks: Iterable[_Block], n_samples: int, n_features: int, n_value
     indices, values = np.empty(n_values, np.int32), np.empty(n_values, np.float32)
     first = begin = 0
     for block in blocks:
-        for batch in slices(block.n_rows, AT_ONCE // (len(block.filled) + 1)):
+        for batch in slices(block.n_rows, BATCH_SIZE // (len(block.filled) + 1)):
             lengths, columns, stored = block.csr(batch)
             end = begin + len(stored)
             indices[begin:end], values[begin:end] = columns, stored

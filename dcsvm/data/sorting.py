@@ -44,7 +44,7 @@ def reduce_parts(
     return ufunc.reduceat(padded, start[:-1] + np.arange(n_parts))
 
 
-AT_ONCE = 2**20  # values of a batch
+BATCH_SIZE = 2**20  # values of a batch
 
 
 def slices(end: int, size: int, begin: int = 0) -> list[slice]:

@@ -21,7 +21,7 @@ from dcsvm.data.dataset import extremes_of_text, parse_dataset
 from dcsvm.data.pieces import COMPRESSED, DataError
 from dcsvm.data.rows import Rows, Storage, stacked, storage_of
 from dcsvm.data.scaling import Extremes, Scaling
-from dcsvm.kernel.kernel_sums import Terms
+from dcsvm.kernel.kernel_sums import TermIndex
 from dcsvm.solving.checkpoint import digest_of
 
 
@@ -50,11 +50,11 @@ def nbytes_of(value: object) -> int:
 
 
 # Dask runs a task on the worker with most bytes of its arguments, and knows the size of arrays only
-sizeof.register((Rows, Section, Terms), nbytes_of)
+sizeof.register((Rows, Section, TermIndex), nbytes_of)
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class SectionStats:
     """Statistics of a section, for the client.
 
     `n_values` values are not zero; `total` and `squares` are the sums of all values and of their
@@ -73,19 +73,21 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Form:
+class SectionFormat:
     """The storage format of all rows, and their number of features."""
 
     n_features: int
     storage: Storage
 
     @staticmethod
-    def of_all(facts: Sequence[Facts]) -> "Form":
+    def of_all(facts: Sequence[SectionStats]) -> "SectionFormat":
         """Choose the format that all sections would have as rows of one process."""
         n_rows, n_values = sum(one.n_rows for one in facts), sum(one.n_values for one in facts)
         n_features = max(one.n_features for one in facts)
         are_bytes = all(one.are_bytes for one in facts)
-        return Form(n_features, storage_of(n_rows, n_features, n_values, are_bytes=are_bytes))
+        return SectionFormat(
+            n_features, storage_of(n_rows, n_features, n_values, are_bytes=are_bytes)
+        )
 
     @property
     def no_rows(self) -> Rows:
@@ -95,16 +97,16 @@ class Form:
         return rows.in_storage(self.storage)
 
 
-def facts_of(chunk: Sequence[Section], *, with_digest: bool) -> list[Facts]:
+def facts_of(chunk: Sequence[Section], *, with_digest: bool) -> list[SectionStats]:
     """Compute the statistics of each section of a chunk."""
     return [_facts_of(section, with_digest=with_digest) for section in chunk]
 
 
-def _facts_of(section: Section, *, with_digest: bool) -> Facts:
+def _facts_of(section: Section, *, with_digest: bool) -> SectionStats:
     rows = section.rows
     values = rows.values if rows.dense is None else rows.dense.reshape(-1)
     assert values is not None  # rows are dense or CSR
-    return Facts(
+    return SectionStats(
         rows.n_samples,
         rows.n_features,
         rows.count_values(),
@@ -117,12 +119,12 @@ def _facts_of(section: Section, *, with_digest: bool) -> Facts:
     )
 
 
-def formed(chunk: Sequence[Section], form: Form) -> Rows:
+def formed(chunk: Sequence[Section], form: SectionFormat) -> Rows:
     """Convert the rows of a chunk to a storage format."""
     return put_together([_formed(one, form) for one in chunk if one.rows.n_samples], None)
 
 
-def _formed(section: Section, form: Form) -> Rows:
+def _formed(section: Section, form: SectionFormat) -> Rows:
     return section.rows.with_features(form.n_features).in_storage(form.storage)
 
 
@@ -138,11 +140,11 @@ def put_together(pieces: Sequence[Rows], order: np.ndarray | None) -> Rows:
 
 Parsed = TypeVar("Parsed")
 
-FEWEST_RANGES, MOST_RANGES = 16, 256
-SMALLEST, LARGEST = 2**20, 2**25  # bytes of a range; MOST_RANGES takes precedence
+MIN_RANGES, MAX_RANGES = 16, 256
+MIN_RANGE, MAX_RANGE = 2**20, 2**25  # bytes of a range; MAX_RANGES takes precedence
 PIECE = 2**20  # bytes read at a time in search of an end of line
 # chunks per thread of large files, and bytes of a chunk; each chunk is a task in every step
-CHUNKS_OF_THREAD, SMALLEST_CHUNK, LARGEST_CHUNK = 2, 2**23, 2**26
+CHUNKS_OF_THREAD, MIN_CHUNK, MAX_CHUNK = 2, 2**23, 2**26
 
 
 @dataclass(frozen=True)
@@ -167,15 +169,15 @@ def byte_ranges(name: str) -> list[ByteRange]:
     if any(head.startswith(magic) for magic in COMPRESSED):
         raise DataError(f"{name}: workers cannot read a compressed file: unpack it first")
     name = os.path.abspath(name) if os.path.exists(name) else name
-    step = min(max(size // FEWEST_RANGES, SMALLEST), max(LARGEST, size // MOST_RANGES)) + 1
+    step = min(max(size // MIN_RANGES, MIN_RANGE), max(MAX_RANGE, size // MAX_RANGES)) + 1
     return [ByteRange(name, begin, min(begin + step, size)) for begin in range(0, size, step)]
 
 
 def chunks_of_ranges(ranges: list[ByteRange], n_threads: int) -> list[list[ByteRange]]:
     """Group consecutive ranges into the fewest chunks that keep all threads busy."""
     size = ranges[-1].end
-    n_chunks = min(max(size // SMALLEST_CHUNK, n_threads), CHUNKS_OF_THREAD * n_threads)
-    n_chunks = min(max(n_chunks, -(-size // LARGEST_CHUNK)), len(ranges))
+    n_chunks = min(max(size // MIN_CHUNK, n_threads), CHUNKS_OF_THREAD * n_threads)
+    n_chunks = min(max(n_chunks, -(-size // MAX_CHUNK)), len(ranges))
     ends = np.linspace(0, len(ranges), n_chunks + 1).round().astype(int).tolist()
     return [ranges[begin:end] for begin, end in pairwise(ends)]
 

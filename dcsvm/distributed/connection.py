@@ -64,7 +64,7 @@ def workers_of_this_machine(n_workers: int, threads: int) -> Iterator[Client]:
             processes=True,
             dashboard_address=":0",
             silence_logs=logging.CRITICAL,
-            preload=["dcsvm.distributed.on_worker"],
+            preload=["dcsvm.distributed.worker_tasks"],
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):

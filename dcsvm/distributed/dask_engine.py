@@ -17,8 +17,10 @@ from distributed import Future
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.distributed.connection import threads_of_hosts
-from dcsvm.distributed.on_worker import (
-    Means,
+from dcsvm.distributed.remote_rows import RemoteKernelRows, RemoteRows
+from dcsvm.distributed.tasks import Tasks
+from dcsvm.distributed.worker_tasks import (
+    TaskResources,
     divide,
     route,
     run_on_rows,
@@ -27,19 +29,17 @@ from dcsvm.distributed.on_worker import (
     sums,
     without_rows,
 )
-from dcsvm.distributed.remote_rows import RemoteKernelRows, RemoteRows
-from dcsvm.distributed.tasks import Tasks
 from dcsvm.kernel.cluster_tree import Starts, Tree
-from dcsvm.kernel.kernel_rows import Evaluation
-from dcsvm.kernel.kernel_sums import Terms
-from dcsvm.kernel.partition import Fork, Placed
+from dcsvm.kernel.kernel_rows import KernelEvalOptions
+from dcsvm.kernel.kernel_sums import TermIndex
+from dcsvm.kernel.partition import Assignment, NodeSplit
 from dcsvm.solving.engine import numbered
-from dcsvm.solving.iterate import Effort, Iterate, Parts
+from dcsvm.solving.iterate import Iterate, SolverSettings, Subproblems
 from dcsvm.solving.report import Traffic
 
 # cost of the subproblems of one task, in kernel values, and the maximum number of tasks (or the
 # number of sections, if larger): each task collects rows from all chunks
-PARCEL_COST, MOST_PARCELS = 5e7, 32
+PARCEL_COST, MAX_PARCELS = 5e7, 32
 PART_COST = 3e4  # cost of a subproblem beside the square of its variables
 
 
@@ -55,38 +55,38 @@ class RemoteTree(Tree):
     split: Future | None = None
     assigned: dict[int, Future] | None = None
 
-    def forked(
+    def split_nodes(
         self,
         rows: np.ndarray,
         of_node: np.ndarray,
         n_parts: np.ndarray,
         seed: int,
         starts: Starts | None = None,
-    ) -> tuple[np.ndarray, Fork]:
-        tasks, level = self.rows.tasks, f"level{len(self.forks) + 1}"
+    ) -> tuple[np.ndarray, NodeSplit]:
+        tasks, level = self.rows.tasks, f"level{len(self.splits) + 1}"
         pieces: Sequence[Future | Rows] = [self.rows.form.no_rows]
         order = None
         if len(rows):
             pieces, order = self.rows.pieces(rows, f"{level}-sample")
-        means = Means(self.data.kernel, 0, threads_of_hosts(tasks.client))
+        means = TaskResources(self.data.kernel, 0, threads_of_hosts(tasks.client))
         self.split = tasks.submit(
             f"{level}-divide", run_on_rows, divide, means, pieces, None, order, None, of_node,
             n_parts, seed, starts,
         )  # fmt: skip
-        return tasks.results([tasks.submit(f"{level}-fork", without_rows, self.split)])[0]
+        return tasks.results([tasks.submit(f"{level}-split", without_rows, self.split)])[0]
 
     def stepped(
-        self, _placed: Placed, _fork: Fork, _rows: np.ndarray, stop: _core.Stop | None, *,
+        self, _placed: Assignment, _split: NodeSplit, _rows: np.ndarray, stop: _core.Stop | None, *,
         second: bool,
-    ) -> Placed:  # fmt: skip
-        tasks, means = self.rows.tasks, Means(self.data.kernel, 0)
-        result = Placed.at_root(self.rows.n_samples, second=second)
+    ) -> Assignment:  # fmt: skip
+        tasks, means = self.rows.tasks, TaskResources(self.data.kernel, 0)
+        result = Assignment.at_root(self.rows.n_samples, second=second)
         positions, before = {}, self.assigned or {}
         self.assigned = {}
         for chunk, chunk_positions, selected in self.rows.in_chunks:
             positions[chunk] = chunk_positions
             self.assigned[chunk] = tasks.submit(
-                f"level{len(self.forks)}-route-chunk{chunk}", run_on_rows, route, means,
+                f"level{len(self.splits)}-route-chunk{chunk}", run_on_rows, route, means,
                 [self.rows.chunks[chunk]], selected, None, None, before.get(chunk), self.split,
                 second,
             )  # fmt: skip
@@ -114,7 +114,7 @@ class DaskEngine:
         return self.tasks.traffic
 
     def sums(
-        self, targets: Terms, sources: Terms, alpha: np.ndarray, how: Evaluation
+        self, targets: TermIndex, sources: TermIndex, alpha: np.ndarray, how: KernelEvalOptions
     ) -> tuple[np.ndarray, int]:
         result, n_evaluations = np.zeros(len(targets.row)), 0
         if len(sources.row) == 0 or len(targets.row) == 0:
@@ -122,12 +122,12 @@ class DaskEngine:
         rows, index = np.unique(sources.row, return_inverse=True)
         source_terms = replace(sources, row=index.reshape(-1).astype(np.int32))
 
-        def target_terms(positions: np.ndarray, index: np.ndarray) -> tuple[Terms]:
+        def target_terms(positions: np.ndarray, index: np.ndarray) -> tuple[TermIndex]:
             return (replace(targets.take(positions), row=index.astype(np.int32)),)
 
         for positions, _, (chunk_sums, n) in self.data.on_chunks(
             f"{self.phase}-sums", sums, targets.row, rows, (source_terms, alpha), how,
-            reach=how.reach, arguments_of=target_terms,
+            cutoff=how.cutoff, arguments_of=target_terms,
         ):  # fmt: skip
             result[positions] = chunk_sums
             n_evaluations += n
@@ -135,9 +135,9 @@ class DaskEngine:
 
     def solve_together(
         self,
-        parts: Parts,
+        parts: Subproblems,
         iterate: Iterate,
-        effort: Effort,
+        settings: SolverSettings,
         progress: Callable[..., object] | None,
         stop: _core.Stop,
         state: _core.SolveState,
@@ -158,8 +158,8 @@ class DaskEngine:
             name += f"to{which.stop - 1}" * (which.stop > which.start + 1)
             pieces, order = self.data.rows.pieces(parcel.rows, self.phase)
             futures[k] = self.tasks.submit(
-                name, run_on_rows, solve, means, pieces, None, order, effort.reach, parcel.parts,
-                iterate.take(parcel.members), effort, priority=len(parcel.members),
+                name, run_on_rows, solve, means, pieces, None, order, settings.cutoff, parcel.parts,
+                iterate.take(parcel.members), settings, priority=len(parcel.members),
             )  # fmt: skip
         n_parcels = n_done = 0
         for k, (solved, reports) in self.tasks.finished(futures, stop):
@@ -173,7 +173,7 @@ class DaskEngine:
         return state.reports
 
     def spans(
-        self, parts: Parts, alpha: np.ndarray, mask: np.ndarray, n_exact: int, _threads: int
+        self, parts: Subproblems, alpha: np.ndarray, mask: np.ndarray, n_exact: int, _threads: int
     ) -> np.ndarray:
         parcels, result = self._parcels(parts), np.zeros(parts.problem.size)
         futures: dict[int, Future] = {}
@@ -189,13 +189,13 @@ class DaskEngine:
             result[parcels[k].members] = squared_spans
         return result
 
-    def _parcels(self, parts: Parts) -> list["Parcel"]:
+    def _parcels(self, parts: Subproblems) -> list["Parcel"]:
         parcels = []
-        for which in parcels_of(parts, max(MOST_PARCELS, self.data.rows.n_sections)):
+        for which in parcels_of(parts, max(MAX_PARCELS, self.data.rows.n_sections)):
             start = parts.start[which.start : which.stop + 1]
             members = parts.members[start[0] : start[-1]]
             problem, rows = numbered(parts.problem, members)
-            local = Parts(problem, start - start[0], np.zeros(0, np.int32))
+            local = Subproblems(problem, start - start[0], np.zeros(0, np.int32))
             parcels.append(Parcel(which, members, local, rows))
         return parcels
 
@@ -208,11 +208,11 @@ class Parcel(NamedTuple):
 
     which: slice
     members: np.ndarray
-    parts: Parts
+    parts: Subproblems
     rows: np.ndarray
 
 
-def parcels_of(parts: Parts, max_parcels: int) -> Iterator[slice]:
+def parcels_of(parts: Subproblems, max_parcels: int) -> Iterator[slice]:
     """Divide subproblems into slices of about equal cost, without empty ones.
 
     Their number is a power of 2 up to a maximum, so that an even number of workers is balanced.

@@ -26,7 +26,7 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn import SVC, SVR
 from dcsvm.sklearn.checks import gamma_of
 from dcsvm.sklearn.estimator import Estimator
-from dcsvm.sklearn.fitted import ModelRows
+from dcsvm.sklearn.fitted import ModelFileRows
 from dcsvm.sklearn.parameters import Parameter, train_options, with_parameters
 
 CLIENT = Parameter(None, [Client, None], "Client or None: None is the current client.")
@@ -88,7 +88,7 @@ class OnWorkers(Estimator):
         part = model.exact or model.early
         assert part is not None  # a model has one of them
         self.n_features_in_ = n_features
-        self._keep(model, report, ModelRows(part, (data.rows.n_samples, n_features)))
+        self._keep(model, report, ModelFileRows(part, (data.rows.n_samples, n_features)))
         self._warn(report)
 
     def predict(self, X: Any, *, method: str | None = None) -> Any:

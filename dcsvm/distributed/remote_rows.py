@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows, Storage
-from dcsvm.distributed.chunks import Form, put_together, share, taken
-from dcsvm.distributed.on_worker import Means, Weights, product, run_on_rows
+from dcsvm.distributed.chunks import SectionFormat, put_together, share, taken
 from dcsvm.distributed.tasks import Tasks
+from dcsvm.distributed.worker_tasks import TaskResources, Weights, product, run_on_rows
 from dcsvm.kernel.cluster_tree import inverse
-from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Reach
+from dcsvm.kernel.kernel_rows import Cutoff, KernelEvalOptions, KernelRows
 from dcsvm.kernel.kernels import Kernel
 
 SAMPLE = 1000  # rows for the client's estimate of the cost of kernel values
@@ -37,7 +37,7 @@ class RemoteRows:
         tasks: Tasks,
         chunks: Sequence[Future],
         sizes: Sequence[Sequence[int]],
-        form: Form,
+        form: SectionFormat,
         row_bytes: int,
     ):
         self.tasks, self.chunks, self.form, self.row_bytes = tasks, chunks, form, row_bytes
@@ -157,7 +157,7 @@ class RemoteKernelRows:
         stop: _core.Stop | None = None,
     ):
         self.rows, self.kernel, self.threads = rows, kernel, threads
-        self.means = Means(kernel, megabytes)
+        self.means = TaskResources(kernel, megabytes)
         if sample is None:
             step = -(-rows.n_samples // SAMPLE)
             sample = rows.take(np.arange(0, rows.n_samples, step), stop)
@@ -169,7 +169,7 @@ class RemoteKernelRows:
         return RemoteKernelRows(self.rows, kernel, self.threads, self.means.megabytes, self.sample)
 
     def product(
-        self, weights: Weights, rows: np.ndarray, *, target_rows: np.ndarray, how: Evaluation
+        self, weights: Weights, rows: np.ndarray, *, target_rows: np.ndarray, how: KernelEvalOptions
     ) -> np.ndarray:
         """Compute K(target rows, rows) W, as `KernelRows.product`."""
         n_columns = weights[3] if isinstance(weights, tuple) else 1
@@ -188,9 +188,9 @@ class RemoteKernelRows:
         targets: np.ndarray,
         sources: np.ndarray,
         shared: tuple[object, ...],
-        how: Evaluation,
+        how: KernelEvalOptions,
         *,
-        reach: Reach | None = None,
+        cutoff: Cutoff | None = None,
         arguments_of: Callable[[np.ndarray, np.ndarray], tuple[object, ...]] | None = None,
     ) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
         """Run `work` on the target rows of each chunk and all source rows.
@@ -210,7 +210,7 @@ class RemoteKernelRows:
             args = () if arguments_of is None else arguments_of(positions, index)
             futures[chunk] = tasks.submit(
                 f"{name}-chunk{chunk}", run_on_rows, work, self.means,
-                [self.rows.chunks[chunk], assembled], selected, None, reach, values, how, *args,
+                [self.rows.chunks[chunk], assembled], selected, None, cutoff, values, how, *args,
             )  # fmt: skip
         for chunk, result in tasks.finished(futures, stop):
             yield *located[chunk], result

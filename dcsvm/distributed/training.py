@@ -10,20 +10,20 @@ from numpy.typing import ArrayLike
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.distributed.chunks import Facts, Form, Section, facts_of, formed
+from dcsvm.distributed.chunks import Section, SectionFormat, SectionStats, facts_of, formed
 from dcsvm.distributed.connection import WorkerMemory, plan_worker_memory
 from dcsvm.distributed.dask_engine import DaskEngine
-from dcsvm.distributed.groups import find_remote_locality
+from dcsvm.distributed.remote_components import find_remote_components
 from dcsvm.distributed.remote_rows import RemoteKernelRows, RemoteRows
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.locality import Locality
+from dcsvm.kernel.row_components import RowComponents
 from dcsvm.model.model import Model
 from dcsvm.problem.duplicates import Duplicates, all_different, duplicates_by_keys, row_keys
 from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.task import as_labels
-from dcsvm.solving.checkpoint import Control, fingerprint
+from dcsvm.solving.checkpoint import RunControl, fingerprint
 from dcsvm.solving.memory import Plan
 from dcsvm.solving.preparation import RowSource, kernel_of
 from dcsvm.solving.report import TrainReport
@@ -40,7 +40,7 @@ class DaskRows:
 
     rows: RemoteRows
     labels: np.ndarray
-    facts: list[Facts]
+    facts: list[SectionStats]
     owns_rows: bool = False
 
     def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict[str, Any]:
@@ -82,11 +82,11 @@ class DaskRows:
     def reordered(self, indices: np.ndarray) -> "DaskRows":
         return replace(self, rows=self.rows.reordered(indices))
 
-    def find_locality(
+    def find_components(
         self, kernel: Kernel, weight: float, tolerance: float, _plan: Plan, _options: TrainOptions,
         stop: _core.Stop,
-    ) -> tuple[Locality, None]:  # fmt: skip
-        return find_remote_locality(self.rows, kernel, weight, tolerance, stop), None
+    ) -> tuple[RowComponents, None]:  # fmt: skip
+        return find_remote_components(self.rows, kernel, weight, tolerance, stop), None
 
     def engine(
         self, kernel: Kernel, memory: WorkerMemory, _n_variables: int, stop: _core.Stop
@@ -95,7 +95,7 @@ class DaskRows:
         return DaskEngine(RemoteKernelRows(self.rows, kernel, threads, megabytes, stop=stop))
 
 
-def remote_data(tasks: Tasks, chunks: list[Future], control: Control) -> DaskRows:
+def remote_data(tasks: Tasks, chunks: list[Future], control: RunControl) -> DaskRows:
     """Make remote rows of chunks, tasks with a list of Sections each.
 
     Raises Stopped, ValueError if there are no rows, and the errors of tasks.
@@ -105,14 +105,14 @@ def remote_data(tasks: Tasks, chunks: list[Future], control: Control) -> DaskRow
         tasks.submit(f"facts-chunk{k}", facts_of, chunk, with_digest=with_digest)
         for k, chunk in enumerate(chunks)
     ]
-    by_chunk: list[list[Facts]] = [
+    by_chunk: list[list[SectionStats]] = [
         [one for one in of_chunk if one.n_rows] for of_chunk in tasks.results(futures, control.stop)
     ]
     used = [k for k, of_chunk in enumerate(by_chunk) if of_chunk]
     facts = [one for of_chunk in by_chunk for one in of_chunk]
     if not facts:
         raise ValueError("no rows to train on")
-    form = Form.of_all(facts)
+    form = SectionFormat.of_all(facts)
     rows = [tasks.submit(f"form-chunk{k}", formed, chunks[k], form) for k in used]
     sizes = [[one.n_rows for one in by_chunk[k]] for k in used]
     row_bytes = -(-sum(one.nbytes for one in facts) // sum(one.n_rows for one in facts))
@@ -121,7 +121,7 @@ def remote_data(tasks: Tasks, chunks: list[Future], control: Control) -> DaskRow
 
 
 def train_chunks(
-    tasks: Tasks, chunks: list[Future], options: TrainOptions, control: Control, **kwargs: Any
+    tasks: Tasks, chunks: list[Future], options: TrainOptions, control: RunControl, **kwargs: Any
 ) -> tuple[Model, TrainReport]:
     """Train a model on chunks, which are released; for `kwargs` see `train_data`."""
     data = remote_data(tasks, chunks, control)
@@ -132,7 +132,7 @@ def train_chunks(
 def train_data(
     data: DaskRows,
     options: TrainOptions,
-    control: Control,
+    control: RunControl,
     *,
     sample_weight: np.ndarray | None = None,
     init_model: Model | None = None,

@@ -16,19 +16,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.room import page_by_page
+from dcsvm.data.allocation import page_by_page
 from dcsvm.data.rows import Rows
 from dcsvm.data.sorting import group_order, group_sizes
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import MOST_PARTS, Fork, Partition, Placed, step
+from dcsvm.kernel.partition import MAX_PARTS, Assignment, NodeSplit, Partition, route_step
 
 # sampled rows per cluster: more do not improve the clusters, fewer at the top make them less equal
 # (docs/benchmark.md, Constants)
-FEWEST_SAMPLED, MOST_SAMPLED = 8, 64
-MOST_OF_NODE = 2048  # sampled rows of a node; the cost grows with their pairs
-MAPPED_AT_ONCE = 2**24  # values of a batch of rows from a mapped file
-LARGEST_MEDIAN_SAMPLE = 256  # rows in the median distance that limits the gamma of the clustering
+MIN_SAMPLED, MAX_SAMPLED = 8, 64
+MAX_OF_NODE = 2048  # sampled rows of a node; the cost grows with their pairs
+BATCH_MAPPED = 2**24  # values of a batch of rows from a mapped file
+MAX_MEDIAN_SAMPLE = 256  # rows in the median distance that limits the gamma of the clustering
 # runs of k-means for a single level; the run with the smallest kernel values between clusters is
 # chosen, among runs that cost at most COST_LIMIT times the cost of equal clusters. Effect on the
 # gap of a level: docs/how-it-works.md
@@ -41,7 +41,7 @@ class Tree:
     The number of children of a node is chosen to give the clusters of a level about equal costs.
     The cost of a cluster is the sum over components of its squared number of rows in the component;
     `group` int (n,) is the component of each row, None for a single one. A level is built from
-    `sample_size` sampled rows, but FEWEST_SAMPLED to MOST_SAMPLED per cluster. Row i was row
+    `sample_size` sampled rows, but MIN_SAMPLED to MAX_SAMPLED per cluster. Row i was row
     order[i] before the rows were reordered: the sample is drawn by these indices and does not
     depend on the order.
     """
@@ -64,13 +64,13 @@ class Tree:
         sample = self.rows.take(self.place[np.sort(sampled)])
         self.kernel = kernel
         self.data = data.with_kernel(clustering_kernel(sample, kernel, data.threads))
-        self.forks: list[Fork] = []
-        self.sampled: list[np.ndarray] = []  # rows of each fork
-        self.placed: list[Placed | None] = [Placed.at_root(n_rows)]
+        self.splits: list[NodeSplit] = []
+        self.sampled: list[np.ndarray] = []  # rows of each split
+        self.placed: list[Assignment | None] = [Assignment.at_root(n_rows)]
         self.seconds = [0.0]  # run time of each level
 
     @property
-    def _finest(self) -> Placed:
+    def _finest(self) -> Assignment:
         placed = self.placed[-1]
         assert placed is not None  # only of_rows_in() drops assignments, of a complete tree
         return placed
@@ -81,11 +81,11 @@ class Tree:
         `second` adds the second clusters of rows. Raises Stopped.
         """
         start, node = time.perf_counter(), self._finest.nearest
-        n_nodes = self.forks[-1].n_clusters if self.forks else 1
+        n_nodes = self.splits[-1].n_clusters if self.splits else 1
         n_parts = _shares(_costs(node, n_nodes, self.group), n_clusters)
         rows, of_node = self._sample_of_nodes(node, np.where(n_parts > 1, n_parts, 0), n_clusters)
-        kept, fork = self.forked(rows, of_node, n_parts, int(self.rng.integers(2**63)))
-        self._add(fork, rows[kept], start, stop, second)
+        kept, split = self.split_nodes(rows, of_node, n_parts, int(self.rng.integers(2**63)))
+        self._add(split, rows[kept], start, stop, second)
 
     def sample(self, n_clusters: int, candidates: np.ndarray | None, level: int) -> np.ndarray:
         """Draw the sample for grow_alone(): rows int32, ascending.
@@ -93,7 +93,7 @@ class Tree:
         The rows are drawn from the candidates, None for all, and do not depend on the order of the
         rows.
         """
-        size = max(self.sample_size, FEWEST_SAMPLED * n_clusters)
+        size = max(self.sample_size, MIN_SAMPLED * n_clusters)
         input_rows = inverse(self.place)
         if candidates is not None:
             input_rows = input_rows[candidates]
@@ -109,32 +109,43 @@ class Tree:
         group = None if self.group is None else self.group[sample]
         of_node, n_parts = np.zeros(len(sample), np.int64), np.array([n_clusters])
         seed = int(self.rng.integers(2**63 - STARTS))
-        kept, fork = self.forked(sample, of_node, n_parts, seed, Starts(self.kernel, group))
-        self._add(fork, sample[kept], start, stop, second)
+        kept, split = self.split_nodes(sample, of_node, n_parts, seed, Starts(self.kernel, group))
+        self._add(split, sample[kept], start, stop, second)
 
     def _add(
-        self, fork: Fork, rows: np.ndarray, start: float, stop: _core.Stop | None, second: bool
+        self,
+        split: NodeSplit,
+        rows: np.ndarray,
+        start: float,
+        stop: _core.Stop | None,
+        second: bool,
     ) -> None:
         """Add the level of a split of sampled rows; `start` is the time of its beginning."""
-        self.forks.append(fork)
+        self.splits.append(split)
         self.sampled.append(rows)
-        self.placed.append(self.stepped(self._finest, fork, rows, stop, second=second))
+        self.placed.append(self.stepped(self._finest, split, rows, stop, second=second))
         self.seconds.append(time.perf_counter() - start)
 
     def stepped(
-        self, placed: Placed, fork: Fork, rows: np.ndarray, stop: _core.Stop | None, *, second: bool
-    ) -> Placed:
+        self,
+        placed: Assignment,
+        split: NodeSplit,
+        rows: np.ndarray,
+        stop: _core.Stop | None,
+        *,
+        second: bool,
+    ) -> Assignment:
         """Assign all rows to the next level, by the sampled `rows` of its split.
 
         A mapped file is read sequentially. Raises Stopped.
         """
-        split = fork.of(*self.those(rows))
+        found = split.of(*self.those(rows))
         if not self.rows.is_mapped:
-            return step(self.data, placed, split, stop, second=second)
-        assigned = Placed.at_root(self.rows.n_samples, second=second)
-        for batch in self.rows.slices(MAPPED_AT_ONCE):
+            return route_step(self.data, placed, found, stop, second=second)
+        assigned = Assignment.at_root(self.rows.n_samples, second=second)
+        for batch in self.rows.slices(BATCH_MAPPED):
             indices = np.arange(batch.start, batch.stop, dtype=np.int32)
-            part = step(self.data, placed.take(batch), split, stop, indices, second=second)
+            part = route_step(self.data, placed.take(batch), found, stop, indices, second=second)
             assigned.put(batch, part)
         return assigned
 
@@ -147,7 +158,7 @@ class Tree:
     def partition(self, n_levels: int, blend: float = 0.0) -> Partition:
         """Return the first n_levels as the partition of a model."""
         sample = self.rows.take_for_model(np.concatenate(self.sampled[:n_levels]))
-        return Partition(self.data.kernel, sample, tuple(self.forks[:n_levels]), blend)
+        return Partition(self.data.kernel, sample, tuple(self.splits[:n_levels]), blend)
 
     @property
     def order(self) -> np.ndarray:
@@ -172,30 +183,30 @@ class Tree:
             tree.placed.append(placed and placed.take(order))
         return tree
 
-    def forked(
+    def split_nodes(
         self,
         rows: np.ndarray,
         of_node: np.ndarray,
         n_parts: np.ndarray,
         seed: int,
         starts: Starts | None = None,
-    ) -> tuple[np.ndarray, Fork]:
+    ) -> tuple[np.ndarray, NodeSplit]:
         """Split the nodes by sampled rows int32, see fork_of()."""
         data, indices = self.those(rows)
         with page_by_page(data.rows.dense):
-            return fork_of(data, indices, of_node, n_parts, seed, starts)
+            return split_nodes(data, indices, of_node, n_parts, seed, starts)
 
     def _sample_of_nodes(
         self, node: np.ndarray, n_parts: np.ndarray, n_clusters: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draw rows int32 of each node, for n_parts[node] children, and return also their nodes."""
-        size = min(max(self.sample_size // n_clusters, FEWEST_SAMPLED), MOST_SAMPLED)
+        size = min(max(self.sample_size // n_clusters, MIN_SAMPLED), MAX_SAMPLED)
         node = node[self.place]
         order = self.rng.permutation(len(node))
         order = order[group_order(node[order])]
         counts = np.bincount(node, minlength=len(n_parts))
         rank = np.arange(len(node)) - np.repeat(np.cumsum(counts) - counts, counts)
-        limit = np.minimum(size * n_parts, MOST_OF_NODE)
+        limit = np.minimum(size * n_parts, MAX_OF_NODE)
         sampled = np.sort(order[rank < limit[node[order]]])
         sampled = sampled[group_order(node[sampled])]
         return self.place[sampled], node[sampled]
@@ -230,14 +241,14 @@ class Starts:
         return min(range(len(parts)), key=scores.__getitem__)
 
 
-def fork_of(
+def split_nodes(
     data: KernelRows,
     rows: np.ndarray,
     of_node: np.ndarray,
     n_parts: np.ndarray,
     seed: int,
     starts: Starts | None = None,
-) -> tuple[np.ndarray, Fork]:
+) -> tuple[np.ndarray, NodeSplit]:
     """Split node p into at most n_parts[p] children, by sampled rows int32.
 
     `of_node` is the node of each row. With `starts` a single node is split by the best of several
@@ -263,7 +274,7 @@ def fork_of(
     first_child = np.concatenate(([0], np.cumsum(n_children)))
     nodes = _core.Nodes(data.points, rows[kept], start)
     products = _core.mean_products(data.setup, nodes, part, first_child, data.threads)
-    return kept, Fork(first_child, start, part, products)
+    return kept, NodeSplit(first_child, start, part, products)
 
 
 def inverse(order: np.ndarray) -> np.ndarray:
@@ -287,7 +298,7 @@ def _costs(node: np.ndarray, n_nodes: int, group: np.ndarray | None) -> np.ndarr
 
 
 def _shares(costs: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return the number of children of each node, 1 to MOST_PARTS, that makes costs most equal.
+    """Return the number of children of each node, 1 to MAX_PARTS, that makes costs most equal.
 
     A child of a node with c children costs about 1/c^2 of the node.
     """
@@ -297,7 +308,7 @@ def _shares(costs: np.ndarray, n_clusters: int) -> np.ndarray:
     missing = int(n_clusters - shares.sum())
     if missing > 0:
         shares[np.argsort(shares - ideal, kind="stable")[:missing]] += 1
-    return np.minimum(shares, MOST_PARTS).astype(np.int64)
+    return np.minimum(shares, MAX_PARTS).astype(np.int64)
 
 
 def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
@@ -311,7 +322,7 @@ def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
     fall = kernel.type.fall
     if fall is None:
         return kernel
-    step = -(-sample.n_samples // LARGEST_MEDIAN_SAMPLE)
+    step = -(-sample.n_samples // MAX_MEDIAN_SAMPLE)
     rows = sample.take(np.arange(0, sample.n_samples, step))
     matrix = KernelRows(rows, Kernel("linear"), threads).matrix().astype(np.float64)
     norms = np.diag(matrix)

@@ -19,7 +19,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.rows import BATCH_VALUES, Rows
-from dcsvm.data.sorting import AT_ONCE, slices
+from dcsvm.data.sorting import BATCH_SIZE, slices
 from dcsvm.kernel.kernels import Kernel
 
 MAX_CODE = 255  # of 8 bits
@@ -53,7 +53,7 @@ class UniformGrid:
             owner = np.repeat(np.arange(rows.n_samples), np.diff(rows.csr.indptr))
             result[owner, rows.csr.indices] = self._of(rows.csr.values)
             return result
-        for batch in slices(rows.n_samples, AT_ONCE // rows.row_size):
+        for batch in slices(rows.n_samples, BATCH_SIZE // rows.row_size):
             result[batch, : rows.n_features] = self._of(rows.part(batch).features)
         return result
 
@@ -63,7 +63,7 @@ class UniformGrid:
             owner = np.repeat(np.arange(rows.n_samples), np.diff(rows.csr.indptr))
             return np.bincount(owner, ~self._has(rows.csr.values), rows.n_samples) == 0
         result = np.empty(rows.n_samples, bool)
-        for batch in slices(rows.n_samples, AT_ONCE // rows.row_size):
+        for batch in slices(rows.n_samples, BATCH_SIZE // rows.row_size):
             result[batch] = self._has(rows.part(batch).features).all(axis=1)
         return result
 
@@ -107,7 +107,7 @@ def _parts(rows: Rows) -> Iterator[np.ndarray]:
     """Yield all values of dense rows, and those that are stored of others, part by part."""
     if rows.is_dense:
         return (rows.part(batch).features for batch in rows.slices())
-    return (rows.csr.values[batch] for batch in slices(len(rows.csr.values), AT_ONCE))
+    return (rows.csr.values[batch] for batch in slices(len(rows.csr.values), BATCH_SIZE))
 
 
 def _values_at(rows: Rows, places: np.ndarray) -> np.ndarray:

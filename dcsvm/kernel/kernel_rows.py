@@ -21,31 +21,31 @@ Weights = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray, int]
 
 
 @dataclass(frozen=True)
-class Reach:
+class Cutoff:
     """Cutoff: kernel values of rows with |x - z|^2 >= squared_distance are at most `value`."""
 
     squared_distance: float = math.inf
     value: float = 0.0
 
     @staticmethod
-    def of(kernel: Kernel, value: float) -> Reach:
+    def of(kernel: Kernel, value: float) -> Cutoff:
         """Return the cutoff at which a kernel that falls with a distance has a value below 1."""
         fall = kernel.type.fall
         assert fall is not None
-        return Reach(fall.squared_distance_at(kernel.gamma, value), value)
+        return Cutoff(fall.squared_distance_at(kernel.gamma, value), value)
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class KernelEvalOptions:
     """Options of kernel evaluations in a sum.
 
-    `float64` selects float64 instead of float32. Kernel values beyond the cutoff `reach` may be
-    omitted; the truncation error of a sum is at most reach.value times its sum of |weights|. A
+    `float64` selects float64 instead of float32. Kernel values beyond the `cutoff` may be
+    omitted; the truncation error of a sum is at most cutoff.value times its sum of |weights|. A
     request of `stop` raises Stopped.
     """
 
     float64: bool = False
-    reach: Reach | None = None
+    cutoff: Cutoff | None = None
     stop: _core.Stop | None = None
 
 
@@ -120,7 +120,7 @@ class KernelRows:
         *,
         targets: KernelRows | None = None,
         target_rows: np.ndarray | None = None,
-        how: Evaluation | None = None,
+        how: KernelEvalOptions | None = None,
     ) -> np.ndarray:
         """Return the kernel product K(targets, these rows) W, float64 (n_targets, n_columns).
 
@@ -129,10 +129,10 @@ class KernelRows:
         """
         if self.is_in_file and targets is None and rows is not None:
             return self.part(rows).product(weights, targets=self, target_rows=target_rows, how=how)
-        targets, how = targets or self, how or Evaluation()
+        targets, how = targets or self, how or KernelEvalOptions()
         return _core.kernel_product(
             self.setup, targets.points, target_rows, self.points, rows, weights, how.float64,
-            self.threads, how.reach, how.stop,
+            self.threads, how.cutoff, how.stop,
         )  # fmt: skip
 
     def cluster_product(

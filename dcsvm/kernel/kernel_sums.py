@@ -11,15 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcsvm.data.sorting import group_order
-from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Weights
+from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows, Weights
 
 # Limits for small components: their number, kernel values of all their rows, and terms of all sums,
 # which need 40 bytes each.
-FEWEST_UNITS, MOST_VALUES, MOST_TERMS = 64, 2**20, 2**21
+MIN_COMPONENTS, MAX_VALUES, MAX_TERMS = 64, 2**20, 2**21
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class TermIndex:
     """Indices of variables in kernel sums.
 
     `row` int32 is the row of K of each variable, `unit` its component: only variables of the same
@@ -27,15 +27,17 @@ class Terms:
     """
 
     row: np.ndarray
-    unit: np.ndarray
-    family: np.ndarray
+    component: np.ndarray
+    fold_family: np.ndarray
 
-    def take(self, variables: np.ndarray) -> Terms:
-        return Terms(self.row[variables], self.unit[variables], self.family[variables])
+    def take(self, variables: np.ndarray) -> TermIndex:
+        return TermIndex(
+            self.row[variables], self.component[variables], self.fold_family[variables]
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class Sources:
+class WeightedSources:
     """Sources of weighted sums: row of K (may repeat), column of the sums, and alpha of each."""
 
     row: np.ndarray
@@ -44,32 +46,40 @@ class Sources:
     n_columns: int
 
 
-def sums_of_units(
-    data: KernelRows, targets: Terms, sources: Terms, alpha: np.ndarray, how: Evaluation
+def component_sums(
+    data: KernelRows,
+    targets: TermIndex,
+    sources: TermIndex,
+    alpha: np.ndarray,
+    how: KernelEvalOptions,
 ) -> tuple[np.ndarray, int]:
     """Compute for each target the sum of alpha K over the sources of its component.
 
     Returns the sums, float64 (n_targets,), and the number of kernel evaluations. Raises Stopped.
     """
-    small = _sums_of_small_units(data, targets, sources, alpha, how)
+    small = _small_component_sums(data, targets, sources, alpha, how)
     if small is not None:
         return small
     sums, n_values = np.zeros(len(targets.row)), 0
-    by_target, by_source = _Groups(targets.family), _Groups(sources.family)
+    by_target, by_source = _Groups(targets.fold_family), _Groups(sources.fold_family)
     for family in by_target.keys:
         t, s = by_target.of(family), by_source.of(family)
         for own, other in _batches(targets.take(t), sources.take(s)):
             rows, position = _distinct(targets.row[t[own]])
-            units, column = np.unique(sources.unit[s[other]], return_inverse=True)
-            batch = Sources(sources.row[s[other]], column, alpha[s[other]], len(units))
+            units, column = np.unique(sources.component[s[other]], return_inverse=True)
+            batch = WeightedSources(sources.row[s[other]], column, alpha[s[other]], len(units))
             product, n = weighted_sums(data, rows, batch, how)
-            sums[t[own]] = product[position, np.searchsorted(units, targets.unit[t[own]])]
+            sums[t[own]] = product[position, np.searchsorted(units, targets.component[t[own]])]
             n_values += n
     return sums, n_values
 
 
-def _sums_of_small_units(
-    data: KernelRows, targets: Terms, sources: Terms, alpha: np.ndarray, how: Evaluation
+def _small_component_sums(
+    data: KernelRows,
+    targets: TermIndex,
+    sources: TermIndex,
+    alpha: np.ndarray,
+    how: KernelEvalOptions,
 ) -> tuple[np.ndarray, int] | None:
     """Compute the sums of many components from one small kernel matrix.
 
@@ -77,21 +87,21 @@ def _sums_of_small_units(
     """
     if len(targets.row) == 0 or len(sources.row) == 0:
         return None
-    counts = np.bincount(sources.unit, minlength=int(targets.unit.max()) + 1)
-    n_sources = counts[targets.unit]
-    if np.count_nonzero(counts) < FEWEST_UNITS or n_sources.sum() > MOST_TERMS:
+    counts = np.bincount(sources.component, minlength=int(targets.component.max()) + 1)
+    n_sources = counts[targets.component]
+    if np.count_nonzero(counts) < MIN_COMPONENTS or n_sources.sum() > MAX_TERMS:
         return None
     rows, row = np.unique(targets.row, return_inverse=True)
     others, other = np.unique(sources.row, return_inverse=True)
     n = len(others)
-    if len(rows) * n > MOST_VALUES:
+    if len(rows) * n > MAX_VALUES:
         return None
     identity = np.arange(n + 1, dtype=np.int64), np.arange(n, dtype=np.int32), np.ones(n), n
     values = data.product(
         identity, others.astype(np.int32), target_rows=rows.astype(np.int32), how=how
     ).reshape(-1)
-    order = group_order(sources.unit)
-    first = (np.cumsum(counts) - counts)[targets.unit]
+    order = group_order(sources.component)
+    first = (np.cumsum(counts) - counts)[targets.component]
     of_target = np.repeat(np.arange(len(row)), n_sources)
     begin = np.repeat(np.cumsum(n_sources) - n_sources - first, n_sources)
     own = order[np.arange(len(of_target)) - begin]
@@ -100,7 +110,7 @@ def _sums_of_small_units(
 
 
 def weighted_sums(
-    data: KernelRows, target_rows: np.ndarray, sources: Sources, how: Evaluation
+    data: KernelRows, target_rows: np.ndarray, sources: WeightedSources, how: KernelEvalOptions
 ) -> tuple[np.ndarray, int]:
     """Compute sums of alpha K, float64 (n_targets, n_columns).
 
@@ -124,13 +134,13 @@ def weighted_sums(
     return product, len(target_rows) * len(rows)
 
 
-def _batches(targets: Terms, sources: Terms) -> list[tuple[np.ndarray, np.ndarray]]:
+def _batches(targets: TermIndex, sources: TermIndex) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return (targets, sources) index arrays, each to be evaluated in one kernel product.
 
     A fold family is one batch if its components share enough rows, else each component is one.
     Targets of components without sources are omitted.
     """
-    by_target, by_source = _Groups(targets.unit), _Groups(sources.unit)
+    by_target, by_source = _Groups(targets.component), _Groups(sources.component)
     units = np.intersect1d(by_target.keys, by_source.keys, assume_unique=True)
     apart = [(by_target.of(unit), by_source.of(unit)) for unit in units]
     if len(units) < 2:

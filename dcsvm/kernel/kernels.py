@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-LARGEST_FLOAT32 = (2 - 2.0**-23) * 2.0**127
+MAX_FLOAT32 = (2 - 2.0**-23) * 2.0**127
 
 # Arguments of kernel functions, named as in csrc/simd/kernel.h.
 PRODUCT, SQUARED_DISTANCE, GIVEN = "product", "squared_distance", "none"
@@ -321,10 +321,10 @@ class Kernel:
             largest = max(self.type.intermediate(self, squared_norm))
         except OverflowError:
             largest = math.inf
-        if not largest <= LARGEST_FLOAT32:
+        if not largest <= MAX_FLOAT32:
             raise BeyondFloat32Error(
                 f"kernel values of {self.describe()} on rows of up to |x|^2 = {squared_norm:.3g} "
-                f"are beyond float32, whose largest number is {LARGEST_FLOAT32:.3g}: scale the "
+                f"are beyond float32, whose largest number is {MAX_FLOAT32:.3g}: scale the "
                 "features, or take a smaller gamma"
             )
 

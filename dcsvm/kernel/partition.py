@@ -21,20 +21,20 @@ from dcsvm.data.rows import Rows
 from dcsvm.data.sorting import slices
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.sources import Sources
+from dcsvm.kernel.sources import EncodedSources
 
-ROUTED_AT_ONCE = 2**22  # values of a batch of rows
+BATCH_ROUTED = 2**22  # values of a batch of rows
 ROUTED_BY_FEW = 2**20  # same for cheap kernels: the batch stays in the CPU cache between levels
-MOST_PARTS = 256  # children of a node; the cost grows with the number of pairs of their centers
-MOST_FORMS = 2  # cached forms of the sampled rows of a tree: encoded and plain
+MAX_PARTS = 256  # children of a node; the cost grows with the number of pairs of their centers
+MAX_FORMS = 2  # cached forms of the sampled rows of a tree: encoded and plain
 
-_cache: weakref.WeakKeyDictionary[Partition, dict[_core.Points, list[_core.FoundFork]]] = (
+_cache: weakref.WeakKeyDictionary[Partition, dict[_core.Points, list[_core.FoundSplit]]] = (
     weakref.WeakKeyDictionary()
 )
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class Assignment:
     """Assignment of rows to the clusters of a level.
 
     `nearest` int32 (n,) is the nearest cluster. With overlap, `second` int32 (n,) is the cluster
@@ -47,9 +47,9 @@ class Placed:
     distance: np.ndarray | None = None
 
     @staticmethod
-    def at_root(n: int, *, second: bool = False) -> Placed:
+    def at_root(n: int, *, second: bool = False) -> Assignment:
         boundaries = (np.full(n, -1, np.int32), np.full(n, np.inf)) if second else ()
-        return Placed(np.zeros(n, np.int32), *boundaries)
+        return Assignment(np.zeros(n, np.int32), *boundaries)
 
     @property
     def boundaries(self) -> tuple[np.ndarray, np.ndarray]:
@@ -57,15 +57,15 @@ class Placed:
         assert self.second is not None and self.distance is not None
         return self.second, self.distance
 
-    def take(self, rows: np.ndarray | slice) -> Placed:
+    def take(self, rows: np.ndarray | slice) -> Assignment:
         taken = {name: array[rows] for name, array in vars(self).items() if array is not None}
-        return Placed(**taken)
+        return Assignment(**taken)
 
     def across(self, rows: np.ndarray) -> np.ndarray:
         """Return the second clusters of rows, -1 without one."""
         return np.full(len(rows), -1, np.int32) if self.second is None else self.second[rows]
 
-    def put(self, rows: np.ndarray | slice, placed: Placed) -> None:
+    def put(self, rows: np.ndarray | slice, placed: Assignment) -> None:
         """Set the assignment of some rows; both assignments have second clusters, or neither."""
         self.nearest[rows] = placed.nearest
         if self.second is not None:
@@ -83,7 +83,7 @@ class Placed:
 
 
 @dataclass(frozen=True, eq=False)
-class Fork:
+class NodeSplit:
     """Split of the nodes of one level into the clusters of the next finer level.
 
     The children of node p are the clusters first_child[p] to before first_child[p + 1], its sampled
@@ -95,7 +95,7 @@ class Fork:
 
     first_child: np.ndarray
     start: np.ndarray
-    part: np.ndarray
+    child: np.ndarray
     products: np.ndarray
 
     @property
@@ -110,31 +110,31 @@ class Fork:
     @property
     def cluster(self) -> np.ndarray:
         """Cluster of each sampled row, ascending."""
-        return np.repeat(self.first_child[:-1], np.diff(self.start)) + self.part
+        return np.repeat(self.first_child[:-1], np.diff(self.start)) + self.child
 
-    def of(self, data: KernelRows, rows: np.ndarray) -> _core.FoundFork:
+    def of(self, data: KernelRows, rows: np.ndarray) -> _core.FoundSplit:
         """Return the core's split, given the indices int32 of the sampled rows in `data`."""
         nodes = _core.Nodes(data.points, rows, self.start)
-        return _core.FoundFork(nodes, self.first_child, self.part, self.products)
+        return _core.FoundSplit(nodes, self.first_child, self.child, self.products)
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
     """Tree of clusters.
 
-    `forks` are the node splits of each level, coarsest first, and `sample` their sampled rows,
+    `splits` are the node splits of each level, coarsest first, and `sample` their sampled rows,
     level by level. `blend` is the distance to a cluster boundary, in kernel space, below which the
     models of both clusters are blended; 0 uses the nearest cluster only.
     """
 
     kernel: Kernel
     sample: Rows
-    forks: tuple[Fork, ...]
+    splits: tuple[NodeSplit, ...]
     blend: float = 0.0
 
     @property
     def n_clusters(self) -> int:
-        return self.forks[-1].n_clusters
+        return self.splits[-1].n_clusters
 
     def place(
         self,
@@ -143,37 +143,39 @@ class Partition:
         stop: _core.Stop | None = None,
         *,
         second: bool = False,
-        begin: Placed | None = None,
-    ) -> Placed:
+        begin: Assignment | None = None,
+    ) -> Assignment:
         """Assign rows to the finest level, with second clusters if `second`.
 
-        `begin` is the assignment to the level that the first fork splits; the default is the root.
-        Ties go to the cluster with the lowest index. Raises Stopped.
+        `begin` is the assignment to the level above the first split, by default to the root. Ties
+        go to the cluster with the lowest index. Raises Stopped.
         """
-        begin = begin or Placed.at_root(rows.n_samples)
-        placed = Placed.at_root(rows.n_samples, second=second)
-        sources = Sources.kept(self.sample, self.kernel)
+        begin = begin or Assignment.at_root(rows.n_samples)
+        placed = Assignment.at_root(rows.n_samples, second=second)
+        sources = EncodedSources.cached(self.sample, self.kernel)
         row_size = max(rows.row_size, sources.row_size(threads))
-        batch_size = ROUTED_BY_FEW if self.kernel.type.is_linear else ROUTED_AT_ONCE
+        batch_size = ROUTED_BY_FEW if self.kernel.type.is_linear else BATCH_ROUTED
         for batch in slices(rows.n_samples, batch_size // row_size):
             for meeting in sources.meetings(rows.part(batch), threads):
                 part = begin.take(batch).take(meeting.place)
-                for fork in self.found(meeting.sources):
-                    part = step(meeting.targets, part, fork, stop, meeting.numbers, second=second)
+                for split in self.found(meeting.sources):
+                    part = route_step(
+                        meeting.targets, part, split, stop, meeting.numbers, second=second
+                    )
                 placed.put(np.arange(batch.start, batch.stop)[meeting.place], part)
         return placed
 
-    def found(self, sources: KernelRows) -> list[_core.FoundFork]:
+    def found(self, sources: KernelRows) -> list[_core.FoundSplit]:
         """Return the core's splits for one form of the sampled rows; they are cached."""
         cache = _cache.setdefault(self, {})
         splits = cache.get(sources.points)
         if splits is None:
-            ends = np.cumsum([0, *(len(fork.part) for fork in self.forks)])
+            ends = np.cumsum([0, *(len(split.child) for split in self.splits)])
             splits = [
-                fork.of(sources, np.arange(first, last, dtype=np.int32))
-                for fork, first, last in zip(self.forks, ends[:-1], ends[1:], strict=True)
+                split.of(sources, np.arange(first, last, dtype=np.int32))
+                for split, first, last in zip(self.splits, ends[:-1], ends[1:], strict=True)
             ]
-            if len(cache) >= MOST_FORMS:
+            if len(cache) >= MAX_FORMS:
                 cache.clear()
             cache[sources.points] = splits
         return splits
@@ -184,13 +186,15 @@ class Partition:
 
 
 def blended(
-    values_by: Callable[[np.ndarray | slice, np.ndarray], np.ndarray], placed: Placed, blend: float
+    values_by: Callable[[np.ndarray | slice, np.ndarray], np.ndarray],
+    placed: Assignment,
+    blend: float,
 ) -> np.ndarray:
     """Blend the decision values (n, k) of rows near a cluster boundary.
 
     `values_by(rows, cluster)` returns the decision values of some rows, each by the model of the
     given cluster; nan without a model. A row near a boundary gets the mean of both clusters,
-    weighted by `Placed.shares`, or the value of the only cluster with a model.
+    weighted by `Assignment.shares`, or the value of the only cluster with a model.
     """
     values = values_by(slice(None), placed.nearest)
     if blend == 0:
@@ -221,13 +225,13 @@ def partition_of(
     arrays.
     """
     data = None
-    forks, n_nodes, first = [], 1, 0
+    splits, n_nodes, first = [], 1, 0
     for cluster in clusters:
         n_children, n_parts = n_parts[:n_nodes], n_parts[n_nodes:]
         first_child = np.concatenate(([0], np.cumsum(n_children)))
         if (
             len(n_children) < n_nodes
-            or np.any((n_children < 1) | (n_children > MOST_PARTS))
+            or np.any((n_children < 1) | (n_children > MAX_PARTS))
             or n_children[n_children > 1].sum() > len(cluster)
             or np.any(cluster >= first_child[-1])
         ):
@@ -245,22 +249,22 @@ def partition_of(
             level_products, products = products[:size], products[size:]
             if len(level_products) < size:
                 raise ValueError("too few inner products of centers")
-        forks.append(Fork(first_child, start, part, level_products))
+        splits.append(NodeSplit(first_child, start, part, level_products))
         n_nodes, first = int(first_child[-1]), first + len(cluster)
-    if len(n_parts) or not forks or (products is not None and len(products)):
+    if len(n_parts) or not splits or (products is not None and len(products)):
         raise ValueError("more nodes or inner products of centers than the levels have")
-    return Partition(kernel, sample, tuple(forks), blend)
+    return Partition(kernel, sample, tuple(splits), blend)
 
 
-def step(
+def route_step(
     data: KernelRows,
-    placed: Placed,
-    fork: _core.FoundFork,
+    placed: Assignment,
+    split: _core.FoundSplit,
     stop: _core.Stop | None,
     rows: np.ndarray | None = None,
     *,
     second: bool,
-) -> Placed:
+) -> Assignment:
     """Assign rows to the next finer level.
 
     `rows` int32 are the indices of the assigned rows in `data`, None for all. Raises Stopped.
@@ -270,10 +274,10 @@ def step(
         node: np.ndarray, second: bool
     ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
         return _core.route(
-            data.setup, data.points, rows, node, fork, data.threads, stop, second=second
+            data.setup, data.points, rows, node, split, data.threads, stop, second=second
         )
 
-    found = Placed(*routed(placed.nearest, second))
+    found = Assignment(*routed(placed.nearest, second))
     if not second or placed.second is None:
         return found
     across, distance = found.boundaries
@@ -281,7 +285,7 @@ def step(
     is_nearer = distance < distance_above
     # if the nearest boundary belongs to a level above, the second cluster is beyond that boundary
     beyond = routed(np.where(is_nearer, -1, across_above).astype(np.int32), False)[0]
-    return Placed(
+    return Assignment(
         found.nearest,
         np.where(is_nearer, across, beyond),
         np.where(is_nearer, distance, distance_above),

@@ -17,23 +17,23 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows, has_far_columns
-from dcsvm.kernel.kernel_rows import ClusterRanges, Evaluation, KernelRows, Reach, two_sides
+from dcsvm.kernel.kernel_rows import ClusterRanges, Cutoff, KernelEvalOptions, KernelRows, two_sides
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.locality import FEWEST_ROWS, is_worth_ordering, is_worth_skipping
+from dcsvm.kernel.row_components import MIN_ROWS, is_worth_ordering, is_worth_skipping
 
 SAMPLE = 512  # rows, whose distances say whether an order could pay
-# part of the pairs of sources that must be out of reach: targets are more, in smaller boxes
-LEAST_SKIPPED = 0.05
+# part of the pairs of sources that must be beyond the cutoff: targets are more, in smaller boxes
+MIN_SKIPPED = 0.05
 FORMS = ("stepped", "coded", "plain")  # what targets that fit no other meet is the last
 COPY_BYTES = 100_000_000  # that a copy may take more than the rows: sparse ones as bytes
-WORTH_THREADS = 2**16  # values; to encode fewer takes less than to start threads
+THREADS_THRESHOLD = 2**16  # values; to encode fewer takes less than to start threads
 
-_kept: weakref.WeakKeyDictionary[Rows, Sources] = weakref.WeakKeyDictionary()
+_cache: weakref.WeakKeyDictionary[Rows, EncodedSources] = weakref.WeakKeyDictionary()
 _lock = threading.RLock()
 
 
 @dataclass(frozen=True, eq=False)
-class Meeting:
+class EncodedBatch:
     """Targets of a block and sources in the same encoding.
 
     The targets are the rows `numbers` int32 of the block, None for all; `targets` has the whole
@@ -65,18 +65,18 @@ class Meeting:
         rows: np.ndarray | None = None,
         *,
         some: np.ndarray | None = None,
-        reach: Reach | None = None,
+        cutoff: Cutoff | None = None,
     ) -> np.ndarray:
         """Compute the kernel product of targets with these sources, see `KernelRows.product`.
 
-        `some` int32 selects targets. Kernel values beyond `reach` may be skipped.
+        `some` int32 selects targets. Kernel values beyond `cutoff` may be skipped.
         """
         return self.sources.product(
             weights,
             rows,
             targets=self.targets,
             target_rows=self._numbers(some),
-            how=Evaluation(self.float64, reach),
+            how=KernelEvalOptions(self.float64, cutoff),
         )
 
     def cluster_product(
@@ -87,12 +87,12 @@ class Meeting:
         return self.sources.cluster_product(weights, ranges, self.targets, chosen, self.float64)
 
     def near_product(
-        self, weights: np.ndarray | tuple, rows: np.ndarray, reach: Reach
+        self, weights: np.ndarray | tuple, rows: np.ndarray, cutoff: Cutoff
     ) -> np.ndarray:
-        """Compute a product with spatially ordered sources that may skip values beyond `reach`."""
+        """Compute a product with spatially ordered sources that may skip values beyond `cutoff`."""
         threads = self.sources.threads
         order = _core.neighbour_order(_core.Points(self.rows, threads), threads)
-        sums = self.product(weights, rows, some=order, reach=reach)
+        sums = self.product(weights, rows, some=order, cutoff=cutoff)
         result = np.empty_like(sums)
         result[order] = sums
         return result
@@ -103,7 +103,7 @@ class Meeting:
         return self.numbers[some]
 
 
-class Sources:
+class EncodedSources:
     """Sources with a kernel.
 
     Their encodings take at most the memory of the rows, 20 bytes a row and COPY_BYTES.
@@ -115,13 +115,13 @@ class Sources:
         self._order: np.ndarray | None = None
 
     @staticmethod
-    def kept(rows: Rows, kernel: Kernel) -> Sources:
+    def cached(rows: Rows, kernel: Kernel) -> EncodedSources:
         """Return the sources of these Rows and kernel, cached as long as the rows live."""
         with _lock:
-            sources = _kept.get(rows)
+            sources = _cache.get(rows)
             if sources is None or sources.kernel != kernel:
                 # of a copy, since the rows live as long as anything here refers to them
-                sources = _kept[rows] = Sources(replace(rows), kernel)
+                sources = _cache[rows] = EncodedSources(replace(rows), kernel)
         return sources
 
     def row_size(self, threads: int) -> int:
@@ -129,11 +129,11 @@ class Sources:
         has_bytes = not self.rows.is_dense and self.form(threads).points.has_bytes
         return self.rows.n_features // 4 if has_bytes else self.rows.row_size
 
-    def meetings(self, block: Rows, threads: int) -> list[Meeting]:
+    def meetings(self, block: Rows, threads: int) -> list[EncodedBatch]:
         """All rows of a block, by the form in which they meet these."""
         if has_far_columns(self.rows) or self.kernel.is_precomputed:
-            return [Meeting(None, *two_sides(block, self.rows, self.kernel, threads))]
-        few = 1 if block.n_samples * block.row_size < WORTH_THREADS else threads
+            return [EncodedBatch(None, *two_sides(block, self.rows, self.kernel, threads))]
+        few = 1 if block.n_samples * block.row_size < THREADS_THRESHOLD else threads
         result, left = [], np.ones(block.n_samples, bool)
         as_given = _core.Points(block, few)
         for how in FORMS:
@@ -147,31 +147,31 @@ class Sources:
             own = left & fits
             targets = KernelRows(block, self.kernel, few, points=points, setup=sources.setup)
             if own.all():
-                return [Meeting(None, targets, sources)]
+                return [EncodedBatch(None, targets, sources)]
             if own.any():
-                result.append(Meeting(np.flatnonzero(own).astype(np.int32), targets, sources))
+                result.append(EncodedBatch(np.flatnonzero(own).astype(np.int32), targets, sources))
             left = left & ~own
             if not left.any():
                 break
         return result
 
-    def order(self, reach: Reach, threads: int) -> np.ndarray | None:
+    def order(self, cutoff: Cutoff, threads: int) -> np.ndarray | None:
         """Return a spatial order of all sources, int32.
 
         None if too few kernel values are provably beyond the cutoff.
         """
         n_rows = self.rows.n_samples
-        if self.kernel.type.fall is None or not self.rows.is_dense or n_rows < FEWEST_ROWS:
+        if self.kernel.type.fall is None or not self.rows.is_dense or n_rows < MIN_ROWS:
             return None
         sources = self.form(threads)
         some = self.rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))
-        if sources.setup.form != "difference" or not is_worth_ordering(some, reach):
+        if sources.setup.form != "difference" or not is_worth_ordering(some, cutoff):
             return None
         with _lock:
             if self._order is None:
                 self._order = _core.neighbour_order(_core.Points(self.rows, threads), threads)
         whole = np.array([0, n_rows])
-        worth = is_worth_skipping(sources.points, self._order, whole, reach, threads, LEAST_SKIPPED)
+        worth = is_worth_skipping(sources.points, self._order, whole, cutoff, threads, MIN_SKIPPED)
         return self._order if worth else None
 
     def form(self, threads: int = 1) -> KernelRows:

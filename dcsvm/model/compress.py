@@ -17,7 +17,7 @@ from dcsvm.compression.landmarks import (
     values_on_the_way,
     with_single_centers,
 )
-from dcsvm.data.advice import part_among
+from dcsvm.data.data_warnings import part_among
 from dcsvm.data.rows import Rows
 from dcsvm.machine import usable_threads
 from dcsvm.model.compressed import Sample, Tell, compressed_early, compressed_exact
@@ -26,11 +26,11 @@ from dcsvm.model.predict import decision_values, predicted_from
 from dcsvm.problem.option_table import OptionError
 from dcsvm.problem.options import CompressOptions
 
-MOST_VALUES = 2**27  # features and decision values of the rows that landmarks are fitted to
-SMALLEST_TRIED = 8  # sizes tried for a loss: 2^-8, 2^-7, ... 2^-1 of the support vectors
+MAX_VALUES = 2**27  # features and decision values of the rows that landmarks are fitted to
+MIN_TRIED = 8  # sizes tried for a loss: 2^-8, 2^-7, ... 2^-1 of the support vectors
 # Largest root mean square change of decision values by rounding landmarks, in margins, and the rows
 # it is measured on. With a tenth of the vectors of MNIST it is 0.003, and no label changes.
-MOST_STEPPED, ROWS_OF_STEPS = 0.02, 2000
+MAX_STEPPED, ROWS_OF_STEPS = 0.02, 2000
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _check_loss(model: ModelParts, test: Rows | None, loss: float) -> None:
         raise OptionError("loss", "requires a classifier")
     if test is None:
         raise OptionError("loss", "requires test rows, which the model has not seen")
-    needed = fewest_rows(loss / 100, SMALLEST_TRIED)
+    needed = fewest_rows(loss / 100, MIN_TRIED)
     if test.n_samples < needed:
         reason = f"of {loss:g} % requires at least {needed} test rows, got {test.n_samples}"
         raise OptionError("loss", reason)
@@ -133,7 +133,7 @@ class _Compression:
 
     def sampled(self, rows: Rows) -> Rows:
         """Return random rows within the memory limit."""
-        most = max(MOST_VALUES // (rows.row_size + self.model.n_pairs), 1)
+        most = max(MAX_VALUES // (rows.row_size + self.model.n_pairs), 1)
         if rows.n_samples <= most:
             return rows
         rng = np.random.default_rng(self.options.seed)
@@ -178,8 +178,8 @@ class _Compression:
     def by_loss(self, loss: float) -> tuple[ModelParts, CompressionReport]:
         """Return the smallest model of several sizes with at most this loss, in percent."""
         n_sv, best = self.part.rows.n_samples, 1.0
-        for power in range(min(SMALLEST_TRIED, n_sv.bit_length() - 1), 0, -1):
-            model, report = self.tried(n_sv >> power, SMALLEST_TRIED)
+        for power in range(min(MIN_TRIED, n_sv.bit_length() - 1), 0, -1):
+            model, report = self.tried(n_sv >> power, MIN_TRIED)
             assert report.changed_at_most is not None  # of a classifier with test rows
             if 100 * report.changed_at_most <= loss:
                 return model, report
@@ -218,7 +218,7 @@ class _Compression:
         rows = rows.take(np.arange(0, rows.n_samples, -(-rows.n_samples // ROWS_OF_STEPS)))
         before, after = (self.values(self.model.with_only(one), rows) for one in (part, stepped))
         change = (after - before) / self.sample.scale
-        return stepped if np.sqrt(np.nanmean(change**2)) <= MOST_STEPPED else part
+        return stepped if np.sqrt(np.nanmean(change**2)) <= MAX_STEPPED else part
 
     def with_loss(
         self, report: CompressionReport, model: ModelParts, n_trials: int

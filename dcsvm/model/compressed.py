@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm.compression.landmarks import (
-    LARGEST_START,
+    MAX_START,
+    FitTarget,
     Landmarks,
-    Wanted,
     fitted,
     shares,
     with_single_centers,
 )
-from dcsvm.compression.moving import Map
+from dcsvm.compression.optimizer import Map
 from dcsvm.data.rows import Rows, stacked
 from dcsvm.data.sorting import group_order
 from dcsvm.model.pair_weights import PairWeights, most_voted, pairs_of_lines
@@ -41,7 +41,7 @@ class Sample:
     of a pair with this class is within the margin, as for support vectors.
     """
 
-    wanted: Wanted
+    wanted: FitTarget
     class_: np.ndarray
     near: np.ndarray
     scale: float
@@ -64,7 +64,9 @@ class Sample:
         else:
             scale = float(values.std()) or 1.0
         values = (filled / scale).astype(np.float32)
-        return Sample(Wanted(rows, values, weights, not model.is_regression), class_, near, scale)
+        return Sample(
+            FitTarget(rows, values, weights, not model.is_regression), class_, near, scale
+        )
 
     def take(self, indices: np.ndarray) -> Sample:
         wanted = self.wanted.take(indices)
@@ -118,12 +120,12 @@ def _summed(rows: Rows, coefficients: np.ndarray) -> Rows:
 
     With a linear kernel sum_i a_i x_i'x is (sum_i a_i x_i)'x.
     """
-    n_sums, n_features = coefficients.shape[1], rows.n_features
+    n_constraints, n_features = coefficients.shape[1], rows.n_features
     if rows.is_dense:
-        total = np.zeros((n_sums, n_features))
+        total = np.zeros((n_constraints, n_features))
         for batch in rows.slices():
             total += coefficients[batch].T @ rows.part(batch).as_floats().features
-        return Rows(n_sums, n_features, dense=total.astype(np.float32))
+        return Rows(n_constraints, n_features, dense=total.astype(np.float32))
     csr = rows.csr
     columns, column = np.unique(csr.indices, return_inverse=True)
     row = np.repeat(np.arange(rows.n_samples), np.diff(csr.indptr))
@@ -132,9 +134,9 @@ def _summed(rows: Rows, coefficients: np.ndarray) -> Rows:
     ).astype(np.float32)
     owner, at = np.nonzero(total)
     return Rows(
-        n_sums,
+        n_constraints,
         n_features,
-        indptr=np.searchsorted(owner, np.arange(n_sums + 1)).astype(np.int64),
+        indptr=np.searchsorted(owner, np.arange(n_constraints + 1)).astype(np.int64),
         indices=columns[at].astype(np.int32),
         values=total[owner, at],
     )
@@ -237,7 +239,7 @@ def _constant(model: ModelParts, sample: Sample) -> Landmarks:
     wanted = sample.wanted
     values = wanted.values.astype(np.float64)
     if wanted.by_sign:
-        values = np.clip(values, -LARGEST_START, LARGEST_START)
+        values = np.clip(values, -MAX_START, MAX_START)
     totals = wanted.weights.sum(axis=0, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         mean = (values * wanted.weights).sum(axis=0) / totals * sample.scale

@@ -15,7 +15,6 @@ from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import Scaling
 from dcsvm.kernel.kernel_rows import threads_that_pay
 from dcsvm.machine import default_threads, usable_threads
-from dcsvm.model.few_rows import few_values
 from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import (
     class_probabilities,
@@ -24,6 +23,7 @@ from dcsvm.model.predict import (
     predictions,
     probabilities_from,
 )
+from dcsvm.model.single_row import few_values
 from dcsvm.model.writer import model_text
 from dcsvm.problem.options import TrainOptions
 
@@ -198,17 +198,19 @@ class Model(ModelParts):
         part = self.part()
         if self.scaling is None:
             rows = Rows.from_array(X)
-            n_given = rows.n_features
+            n_input_rows = rows.n_features
         else:
             parts = Float64Parts(X)
-            rows, n_given = self.scaling.scaled_rows(parts, "X"), parts.n_features
+            rows, n_input_rows = self.scaling.scaled_rows(parts, "X"), parts.n_features
         n_trained = part.rows.n_features
         is_longer_allowed = part.row_numbers is None or self.scaling is not None
-        too_few = n_given < n_trained and not hasattr(X, "tocsr")
-        too_many = n_given > n_trained and not is_longer_allowed
+        too_few = n_input_rows < n_trained and not hasattr(X, "tocsr")
+        too_many = n_input_rows > n_trained and not is_longer_allowed
         if (too_few and not self.kernel.is_precomputed) or too_many:
             name = "kernel values" if self.kernel.is_precomputed else "features"
-            raise ValueError(f"rows have {n_given} {name}, the model was trained on {n_trained}")
+            raise ValueError(
+                f"rows have {n_input_rows} {name}, the model was trained on {n_trained}"
+            )
         return rows
 
     def compress(

@@ -11,9 +11,9 @@ import weakref
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.kernel.kernel_rows import ClusterRanges, Evaluation, KernelRows
+from dcsvm.kernel.kernel_rows import ClusterRanges, KernelEvalOptions, KernelRows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.sources import Sources
+from dcsvm.kernel.sources import EncodedSources
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 
 # One column, or a CSR matrix (indptr, columns, coefficients, n_columns): see KernelRows.product.
@@ -24,9 +24,9 @@ SAMPLED = 64  # support vectors
 # deviation of the values of a regression. a9a with C = 32 has 4e-5.
 SMALL, SMALL_OF_REGRESSION = 1e-4, 2e-5
 ROUNDING = 2.0**-22  # bound on the rounding error of a kernel value up to 1
-SMALLEST = 1e-7  # probability of a class of a pair
+MIN_PROBABILITY = 1e-7  # probability of a class of a pair
 TOLERANCE = 0.005  # divided by the number of classes
-LARGEST_SWEEPS = 100  # or the number of classes
+MAX_SWEEPS = 100  # or the number of classes
 
 _kept: weakref.WeakKeyDictionary[ExactModel | EarlyModel, PairWeights] = weakref.WeakKeyDictionary()
 _is_needed: weakref.WeakKeyDictionary[ExactModel | EarlyModel, tuple[Kernel, bool]]
@@ -123,7 +123,7 @@ def _shows(model: ModelParts, part: ExactModel | EarlyModel) -> bool:
         bound = ROUNDING * weights.totals().max(initial=0.0)
         if not is_seen(bound, margin):
             return False
-    sources = Sources.kept(part.rows, kernel).form()
+    sources = EncodedSources.cached(part.rows, kernel).form()
     assert sources is not None  # only the "stepped" form can be missing
     sample = np.unique(np.linspace(0, part.rows.n_samples - 1, SAMPLED).astype(np.int32))
     rounded, exact = (_values(part, sources, weights.all(), sample, f) for f in (False, True))
@@ -142,7 +142,7 @@ def _values(
 ) -> np.ndarray:
     """Compute decision values, without rho, of support vectors (ascending), each in its cluster."""
     if isinstance(part, ExactModel):
-        return sources.product(weights, target_rows=sample, how=Evaluation(float64))
+        return sources.product(weights, target_rows=sample, how=KernelEvalOptions(float64))
     ranges = ClusterRanges.of(part.cluster[sample], part.cluster)
     return sources.cluster_product(weights, ranges, sources, sample, float64)
 
@@ -163,7 +163,7 @@ def pair_probabilities(values: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.n
     """
     with np.errstate(over="ignore", invalid="ignore"):
         first = 1.0 / (1.0 + np.exp(a * values + b))
-    return np.where(np.isnan(first), 0.5, np.clip(first, SMALLEST, 1.0 - SMALLEST))
+    return np.where(np.isnan(first), 0.5, np.clip(first, MIN_PROBABILITY, 1.0 - MIN_PROBABILITY))
 
 
 def coupled(first: np.ndarray, n_classes: int) -> np.ndarray:
@@ -198,7 +198,7 @@ def _minimize(Q: np.ndarray) -> np.ndarray:
     result = np.empty((n, k))
     remaining = np.arange(n)
     p = np.full((n, k), 1.0 / k)
-    for _ in range(max(LARGEST_SWEEPS, k)):
+    for _ in range(max(MAX_SWEEPS, k)):
         product = np.einsum("nij,nj->ni", Q, p)
         value = (p * product).sum(axis=1)
         active = np.abs(product - value[:, None]).max(axis=1) >= TOLERANCE / k

@@ -13,7 +13,7 @@ from dcsvm.problem.option_table import CLASSIFIERS
 
 
 @dataclass(frozen=True)
-class Worth:
+class ConvergenceStatus:
     """Convergence status of an exact solution.
 
     `violation` is the largest KKT violation that was found, `gap` the duality gap or None.
@@ -52,7 +52,7 @@ class ExactModel:
     rho: np.ndarray
     n_sv: np.ndarray | None = None
     row_numbers: np.ndarray | None = None
-    worth: Worth | None = None
+    status: ConvergenceStatus | None = None
 
     @property
     def class_(self) -> np.ndarray | None:

@@ -12,9 +12,9 @@ import numpy as np
 
 from dcsvm.data.rows import Rows
 from dcsvm.data.sorting import group_order, slices
-from dcsvm.kernel.kernel_rows import ClusterRanges, Reach
+from dcsvm.kernel.kernel_rows import ClusterRanges, Cutoff
 from dcsvm.kernel.partition import blended
-from dcsvm.kernel.sources import Meeting, Sources
+from dcsvm.kernel.sources import EncodedBatch, EncodedSources
 from dcsvm.model.pair_weights import (
     PairWeights,
     coupled,
@@ -26,14 +26,14 @@ from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 
 LEFT_OUT = 2.0**-24  # truncation error, of the largest coefficient: float32 rounding of K near 1
 LEFT_OUT_FLOAT64 = 2.0**-53  # the same for float64
-FEWEST_TARGETS = 1000  # rows; sorting the support vectors takes about as long
-FEWEST_VALUES = 2**22  # kernel values; the search for negligible ones takes some milliseconds
+MIN_TARGETS = 1000  # rows; sorting the support vectors takes about as long
+MIN_VALUES = 2**22  # kernel values; the search for negligible ones takes some milliseconds
 # Decision values within this multiple of the truncation error are computed again without
 # truncation. Rounding of float64 sums is far smaller than the error bound.
 UNSURE = 2.0
-PREDICTED_AT_ONCE = 2**17  # rows; in larger blocks rows are closer, and more can be skipped
-VALUES_AT_ONCE = 2**23  # features in a block
-PAIR_VALUES_AT_ONCE = 2**22  # decision values in a block
+BATCH_PREDICTED = 2**17  # rows; in larger blocks rows are closer, and more can be skipped
+BATCH_VALUES = 2**23  # features in a block
+BATCH_PAIR_VALUES = 2**22  # decision values in a block
 
 
 class SupportSums:
@@ -45,7 +45,7 @@ class SupportSums:
 
     def __init__(
         self,
-        sources: Sources,
+        sources: EncodedSources,
         weights: PairWeights,
         offset: np.ndarray,
         n_targets: int,
@@ -57,7 +57,7 @@ class SupportSums:
         self.weights, self.offset, self.by_sign = weights, offset, by_sign
         self.order: np.ndarray | None = None
         n_values = n_targets * sources.rows.n_samples
-        is_small = n_targets < FEWEST_TARGETS or n_values < FEWEST_VALUES
+        is_small = n_targets < MIN_TARGETS or n_values < MIN_VALUES
         if is_small or sources.kernel.type.fall is None:
             return
         totals = weights.totals()
@@ -65,19 +65,19 @@ class SupportSums:
             return
         left_out = LEFT_OUT_FLOAT64 if float64 else LEFT_OUT
         value = left_out * np.abs(weights.coefficients).max() / totals.max()
-        self.reach = Reach.of(sources.kernel, value)
+        self.cutoff = Cutoff.of(sources.kernel, value)
         self.bound = value * totals
-        self.order = sources.order(self.reach, threads)
+        self.order = sources.order(self.cutoff, threads)
         if self.order is not None:
             self.ordered = weights.ordered(self.order)
 
-    def values(self, meeting: Meeting) -> np.ndarray:
+    def values(self, meeting: EncodedBatch) -> np.ndarray:
         """Compute the decision values of the targets, float64 (n, n_pairs)."""
         if self.order is None:
             values = meeting.product(self.weights.all())
             values += self.offset
             return values
-        values = meeting.near_product(self.ordered, self.order, self.reach)
+        values = meeting.near_product(self.ordered, self.order, self.cutoff)
         values += self.offset
         if self.by_sign:
             unsure = (np.abs(values) <= UNSURE * self.bound).any(axis=1)
@@ -159,7 +159,7 @@ def _blocks(
     model: ModelParts, part: ExactModel | EarlyModel, rows: Rows, threads: int, float64: bool
 ) -> Iterator[tuple[slice, np.ndarray]]:
     weights = PairWeights.kept(part, model.n_pairs)
-    sources = Sources.kept(part.rows, model.kernel)
+    sources = EncodedSources.cached(part.rows, model.kernel)
     if isinstance(part, ExactModel):
         exact = SupportSums(
             sources, weights, -part.rho, rows.n_samples, threads,
@@ -167,7 +167,7 @@ def _blocks(
         )  # fmt: skip
     row_size = max(rows.row_size, sources.row_size(threads), 1)
     batch_size = min(
-        VALUES_AT_ONCE // row_size, PAIR_VALUES_AT_ONCE // max(model.n_pairs, 1), PREDICTED_AT_ONCE
+        BATCH_VALUES // row_size, BATCH_PAIR_VALUES // max(model.n_pairs, 1), BATCH_PREDICTED
     )
     for batch in slices(rows.n_samples, batch_size):
         block = rows.part(batch).with_features(part.rows.n_features).in_form_of(part.rows, threads)
@@ -188,7 +188,7 @@ def _blocks(
 def _early_values(
     part: EarlyModel,
     weights: PairWeights,
-    meeting: Meeting,
+    meeting: EncodedBatch,
     some: np.ndarray | slice,
     cluster: np.ndarray,
 ) -> np.ndarray:

@@ -15,12 +15,12 @@ from dcsvm.data.pieces import DataError, read_bytes
 from dcsvm.data.range_file import checksum, load_scaling, range_file_of
 from dcsvm.data.rows import Rows, stacked
 from dcsvm.data.scaling import Scaling
-from dcsvm.data.sorting import AT_ONCE, slices
+from dcsvm.data.sorting import BATCH_SIZE, slices
 from dcsvm.kernel.kernels import TYPES, Kernel
 from dcsvm.kernel.partition import Partition, partition_of
-from dcsvm.model.lines import Features, Header, Lines, ModelError, shown
 from dcsvm.model.model import Model
-from dcsvm.model.parts import EarlyModel, ExactModel, Probability, Worth
+from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel, Probability
+from dcsvm.model.text_reader import Features, Header, ModelError, ModelTextReader, shown
 from dcsvm.model.writer import EARLY_ONLY, FIRST_INDEX, RANGE_FILE, SECTION, VERSION
 from dcsvm.problem.option_table import CLASSIFIERS, SVM_TYPES
 from dcsvm.problem.options import TrainOptions
@@ -36,13 +36,13 @@ EARLY_KEYS = {
     *(f"center_{key}" for key in KERNEL_KEYS),
     *("blend", "n_parts", "center_products"),
 }
-WORTH_KEYS = {"converged", "violation", "gap"}
+STATUS_KEYS = {"converged", "violation", "gap"}
 FILE_KEYS = {RANGE_FILE, FIRST_INDEX}
-SECTION_KEYS = {"row_numbers", *FILE_KEYS, *WORTH_KEYS, *EARLY_KEYS}
+SECTION_KEYS = {"row_numbers", *FILE_KEYS, *STATUS_KEYS, *EARLY_KEYS}
 EARLY_ONLY_KEYS = {EARLY_ONLY, *FILE_KEYS, *LIBSVM_KEYS, *EARLY_KEYS} - {"total_sv", "rho", "nr_sv"}
 
 
-class ModelReader(Lines):
+class ModelReader(ModelTextReader):
     """A reader that makes a model from the lines of its file."""
 
     def read(self) -> Model:
@@ -143,13 +143,13 @@ class ModelReader(Lines):
         crc32 = words[0] if words else None
         return replace(model, range_file_crc32=crc32, first_index=self.first_index)
 
-    def worth(self, values: Header) -> Worth:
+    def worth(self, values: Header) -> ConvergenceStatus:
         converged = self.number(values, "converged", int)
         violation = self.number(values, "violation", float)
         gap = self.number(values, "gap", float) if "gap" in values else None
         if converged > 1:
             raise self.error(f"converged must be 0 or 1, got {converged}")
-        return Worth(bool(converged), violation, gap)
+        return ConvergenceStatus(bool(converged), violation, gap)
 
     def n_coefficients(self, model: Model, total: int) -> int:
         """Return the number of coefficients of each of `total` support vectors."""
@@ -309,7 +309,7 @@ class ModelReader(Lines):
 
 
 def _copy_rows(target: np.ndarray, at: np.ndarray, source: np.ndarray, index: np.ndarray) -> None:
-    for batch in slices(len(index), AT_ONCE // max(source.shape[1], 1)):
+    for batch in slices(len(index), BATCH_SIZE // max(source.shape[1], 1)):
         target[at[batch]] = source[index[batch]]
 
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from dcsvm import _core, _svmlight
 from dcsvm.data.rows import ChosenRows, Rows
-from dcsvm.data.sorting import AT_ONCE, slices
+from dcsvm.data.sorting import BATCH_SIZE, slices
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.pair_weights import is_seen
-from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts, Probability, Worth
+from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel, ModelParts, Probability
 
 SECTION = "dcsvm_section"
 EARLY_ONLY = "dcsvm_early_model"
@@ -56,9 +56,9 @@ def model_text(model: ModelParts, format: str = "dcsvm") -> Iterator[bytes]:
             ]
         )
         yield b"row_numbers"
-        for batch in slices(len(exact.row_numbers), AT_ONCE // 8):
+        for batch in slices(len(exact.row_numbers), BATCH_SIZE // 8):
             yield f" {_listed(exact.row_numbers[batch] + 1)}".encode()
-        yield _joined(["", *_worth_lines(exact.worth)])
+        yield _joined(["", *_worth_lines(exact.status)])
     if early is not None:
         yield from _early_text(early, exact, Digits(model.first_index))
 
@@ -110,7 +110,7 @@ def _file_lines(model: ModelParts) -> list[str]:
     return lines if model.first_index == 1 else [*lines, f"{FIRST_INDEX} {model.first_index}"]
 
 
-def _worth_lines(worth: Worth | None) -> list[str]:
+def _worth_lines(worth: ConvergenceStatus | None) -> list[str]:
     if worth is None:
         return []
     lines = [f"converged {int(worth.converged)}", f"violation {worth.violation!r}"]
@@ -131,19 +131,21 @@ def _early_text(early: EarlyModel, exact: ExactModel | None, digits: "Digits") -
     vectors (cluster, class, row number, place of the features, coefficients, row).
     """
     partition, n_sv = early.partition, early.rows.n_samples
-    forks = partition.forks
+    splits = partition.splits
     lines = [f"early_level {early.level}"]
     if exact is None:
         lines += [f"n_features {early.rows.n_features}", f"rows {_form(early.rows)}"]
     lines += [f"n_clusters {partition.n_clusters}", f"blend {float(partition.blend)!r}"]
-    lines += [f"n_parts {_listed(np.concatenate([fork.n_parts for fork in forks]))}"]
+    lines += [f"n_parts {_listed(np.concatenate([split.n_parts for split in splits]))}"]
     lines += [f"center_{line}" for line in _kernel_lines(partition.kernel)]
     if partition.kernel.is_precomputed:  # the sample does not have these values
-        lines += [f"center_products {_listed(np.concatenate([fork.products for fork in forks]))}"]
+        lines += [
+            f"center_products {_listed(np.concatenate([split.products for split in splits]))}"
+        ]
     lines += [f"total_center_rows {partition.sample.n_samples}", f"total_early_sv {n_sv}"]
     yield _joined([*lines, "CENTERS"])
-    level = np.repeat(np.arange(len(forks)), [len(fork.part) for fork in forks]) + 1
-    cluster = np.concatenate([fork.cluster for fork in forks])
+    level = np.repeat(np.arange(len(splits)), [len(split.child) for split in splits]) + 1
+    cluster = np.concatenate([split.cluster for split in splits])
     yield from _row_lines(partition.sample, [level, cluster], digits)
     yield _joined(["EARLY_RHO", *map(_listed, early.rho), "EARLY_SV"])
     elsewhere = _elsewhere(early, exact)
@@ -202,7 +204,7 @@ def _largest_norm(rows: Rows) -> float:
 
 
 def _slices(rows: Rows | ChosenRows, n_prefix: int) -> list[slice]:
-    return slices(rows.n_samples, AT_ONCE // 4 // (rows.row_size + n_prefix))
+    return slices(rows.n_samples, BATCH_SIZE // 4 // (rows.row_size + n_prefix))
 
 
 def _row_lines(
@@ -253,10 +255,10 @@ def _blanked(rows: Rows, blank: np.ndarray) -> Rows:
 
 
 Part = TypeVar("Part", ExactModel, EarlyModel)
-Parts = TypeVar("Parts", bound=ModelParts)
+AnyParts = TypeVar("AnyParts", bound=ModelParts)
 
 
-def with_label_order(model: Parts, labels: np.ndarray) -> Parts:
+def with_label_order(model: AnyParts, labels: np.ndarray) -> AnyParts:
     """Return the model with its classes in the order of `labels` (k,).
 
     Raises ValueError if these are other labels.

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 
 from dcsvm.data.sorting import group_order
-from dcsvm.problem.formulation import BoxProblem, Formulation, counted, fill, slices_between
+from dcsvm.problem.formulation import BoxQP, Formulation, counted, fill, slices_between
 
 
 def c_svc_pairs(
@@ -21,12 +21,12 @@ def c_svc_pairs(
     rows, signs, start = _pairs(classes, len(C_of_class))
     bound = counted(C_of_class[classes[rows]] * sample_weight[rows], start, margin=1.0)
     lower, upper = _signed(signs, bound)
-    problem = BoxProblem(
+    problem = BoxQP(
         linear=signs,
         lower=lower,
         upper=upper,
-        sum_of=np.zeros(len(rows), np.int8) if bias else None,
-        n_sums=int(bias),
+        constraint_of=np.zeros(len(rows), np.int8) if bias else None,
+        n_constraints=int(bias),
         row=rows,
     )
     return Formulation(problem, start, np.zeros(len(rows)))
@@ -51,12 +51,12 @@ def nu_svc_pairs(
                 raise ValueError(f"specified nu is infeasible: a class has too few rows for {nu:g}")
             alpha[members] = sign * fill(bound[members], total)
     lower, upper = _signed(signs, bound)
-    problem = BoxProblem(
+    problem = BoxQP(
         linear=np.zeros(len(rows)),
         lower=lower,
         upper=upper,
-        sum_of=(signs < 0).astype(np.int8),
-        n_sums=2,
+        constraint_of=(signs < 0).astype(np.int8),
+        n_constraints=2,
         row=rows,
         divides_by_margin=True,
     )
@@ -70,12 +70,12 @@ def one_class(sample_weight: np.ndarray, nu: float) -> Formulation:
     """
     start = np.array([0, len(sample_weight)], np.int64)
     bound = counted(sample_weight.astype(np.float64), start)
-    problem = BoxProblem(
+    problem = BoxQP(
         linear=np.zeros(len(bound)),
         lower=np.zeros(len(bound)),
         upper=bound,
-        sum_of=np.zeros(len(bound), np.int8),
-        n_sums=1,
+        constraint_of=np.zeros(len(bound), np.int8),
+        n_constraints=1,
     )
     return Formulation(problem, start, fill(bound, nu * bound.sum()))
 
@@ -85,7 +85,7 @@ def epsilon_svr(
 ) -> Formulation:
     """Formulate epsilon-SVR: alpha of all rows, then -alpha*, with bound C and zero sum."""
     bound = _regression_bound(sample_weight * C, targets)
-    return _svr(targets, bound, epsilon, np.zeros(2 * len(targets)), n_sums=1)
+    return _svr(targets, bound, epsilon, np.zeros(2 * len(targets)), n_constraints=1)
 
 
 def nu_svr(targets: np.ndarray, sample_weight: np.ndarray, C: float, nu: float) -> Formulation:
@@ -96,11 +96,11 @@ def nu_svr(targets: np.ndarray, sample_weight: np.ndarray, C: float, nu: float) 
     """
     bound = _regression_bound(sample_weight * float(C), targets)
     half = fill(bound, C * nu * sample_weight.sum() / 2)
-    formulation = _svr(targets, bound, 0.0, np.concatenate([half, -half]), n_sums=2)
+    formulation = _svr(targets, bound, 0.0, np.concatenate([half, -half]), n_constraints=2)
     mean = np.average(targets, weights=sample_weight)
     deviation = float(np.sqrt(np.average((targets - mean) ** 2, weights=sample_weight)))
     unit = min(1.0, deviation) if deviation > 0 else 1.0
-    return replace(formulation, problem=replace(formulation.problem, unit=unit))
+    return replace(formulation, problem=replace(formulation.problem, violation_scale=unit))
 
 
 def _regression_bound(bound: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -110,17 +110,17 @@ def _regression_bound(bound: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 
 def _svr(
-    targets: np.ndarray, bound: np.ndarray, epsilon: float, alpha: np.ndarray, n_sums: int
+    targets: np.ndarray, bound: np.ndarray, epsilon: float, alpha: np.ndarray, n_constraints: int
 ) -> Formulation:
     """Formulate a regression: one sum of all variables, or one each of alpha and -alpha*."""
     n, zero = len(targets), np.zeros(len(targets))
     targets = targets.astype(np.float64)
-    problem = BoxProblem(
+    problem = BoxQP(
         linear=np.concatenate([targets - epsilon, targets + epsilon]),
         lower=np.concatenate([zero, -bound]),
         upper=np.concatenate([bound, zero]),
-        sum_of=np.repeat(np.array([0, n_sums - 1], np.int8), n),
-        n_sums=n_sums,
+        constraint_of=np.repeat(np.array([0, n_constraints - 1], np.int8), n),
+        n_constraints=n_constraints,
         row=np.tile(np.arange(n, dtype=np.int32), 2),
     )
     return Formulation(problem, np.array([0, 2 * n], np.int64), alpha)

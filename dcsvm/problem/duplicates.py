@@ -11,10 +11,10 @@ from functools import partial
 import numpy as np
 
 from dcsvm.data.rows import Rows
-from dcsvm.data.sorting import AT_ONCE, slices
+from dcsvm.data.sorting import BATCH_SIZE, slices
 from dcsvm.problem.formulation import ROUNDING, filled
 
-WORTH_MERGING = 0.02  # minimum fraction of duplicates; below it, merging saves no time
+MERGING_THRESHOLD = 0.02  # minimum fraction of duplicates; below it, merging saves no time
 ODD = np.uint64(0x9E3779B97F4A7C15)  # multiplier of the hash
 
 
@@ -89,45 +89,45 @@ class RowMap:
     """The map between input rows, in the caller's order, and the rows that are solved.
 
     These are merged, without rows of weight 0, and in spatial order. `order` int32 (n_rows,) is the
-    variable of `duplicates` of each row; `n_given` is the number of input rows.
+    variable of `duplicates` of each row; `n_input_rows` is the number of input rows.
     """
 
     duplicates: Duplicates
     order: np.ndarray
-    n_given: int
+    n_input_rows: int
 
     @property
     def n_merged(self) -> int:
         return self.duplicates.n_merged
 
     @property
-    def given(self) -> np.ndarray:
+    def input_rows(self) -> np.ndarray:
         """The input rows with positive weight, ascending, int32."""
         return np.sort(self.duplicates.rows)
 
     @property
-    def weight_of_given(self) -> np.ndarray:
-        """The weight of each input row, float64 (n_given,)."""
-        weight = np.zeros(self.n_given)
+    def weight_of_input(self) -> np.ndarray:
+        """The weight of each input row, float64 (n_input_rows,)."""
+        weight = np.zeros(self.n_input_rows)
         weight[self.duplicates.rows] = self.duplicates.weights
         return weight
 
     @property
-    def place(self) -> np.ndarray:
+    def row_of_variable(self) -> np.ndarray:
         """The row of each variable of `duplicates`, int64 (n_rows,)."""
         place = np.empty(len(self.order), np.int64)
         place[self.order] = np.arange(len(place))
         return place
 
     @property
-    def row_of_given(self) -> np.ndarray:
-        """The row of each input row, int64 (n_given,); -1 for weight 0."""
-        row = np.full(self.n_given, -1)
-        row[self.duplicates.rows] = np.repeat(self.place, np.diff(self.duplicates.start))
+    def row_of_input(self) -> np.ndarray:
+        """The row of each input row, int64 (n_input_rows,); -1 for weight 0."""
+        row = np.full(self.n_input_rows, -1)
+        row[self.duplicates.rows] = np.repeat(self.row_of_variable, np.diff(self.duplicates.start))
         return row
 
     @property
-    def n_given_of_row(self) -> np.ndarray:
+    def n_inputs_of_row(self) -> np.ndarray:
         """The number of input rows of each row, int64 (n_rows,)."""
         return np.diff(self.duplicates.start)[self.order]
 
@@ -203,7 +203,7 @@ def _of_keys(
     """
     n, sample_weight = len(key), single.weights
     in_order = np.sort(key)
-    if np.count_nonzero(in_order[1:] != in_order[:-1]) + 1 > (1 - WORTH_MERGING) * n:
+    if np.count_nonzero(in_order[1:] != in_order[:-1]) + 1 > (1 - MERGING_THRESHOLD) * n:
         return single
     del in_order
     order = np.argsort(key, kind="stable").astype(np.int32)  # equal rows side by side
@@ -248,7 +248,7 @@ def opposite_twins(
     )
     a, b = a[at_a], b[at_b]
     equal = np.ones(len(a), bool)  # equal hashes do not prove equality
-    for batch in slices(len(a), AT_ONCE // max(rows.n_features, 1)):
+    for batch in slices(len(a), BATCH_SIZE // max(rows.n_features, 1)):
         one, other = _values_of(rows, row[a[batch]]), _values_of(rows, row[b[batch]])
         equal[batch] = (one == other).all(axis=1)
     return a[equal], b[equal]
@@ -259,7 +259,7 @@ def _are_equal(rows: Rows, targets: np.ndarray, order: np.ndarray, is_first: np.
     repeated = np.flatnonzero(~is_first)
     if not np.array_equal(targets[order[repeated]], targets[order[repeated - 1]]):
         return False
-    batches = slices(len(repeated), AT_ONCE // max(rows.n_features, 1))
+    batches = slices(len(repeated), BATCH_SIZE // max(rows.n_features, 1))
     return all(
         np.array_equal(_values_of(rows, order[at]), _values_of(rows, order[at - 1]))
         for at in (repeated[batch] for batch in batches)
@@ -277,7 +277,7 @@ def _hash(rows: Rows, targets: np.ndarray, seed: int = 0) -> np.ndarray:
     factors = np.random.default_rng(seed).integers(2**63, size=n_words, dtype=np.uint64)
     factors |= np.uint64(1)
     result = targets.astype(np.float64).view(np.uint64) * ODD
-    for batch in slices(rows.n_samples, AT_ONCE // 4 // max(n_words, 1)):
+    for batch in slices(rows.n_samples, BATCH_SIZE // 4 // max(n_words, 1)):
         own = rows.part(batch)
         if own.is_packed:  # a zero adds nothing
             csr = own.csr

@@ -46,7 +46,7 @@ class Folds:
         return int(sum(self.counts[self.entries(k)].sum() for k in folds))
 
     @property
-    def filled(self) -> np.ndarray:
+    def nonempty(self) -> np.ndarray:
         """The folds with held-out rows."""
         return np.unique(self.fold[self.held])
 
@@ -55,7 +55,7 @@ class Folds:
         """The held-out entries."""
         return slice(int(np.searchsorted(self.fold, 0)), len(self.fold))
 
-    def left(self, fold: int) -> np.ndarray:
+    def train_weight(self, fold: int) -> np.ndarray:
         """Return the training weight of each row in a fold, float64 (n_rows,)."""
         others = self.fold != fold
         return np.bincount(self.row[others], self.weight[others], int(self.row.max()) + 1)

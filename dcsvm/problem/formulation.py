@@ -21,22 +21,22 @@ NEGLIGIBLE = 2.0**-106
 
 
 @dataclass(frozen=True, eq=False)
-class BoxProblem:
+class BoxQP:
     """The problem min 1/2 a'Ka - linear'a with lower <= a <= upper and fixed sums of a.
 
-    All arrays have one entry per variable: `linear`, `lower`, `upper` float64; `sum_of` int8, the
-    equality constraint of a variable (-1: unconstrained), or None; `row` int32, its row of K, by
-    default its index. `unit` is the violation scale; with `divides_by_margin` (nu-SVC, two
-    constraints) it is the margin if that is smaller.
+    All arrays have one entry per variable: `linear`, `lower`, `upper` float64; `constraint_of`
+    int8, its equality constraint (-1: unconstrained), or None; `row` int32, its row of K, by
+    default its index. With `divides_by_margin` (nu-SVC, two constraints) the violation scale is the
+    margin if that is smaller.
     """
 
     linear: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
-    sum_of: np.ndarray | None = None
-    n_sums: int = 0
+    constraint_of: np.ndarray | None = None
+    n_constraints: int = 0
     row: np.ndarray | None = None
-    unit: float = 1.0
+    violation_scale: float = 1.0
     divides_by_margin: bool = False
 
     @property
@@ -48,18 +48,18 @@ class BoxProblem:
         """The row of K of every variable, int32."""
         return np.arange(self.size, dtype=np.int32) if self.row is None else self.row
 
-    def scaled(self, factor: float) -> BoxProblem:
+    def scaled(self, factor: float) -> BoxQP:
         """Return the problem with C multiplied by a factor."""
         return replace(self, lower=factor * self.lower, upper=factor * self.upper)
 
-    def part(self, variables: slice | np.ndarray) -> BoxProblem:
+    def part(self, variables: slice | np.ndarray) -> BoxQP:
         """Return the problem restricted to some variables."""
         return replace(
             self,
             linear=self.linear[variables],
             lower=self.lower[variables],
             upper=self.upper[variables],
-            sum_of=None if self.sum_of is None else self.sum_of[variables],
+            constraint_of=None if self.constraint_of is None else self.constraint_of[variables],
             row=self.rows[variables],
         )
 
@@ -73,7 +73,7 @@ class Formulation:
     problems, some of them empty; folds are contiguous.
     """
 
-    problem: BoxProblem
+    problem: BoxQP
     start: np.ndarray
     alpha: np.ndarray
     n_folds: int = 1
@@ -83,8 +83,8 @@ class Formulation:
         return len(self.start) - 1
 
     @property
-    def has_sums(self) -> bool:
-        return self.problem.n_sums > 0
+    def has_constraints(self) -> bool:
+        return self.problem.n_constraints > 0
 
     @property
     def weight(self) -> float:
@@ -99,7 +99,7 @@ class Formulation:
         return np.unique(problem.rows[problem.lower == problem.upper])
 
     @property
-    def number(self) -> np.ndarray:
+    def problem_index(self) -> np.ndarray:
         """The problem of every variable, int32."""
         return np.repeat(np.arange(self.n_problems, dtype=np.int32), np.diff(self.start))
 
@@ -110,17 +110,17 @@ class Formulation:
     def parts(self) -> list[slice]:
         return slices_between(self.start)
 
-    def with_sums(self, alpha: np.ndarray) -> np.ndarray:
-        """Clip alpha to its bounds and restore the sums (see `with_sum`)."""
+    def with_constraints(self, alpha: np.ndarray) -> np.ndarray:
+        """Clip alpha to its bounds and restore the sums (see `with_constraint`)."""
         problem = self.problem
         alpha = np.clip(alpha, problem.lower, problem.upper)
-        if problem.sum_of is None:
+        if problem.constraint_of is None:
             return alpha
         for part in self.parts():
-            for index in range(problem.n_sums):
-                members = part.start + np.flatnonzero(problem.sum_of[part] == index)
+            for index in range(problem.n_constraints):
+                members = part.start + np.flatnonzero(problem.constraint_of[part] == index)
                 bounds = problem.lower[members], problem.upper[members]
-                alpha[members] = with_sum(alpha[members], *bounds, self.alpha[members].sum())
+                alpha[members] = with_constraint(alpha[members], *bounds, self.alpha[members].sum())
         return alpha
 
     def relaxed(self, multiplier: float) -> Formulation:
@@ -130,7 +130,9 @@ class Formulation:
         its rho.
         """
         linear = self.problem.linear + multiplier
-        return replace(self, problem=replace(self.problem, linear=linear, sum_of=None, n_sums=0))
+        return replace(
+            self, problem=replace(self.problem, linear=linear, constraint_of=None, n_constraints=0)
+        )
 
     @property
     def n_problems_of_fold(self) -> int:
@@ -173,9 +175,9 @@ def in_folds(
         linear=joined("linear"),
         lower=joined("lower"),
         upper=joined("upper"),
-        sum_of=None if problems[0].sum_of is None else joined("sum_of"),
+        constraint_of=None if problems[0].constraint_of is None else joined("constraint_of"),
         row=joined("rows"),
-        unit=min(problem.unit for problem in problems),
+        violation_scale=min(problem.violation_scale for problem in problems),
     )
     sizes = np.concatenate([np.diff(one.start) for one in folds])
     return Formulation(
@@ -207,7 +209,9 @@ def filled(bound: np.ndarray, remaining: np.ndarray, rounding: np.ndarray | floa
     return np.where(remaining >= bound - rounding, bound, inside)
 
 
-def with_sum(alpha: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float) -> np.ndarray:
+def with_constraint(
+    alpha: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float
+) -> np.ndarray:
     """Change alpha to the sum `total` as far as its bounds allow.
 
     Changes are proportional to the distance from the bound. They are limited to the free variables

@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from reprlib import repr as short_repr
 from typing import Any, ClassVar, TypeVar
 
-LARGEST_INT = 2**31 - 2
+MAX_INT = 2**31 - 2
 
 
 class OptionError(ValueError):
@@ -82,7 +82,7 @@ def number(limits: str, holds: Callable[[float], bool]) -> Rule:
     return Rule("a number", is_number, plain, limits)
 
 
-def integer(low: int, high: int = LARGEST_INT, *, no_limit: int | None = None) -> Rule:
+def integer(low: int, high: int = MAX_INT, *, no_limit: int | None = None) -> Rule:
     """Accept an integer from `low` to `high`, or the value that means no limit."""
     lower_limit = f"at least {low}" + ("" if no_limit is None else f" (or {no_limit} for no limit)")
 
@@ -94,7 +94,7 @@ def integer(low: int, high: int = LARGEST_INT, *, no_limit: int | None = None) -
             raise wrong(f"at most {high}", converted)
         return converted
 
-    limits = f"from {low} to {high}" if high < LARGEST_INT else lower_limit
+    limits = f"from {low} to {high}" if high < MAX_INT else lower_limit
     return Rule("a whole number", is_integer, plain, limits)
 
 

@@ -16,7 +16,7 @@ from dcsvm.kernel.kernels import (
     other_names,
     users_of,
 )
-from dcsvm.machine import MOST_THREADS
+from dcsvm.machine import MAX_THREADS
 from dcsvm.problem.option_table import (
     FACTORS,
     FINITE,
@@ -38,15 +38,15 @@ from dcsvm.problem.option_table import (
 )
 
 CLUSTERINGS = ("tree", "adaptive", "random", "kmeans")
-MOST_LEVELS = 30
+MAX_LEVELS = 30
 AUTO = "auto"  # of early_level: search for the level
 CENTERED = "centered"  # of probability: a decision value of 0 has probability 1/2
 # clusters per row of early models; 1.2 and 2 are no better at the same cost (docs/early-models.md)
 DEFAULT_OVERLAP = 1.5
-LARGEST_C = 1e100  # sums of its square are finite
-LARGEST_CACHE = 10**9  # MB
-MEGABYTES = number(f"positive and at most {LARGEST_CACHE}", lambda mb: 0 < mb <= LARGEST_CACHE)
-MOST_ITERATIONS = 2**62
+MAX_C = 1e100  # sums of its square are finite
+MAX_CACHE = 10**9  # MB
+MEGABYTES = number(f"positive and at most {MAX_CACHE}", lambda mb: 0 < mb <= MAX_CACHE)
+MAX_ITERATIONS = 2**62
 
 of_problem, of_kernel, of_accuracy, of_levels, of_long_runs = (
     partial(option, group=title)
@@ -56,7 +56,7 @@ of_problem, of_kernel, of_accuracy, of_levels, of_long_runs = (
 threads_option = partial(
     option,
     None,
-    optional(integer(1, MOST_THREADS)),
+    optional(integer(1, MAX_THREADS)),
     "--threads N",
     "number of threads",
     "The default is OMP_NUM_THREADS if set, otherwise the cores available to this process.",
@@ -131,7 +131,7 @@ class TrainOptions(OptionTable):
         "verify every row with float64 kernel values",
         "The default verifies a sample of rows and all possible violators.",
         is_free=True, in_grid=False)
-    levels: int | None = of_levels(None, optional(integer(0, MOST_LEVELS)), "-l --levels L",
+    levels: int | None = of_levels(None, optional(integer(0, MAX_LEVELS)), "-l --levels L",
         "number of cluster levels, 0: none",
         "The finest level has branching^L clusters. The default is the early level, every second "
         "finer level down to 1000 rows per cluster, and level 2 (except with hundreds of features, "
@@ -157,7 +157,7 @@ class TrainOptions(OptionTable):
         keyword="train one level only, a local model for each of its clusters: much faster",
         is_basic=True)
     early_level: int | str | None = of_levels(None,
-        optional(or_word(AUTO, integer(1, MOST_LEVELS))), "--early-level L",
+        optional(or_word(AUTO, integer(1, MAX_LEVELS))), "--early-level L",
         "level of the early model",
         "auto, only with --early, searches for the level with the smallest leave-one-out error "
         "(classes: error rate; regressions: squared error), estimated on the rows of some "
@@ -187,7 +187,7 @@ class TrainOptions(OptionTable):
         "to this process, at most 8000",
         default_text="half of available memory", is_basic=True, is_free=True)
     threads: int | None = threads_option(group="Long runs")
-    max_iterations: int = of_long_runs(-1, integer(1, MOST_ITERATIONS, no_limit=-1),
+    max_iterations: int = of_long_runs(-1, integer(1, MAX_ITERATIONS, no_limit=-1),
         "--max-iter N",
         "stop after about N coordinate updates",
         default_text="no limit", in_grid=False)
@@ -226,12 +226,12 @@ class TrainOptions(OptionTable):
         return DEFAULT_OVERLAP if self.early else 1.0
 
     def _check_weights(self) -> None:
-        if self.C > LARGEST_C:
-            raise OptionError("C", f"must be at most {LARGEST_C:g}, got {self.C:g}")
+        if self.C > MAX_C:
+            raise OptionError("C", f"must be at most {MAX_C:g}, got {self.C:g}")
         for label, factor in (self.class_weight or {}).items():
             C = self.C * factor
-            if not 0 < C <= LARGEST_C:
-                reason = f"above 0 and at most {LARGEST_C:g}, got {C:g}"
+            if not 0 < C <= MAX_C:
+                reason = f"above 0 and at most {MAX_C:g}, got {C:g}"
                 reason = f"times C must be {reason} for class {label_text(label)}"
                 raise OptionError("class_weight", reason)
 

@@ -11,7 +11,7 @@ from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.option_table import CLASSIFIERS, REGRESSIONS
 from dcsvm.problem.options import TrainOptions
 
-LARGEST_INTEGER = 2**53  # float64 holds all integers up to it
+MAX_INTEGER = 2**53  # float64 holds all integers up to it
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ def as_labels(y: ArrayLike) -> np.ndarray:
         return labels
     if labels.dtype.kind not in "biuf":
         raise ValueError("labels must be numbers, or strings all of them")
-    if labels.dtype.kind in "iu" and np.any(np.abs(labels.astype(np.float64)) > LARGEST_INTEGER):
+    if labels.dtype.kind in "iu" and np.any(np.abs(labels.astype(np.float64)) > MAX_INTEGER):
         raise ValueError("labels that are integers must be within 2^53 in size")
     return labels.astype(np.float64)
 

@@ -19,14 +19,14 @@ from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.partition import blended
 from dcsvm.model.pair_weights import most_voted
 from dcsvm.selection.grid import Score, Setting, best_of
-from dcsvm.selection.layout import Held, Layout
+from dcsvm.selection.layout import HeldOutBatch, Layout
 from dcsvm.solving.preparation import Prepared
 
 SCORE_TOLERANCE = 1e-2  # of early models: a tenth of it changes one row in 10,000
 KERNEL_SHARE = 2  # kernel values take 1/2 of the memory budget, decision values the rest
 
 
-class Problem:
+class GridProblem:
     """Data shared by all settings of one epsilon.
 
     Attributes
@@ -65,7 +65,7 @@ class Problem:
         return max(1, self.memory_bytes // (4 * n_values * self.layout.n_pairs + 1))
 
     def solved(
-        self, data: KernelRows, held: Held, penalties: Sequence[float], stop: _core.Stop
+        self, data: KernelRows, held: HeldOutBatch, penalties: Sequence[float], stop: _core.Stop
     ) -> tuple[np.ndarray, list[dict[str, int]]]:
         """Solve clusters for ascending C, and predict the rows held out. Raises Stopped.
 
@@ -101,14 +101,14 @@ class ClusterScores:
     alive : bool (n_C,), settings that are still being solved.
     """
 
-    def __init__(self, problem: Problem, settings: list[Setting]) -> None:
+    def __init__(self, problem: GridProblem, settings: list[Setting]) -> None:
         self.problem, self.settings = problem, settings
         layout, n = problem.layout, len(settings)
         shape = n, problem.folds.n_folds
         self.loss, self.seen = np.zeros(shape), np.zeros(shape)
         self.n_seen = np.zeros(n, np.int64)
         self.converged, self.n_sv = np.ones(n, bool), np.zeros(n, np.int64)
-        self.alive, self.seconds = np.ones(n, bool), np.zeros(n)
+        self.in_race, self.seconds = np.ones(n, bool), np.zeros(n)
         self.is_done = np.zeros(layout.n_clusters, bool)
         self.is_judged = problem.folds.fold < 0
         self.first = np.empty((n, len(problem.truth), layout.n_pairs), np.float32)
@@ -119,7 +119,7 @@ class ClusterScores:
     def solve(self, data: KernelRows, clusters: np.ndarray, stop: _core.Stop) -> None:
         """Solve a batch of clusters for the C in the race. Raises Stopped."""
         start = time.perf_counter()
-        problem, alive = self.problem, np.flatnonzero(self.alive)
+        problem, alive = self.problem, np.flatnonzero(self.in_race)
         penalties, work = [self.settings[k].C for k in alive], np.ones(len(alive))
         held = problem.layout.held(clusters)
         values, reports = problem.solved(data, held, penalties, stop)
@@ -168,7 +168,7 @@ class ClusterScores:
 
     def score(self, k: int) -> Score:
         seen, loss, folds = self.seen[k], self.loss[k], self.problem.folds
-        is_complete = bool(self.is_judged.all() and self.alive[k])
+        is_complete = bool(self.is_judged.all() and self.in_race[k])
         with np.errstate(invalid="ignore"):
             losses = loss / seen
         return Score(
@@ -187,8 +187,8 @@ class ClusterScores:
 # All settings are tried on at least this share of the rows, and this number.
 PILOT_SHARE, PILOT_ROWS = 0.02, 2000
 BATCHES = 32  # of clusters; settings may be pruned after each
-FEWEST_AT_ONCE = 2  # clusters of a batch
-FEWEST_TRIED = 4  # settings; trying fewer does not pay
+MIN_BATCH = 2  # clusters of a batch
+MIN_TRIED = 4  # settings; trying fewer does not pay
 
 
 @dataclass(eq=False)
@@ -204,7 +204,7 @@ class ClusterSearch:
     estimates : scores on part of the clusters.
     """
 
-    problem_of: Callable[[float | None], Problem]
+    problem_of: Callable[[float | None], GridProblem]
     order: list[Setting]
     stop: _core.Stop
     every: bool
@@ -244,7 +244,7 @@ class ClusterSearch:
         sizes = self.problem.layout.sizes[self.clusters]
         n_rows = max(share * sizes.sum(), PILOT_ROWS)
         n_clusters = int(np.searchsorted(np.cumsum(sizes), n_rows)) + 1
-        if 2 * n_clusters > len(sizes) or len(self.order) < FEWEST_TRIED:
+        if 2 * n_clusters > len(sizes) or len(self.order) < MIN_TRIED:
             return []
         clusters = self._by_size(self.clusters[:n_clusters])
         for axis in dict.fromkeys(setting.axis for setting in self.order):
@@ -270,16 +270,16 @@ class ClusterSearch:
         """Score settings with ascending C, one gamma and one epsilon. Raises Stopped."""
         batch = ClusterScores(self.problem_of(settings[0].epsilon), settings)
         data, n_clusters = self._data(settings[0]), len(self.clusters)
-        batch_size = max(n_clusters // BATCHES, FEWEST_AT_ONCE)
+        batch_size = max(n_clusters // BATCHES, MIN_BATCH)
         for clusters in np.split(self.clusters, range(batch_size, n_clusters, batch_size)):
             batch.solve(data, self._by_size(clusters), self.stop)
             yield from self._prune(batch)
-            if not batch.alive.any():
+            if not batch.in_race.any():
                 break
-            done = batch.is_done.mean() * np.count_nonzero(batch.alive)
-            self.tell(self.n_done + np.count_nonzero(~batch.alive) + done)
+            done = batch.is_done.mean() * np.count_nonzero(batch.in_race)
+            self.tell(self.n_done + np.count_nonzero(~batch.in_race) + done)
         self.n_done += len(settings)
-        scores = {k: batch.score(k) for k in np.flatnonzero(batch.alive).tolist()}
+        scores = {k: batch.score(k) for k in np.flatnonzero(batch.in_race).tolist()}
         for k, score in scores.items():
             if score.may_win and best_of([score, *self.scores]) is score:
                 self._set_best(score, batch.all_losses(k))
@@ -297,9 +297,9 @@ class ClusterSearch:
         best = best_of(score for score in self.scores if score.may_win)
         if best is None or self.every or batch.is_judged.all():
             return []
-        pruned = np.flatnonzero(batch.alive & (batch.loss.sum(axis=1) > best.total))
+        pruned = np.flatnonzero(batch.in_race & (batch.loss.sum(axis=1) > best.total))
         scores = [self._estimate(batch, k) for k in pruned.tolist()]
-        batch.alive[pruned] = False
+        batch.in_race[pruned] = False
         return scores
 
     def _estimate(self, batch: ClusterScores, k: int) -> Score:

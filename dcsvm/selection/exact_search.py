@@ -19,9 +19,9 @@ from dcsvm.selection.grid import Score, Setting, best_of
 from dcsvm.solving.extraction import NoMarginError
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import Progress
-from dcsvm.training.cross_validation import HeldOut
+from dcsvm.training.cross_validation import CrossValidationRun
 from dcsvm.training.held_out import as_folds
-from dcsvm.training.warm_start import SmallerC
+from dcsvm.training.warm_start import PathWarmStart
 
 
 @dataclass(eq=False)
@@ -54,7 +54,7 @@ class ExactSearch:
     def __post_init__(self) -> None:
         self.of_gamma: tuple[Setting, Prepared, Folds] | None = None
         self.tree: Tree | None = None
-        self.smaller = SmallerC()
+        self.smaller = PathWarmStart()
         # by axis: largest |alpha| of a solution without bounded variables, and its score
         self.inside: dict[tuple[float | None, float | None], tuple[float, Score]] = {}
 
@@ -94,9 +94,9 @@ class ExactSearch:
         prepared, folds = self._prepared(setting)
         if not len(prepared.plan.levels):
             self.tree = None
-        held = HeldOut(prepared, folds, Progress(), self.stop, self.tree, self.smaller)
+        held = CrossValidationRun(prepared, folds, Progress(), self.stop, self.tree, self.smaller)
         losses, seen = np.zeros(folds.n_folds), np.zeros(folds.n_folds)
-        _count(held, np.setdiff1d(folds.filled, held.open), losses, seen)
+        _count(held, np.setdiff1d(folds.nonempty, held.open), losses, seen)
         best = best_of(score for score in self.scores if score.may_win)
         least = np.inf if best is None or self.every else best.total
         remaining = held.open
@@ -118,7 +118,7 @@ class ExactSearch:
             weight=float(seen.sum()),
             is_complete=is_complete,
             converged=bool(held.n_failed == 0),
-            n_sv=held.n_sv // len(folds.filled) if is_complete else None,
+            n_sv=held.n_sv // len(folds.nonempty) if is_complete else None,
             seconds=time.perf_counter() - start,
         )
         known = self.inside.get(setting.axis)
@@ -131,7 +131,7 @@ class ExactSearch:
         estimate = self.estimates.get(setting)
         if not estimate or np.isinf(least):
             return folds.n_folds
-        fold_loss = estimate * folds.weight[folds.held].sum() / len(folds.filled)
+        fold_loss = estimate * folds.weight[folds.held].sum() / len(folds.nonempty)
         return max(int((least - lost) / fold_loss) + 1, 1)
 
     def _prepared(self, setting: Setting) -> tuple[Prepared, Folds]:
@@ -139,7 +139,7 @@ class ExactSearch:
         widest = replace(setting, C=self.C_max)
         if self.of_gamma is None or self.of_gamma[0] != widest:
             self.of_gamma = self.tree = None  # frees their memory before more is taken
-            self.smaller = SmallerC()
+            self.smaller = PathWarmStart()
             prepared = self.prepare(widest.options(self.options))
             prepared = replace(prepared, plan=replace(prepared.plan, early_level=None))
             folds = as_folds(prepared, self.n_folds, self.fold)
@@ -153,7 +153,9 @@ class ExactSearch:
         return replace(prepared, options=options, task=task, formulation=formulation), folds
 
 
-def _count(held: HeldOut, indices: np.ndarray, losses: np.ndarray, seen: np.ndarray) -> None:
+def _count(
+    held: CrossValidationRun, indices: np.ndarray, losses: np.ndarray, seen: np.ndarray
+) -> None:
     """Write the losses and weights of the entries that some folds hold out."""
     folds, task = held.folds, held.prepared.task
     for k in indices:

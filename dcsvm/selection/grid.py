@@ -13,7 +13,7 @@ from dcsvm.problem.options import TrainOptions
 # defaults of svm-grid
 DEFAULT_CS = tuple(2.0**k for k in range(-5, 16, 2))
 DEFAULT_GAMMAS = tuple(2.0**k for k in range(-15, 4, 2))
-MOST_SETTINGS = 100_000
+MAX_SETTINGS = 100_000
 FINE_STEPS = 4  # of a fine grid, for each step of the coarse one
 Value = TypeVar("Value", float, float | None)
 
@@ -123,9 +123,9 @@ class Grid:
             (None,) if gammas is None else _ascending("gamma", gammas),
             (None,) if epsilons is None else _ascending("epsilon", epsilons),
         )
-        if len(grid.settings) > MOST_SETTINGS:
+        if len(grid.settings) > MAX_SETTINGS:
             raise ValueError(
-                f"a grid must have at most {MOST_SETTINGS} settings, got {len(grid.settings)}"
+                f"a grid must have at most {MAX_SETTINGS} settings, got {len(grid.settings)}"
             )
         for setting in grid.settings:
             setting.options(options)

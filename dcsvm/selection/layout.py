@@ -7,16 +7,16 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.sorting import group_order
-from dcsvm.kernel.partition import Placed
+from dcsvm.kernel.partition import Assignment
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.formulation import Formulation
-from dcsvm.solving.division import Clustered, Division
 from dcsvm.solving.engine import new_tree
+from dcsvm.solving.level_partition import ClusteredFormulation, LevelPartition
 from dcsvm.solving.preparation import Prepared
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class HeldOutBatch:
     """Argument `held` of `_core.held_out_values` for a batch of clusters.
 
     `entries` int64 are the entries of the folds whose values it returns, one for each cluster of an
@@ -39,9 +39,9 @@ class Layout:
     Predictions nearer to a cluster boundary than `blend` are blended.
     """
 
-    clustered: Clustered
+    clustered: ClusteredFormulation
     folds: Folds
-    placed: Placed
+    placed: Assignment
     n_clusters: int
     blend: float
 
@@ -56,7 +56,7 @@ class Layout:
     @cached_property
     def left(self) -> np.ndarray:
         """Training weight of each row in each fold, float64 (n_folds, n_rows)."""
-        return np.stack([self.folds.left(fold) for fold in range(self.folds.n_folds)])
+        return np.stack([self.folds.train_weight(fold) for fold in range(self.folds.n_folds)])
 
     @cached_property
     def blended(self) -> np.ndarray:
@@ -68,7 +68,9 @@ class Layout:
     @cached_property
     def _members(self) -> tuple[np.ndarray, np.ndarray]:
         """All variables int32, by cluster and pair, and the offset of each group."""
-        part = self.clustered.cluster.astype(np.int64) * self.n_pairs + self.formulation.number
+        part = (
+            self.clustered.cluster.astype(np.int64) * self.n_pairs + self.formulation.problem_index
+        )
         order = group_order(part).astype(np.int32)
         n_parts = self.n_clusters * self.n_pairs
         return order, np.searchsorted(part[order], np.arange(n_parts + 1))
@@ -91,13 +93,13 @@ class Layout:
         start = self._entries[2]
         return np.diff(start[:: self.folds.n_folds])
 
-    def held(self, clusters: np.ndarray) -> Held:
+    def held(self, clusters: np.ndarray) -> HeldOutBatch:
         """Select a batch of clusters."""
         members, member_start = self._members
         entries, is_second, entry_start = self._entries
         own, start = _take_parts(member_start, clusters, self.n_pairs)
         own_entries, rows_start = _take_parts(entry_start, clusters, self.folds.n_folds)
-        return Held(
+        return HeldOutBatch(
             members=members[own],
             start=start,
             left=self.left,
@@ -124,27 +126,29 @@ def whole(formulation: Formulation, folds: Folds, n_rows: int) -> Layout:
     """Lay out all rows in one cluster."""
     size = formulation.problem.size
     is_copy = np.zeros(size, bool)
-    clustered = Clustered(formulation, np.zeros(size, np.int32), np.arange(size), is_copy)
-    return Layout(clustered, folds, Placed.at_root(n_rows), 1, 0.0)
+    clustered = ClusteredFormulation(
+        formulation, np.zeros(size, np.int32), np.arange(size), is_copy
+    )
+    return Layout(clustered, folds, Assignment.at_root(n_rows), 1, 0.0)
 
 
-def in_clusters(formulation: Formulation, folds: Folds, division: Division) -> Layout:
+def in_clusters(formulation: Formulation, folds: Folds, division: LevelPartition) -> Layout:
     """Lay out the rows in the clusters of a level."""
     blend = division.partition.blend
     clustered = division.clustered(formulation)
     return Layout(clustered, folds, division.placed, division.n_clusters, blend)
 
 
-def divided(prepared: Prepared, level: int, stop: _core.Stop) -> Division:
+def divided(prepared: Prepared, level: int, stop: _core.Stop) -> LevelPartition:
     """Find the clusters of a level as for early models, but ignoring components. Raises Stopped."""
     options = prepared.options
-    tree = new_tree(prepared.engine, options, prepared.locality.order)
+    tree = new_tree(prepared.engine, options, prepared.components.order)
     overlap = options.early_overlap
     for finer in range(1, level + 1):
         tree.grow(options.branching**finer, stop, second=overlap > 1)
     placed = tree.placed[level]
     assert placed is not None
-    return Division.overlapping(tree.partition(level), placed, overlap)
+    return LevelPartition.overlapping(tree.partition(level), placed, overlap)
 
 
 def unit_formulation(prepared: Prepared, epsilon: float | None) -> Formulation:

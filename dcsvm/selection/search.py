@@ -16,11 +16,11 @@ from dcsvm.machine import usable_threads
 from dcsvm.problem.option_table import CLASSIFIERS, WITH_LEVELS
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.task import checked_weights, class_order
-from dcsvm.selection.cluster_search import ClusterSearch, Problem
+from dcsvm.selection.cluster_search import ClusterSearch, GridProblem
 from dcsvm.selection.exact_search import ExactSearch
 from dcsvm.selection.grid import Grid, Score, Setting, best_of
 from dcsvm.selection.layout import divided, in_clusters, unit_formulation, whole
-from dcsvm.solving.memory import MB, SMALLEST_MEAN_CLUSTER, early_plan
+from dcsvm.solving.memory import MB, MIN_MEAN_CLUSTER, early_plan
 from dcsvm.solving.preparation import Columns, Prepared, prepare_rows
 from dcsvm.training.held_out import as_folds, fold_numbers
 
@@ -31,9 +31,9 @@ ROWS_OF_CLUSTER = 1200  # mean training rows of a cluster that scores early mode
 # Overlap of clusters that only score: 1 chooses the same settings at less than half the cost
 # (docs/dcsvm-grid.md).
 PLAIN = 1.0
-MOST_WHOLE = 2048  # rows of a single cluster: their kernel matrix stays in the caches
+MAX_WHOLE = 2048  # rows of a single cluster: their kernel matrix stays in the caches
 TRIED_SHARE = 0.1  # of the rows: trial by early models before settings are scored by exact ones
-WORTH_TRYING = 4000  # rows; such a trial of fewer does not pay
+TRYING_THRESHOLD = 4000  # rows; such a trial of fewer does not pay
 
 
 class Search:
@@ -86,7 +86,7 @@ class Search:
         self.options = self._beside_rows(options)
         self.every, self.stop = every, stop or _core.Stop()
         self.tell = tell or (lambda _n_done: None)
-        self.problem_of: Callable[[float | None], Problem] | None = None
+        self.problem_of: Callable[[float | None], GridProblem] | None = None
         self.estimates: list[Score] = []
 
     def _beside_rows(self, options: TrainOptions) -> TrainOptions:
@@ -132,7 +132,7 @@ class Search:
 
     @property
     def _is_whole(self) -> bool:
-        options, is_small = self.options, self.rows.n_samples <= MOST_WHOLE
+        options, is_small = self.options, self.rows.n_samples <= MAX_WHOLE
         return is_small and options.svm_type in WITH_LEVELS and not options.kernel_type.is_linear
 
     def _clusters(self, grid: Grid, order: list[Setting], known: list[Score]) -> ClusterSearch:
@@ -144,7 +144,7 @@ class Search:
 
     def _exact(self, grid: Grid, order: list[Setting], known: list[Score]) -> Iterator[Score]:
         estimates, options = {}, self.options
-        if options.svm_type in WITH_LEVELS and self.rows.n_samples >= WORTH_TRYING:
+        if options.svm_type in WITH_LEVELS and self.rows.n_samples >= TRYING_THRESHOLD:
             clusters = self._clusters(grid, order, [])
             estimates = {score.setting: score.loss for score in clusters.tried(TRIED_SHARE)}
             self.problem_of = None  # its memory is needed by the solver
@@ -153,7 +153,7 @@ class Search:
             self.stop, self.every, self.tell, known,
         ).run()  # fmt: skip
 
-    def _problems(self, grid: Grid) -> Callable[[float | None], Problem]:
+    def _problems(self, grid: Grid) -> Callable[[float | None], GridProblem]:
         """Return a function that makes the Problem of an epsilon.
 
         All have the same clusters, found with the largest gamma. Raises Stopped.
@@ -174,12 +174,12 @@ class Search:
         division = None if is_whole else divided(prepared, level, self.stop)
 
         @lru_cache
-        def problem_of(epsilon: float | None) -> Problem:
+        def problem_of(epsilon: float | None) -> GridProblem:
             formulation = unit_formulation(prepared, epsilon)
             if division is None:
-                return Problem(prepared, whole(formulation, folds, n_rows), is_exact=True)
+                return GridProblem(prepared, whole(formulation, folds, n_rows), is_exact=True)
             layout = in_clusters(formulation, folds, division)
-            return Problem(prepared, layout, is_exact=False)
+            return GridProblem(prepared, layout, is_exact=False)
 
         return problem_of
 
@@ -194,7 +194,7 @@ class Search:
         level, size = 1, n_rows * (1.0 - held_share) * options.early_overlap / options.branching
         while size > ROWS_OF_CLUSTER:
             level, size = level + 1, size / options.branching
-        if self.options.early and n_rows < SMALLEST_MEAN_CLUSTER * options.branching:
+        if self.options.early and n_rows < MIN_MEAN_CLUSTER * options.branching:
             raise ValueError(f"early models need a level: {n_rows} rows are too few for one")
         return level
 

@@ -24,9 +24,9 @@ Matrix: TypeAlias = np.ndarray | sparse.csr_matrix  # rows checked by scikit-lea
 Weights = np.ndarray | None  # float64 (n,)
 Arguments = tuple[Input, ArrayLike | None, ArrayLike | None]  # X, y and sample_weight of fit
 
-SMALLEST, LARGEST = 1e-15, 1e15  # absolute values of features with squares in float32's range
+MIN_SIZE, MAX_SIZE = 1e-15, 1e15  # absolute values of features with squares in float32's range
 LOOKED_AT = 1000  # sampled rows for the offsets of features
-LARGEST_OFFSET = 1e5  # mean of a feature in standard deviations: float32 has 7 digits
+MAX_OFFSET = 1e5  # mean of a feature in standard deviations: float32 has 7 digits
 NOT_FINITE = (
     "The dual coefficients or intercepts are not finite. The input data may contain large values"
     " and need to be preprocessed."
@@ -43,7 +43,7 @@ def rows_to_fit(X: Matrix) -> Rows:
         raise ValueError(f"{NOT_FINITE} ({reason})") from None
     values = rows.csr.values if rows.dense is None else rows.dense
     size = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
-    if size > LARGEST or 0 < size < SMALLEST:
+    if size > MAX_SIZE or 0 < size < MIN_SIZE:
         raise ValueError(f"{NOT_FINITE} (squares of features of {size:.0e} are beyond float32)")
     return rows
 
@@ -55,7 +55,7 @@ def warn_of_offsets(X: Matrix) -> None:
     sample = X[:: -(-len(X) // LOOKED_AT)]
     with np.errstate(over="ignore", invalid="ignore"):
         mean, deviation = np.abs(sample.mean(axis=0)), sample.std(axis=0)
-        far = np.flatnonzero((deviation > 0) & (mean > LARGEST_OFFSET * deviation))
+        far = np.flatnonzero((deviation > 0) & (mean > MAX_OFFSET * deviation))
     if len(far):
         column = int(far[0])
         warnings.warn(
@@ -110,7 +110,7 @@ def threads_for(threads: int | None, rows: Rows, n_others: int) -> Iterator[int]
             _n_active -= 1
 
 
-AT_ONCE = 2**16  # values per batch, which fits the cache
+BATCH_SIZE = 2**16  # values per batch, which fits the cache
 
 
 def gamma_of(
@@ -144,7 +144,7 @@ def variance_of(X: Matrix, weights: Weights) -> float:
         return float(weights @ squared / total - mean**2)
     if weights is None:
         weights = np.ones(len(X))
-    batches = slices(len(X), AT_ONCE // X.shape[1])
+    batches = slices(len(X), BATCH_SIZE // X.shape[1])
     total = weights.sum() * X.shape[1]
     mean = sum(float(weights[at] @ X[at].sum(axis=1, dtype=np.float64)) for at in batches) / total
     squares = 0.0

@@ -16,8 +16,8 @@ from dcsvm.model.pair_weights import coupled, most_voted, pair_probabilities
 from dcsvm.problem.options import CENTERED
 from dcsvm.sklearn.checks import Input, Weights
 from dcsvm.sklearn.estimator import Estimator
-from dcsvm.sklearn.fitted import Given, ModelRows
-from dcsvm.sklearn.theirs import labels_of
+from dcsvm.sklearn.fitted import ModelFileRows, TrainingRows
+from dcsvm.sklearn.reference import labels_of
 from dcsvm.solving.report import TrainReport
 
 
@@ -81,7 +81,9 @@ class Classifier(ClassifierMixin, Estimator):
         probability = CENTERED if self._has_probability else False
         return {"probability": probability, "seed": seed if probability else 0}
 
-    def _keep(self, model: Model, report: TrainReport | None, rows: Given | ModelRows) -> None:
+    def _keep(
+        self, model: Model, report: TrainReport | None, rows: TrainingRows | ModelFileRows
+    ) -> None:
         super()._keep(replace(model, labels=self._labels), report, rows)
         fit = model.probability
         sigmoids = (fit.A, fit.B) if fit else (np.empty(0), np.empty(0))

@@ -24,9 +24,9 @@ from sklearn.utils.validation import validate_data
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import BeyondFloat32Error
-from dcsvm.model.few_rows import few_values
 from dcsvm.model.model import Model
 from dcsvm.model.predict import blocks, decision_values
+from dcsvm.model.single_row import few_values
 from dcsvm.problem.option_table import OptionError
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn.checks import (
@@ -45,14 +45,14 @@ from dcsvm.sklearn.checks import (
     variance_of,
     warn_of_offsets,
 )
-from dcsvm.sklearn.fitted import Given
+from dcsvm.sklearn.fitted import TrainingRows
 from dcsvm.sklearn.parameters import is_linear, is_precomputed, train_options
-from dcsvm.sklearn.theirs import Convertible, pair_values
-from dcsvm.solving.checkpoint import Checkpoint, Control
+from dcsvm.sklearn.reference import Convertible, pair_values
+from dcsvm.solving.checkpoint import Checkpoint, RunControl
 from dcsvm.solving.extraction import NoMarginError
 from dcsvm.solving.report import LevelReport, Progress, TrainReport
 from dcsvm.training.train import train_rows
-from dcsvm.training.warm_start import OtherModel
+from dcsvm.training.warm_start import OtherModelError
 
 log = logging.getLogger("dcsvm.sklearn")
 
@@ -66,7 +66,7 @@ FINE_TOLERANCE = 1e-12  # relative to the largest kernel value
 FEW_VARIABLES = 5000  # n (k - 1) for k classes
 FINE_ITERATIONS = 200_000  # coordinate updates; usually some thousands suffice
 # limits of scikit-learn's solver, some seconds: iterations, and iterations times rows
-MOST_ITERATIONS, MOST_UPDATES = 20_000_000, 20_000_000_000
+MAX_ITERATIONS, MAX_UPDATES = 20_000_000, 20_000_000_000
 # dtypes that are not converted to float64
 DTYPES = [np.float64, np.float32, np.float16, np.uint8, np.int8, np.uint16, np.int16, np.uint32,
           np.int32, np.uint64, np.int64, np.bool_]  # fmt: skip
@@ -160,7 +160,7 @@ class Estimator(Convertible):
             reason = "kernel values require float64"
             if self._delegate(as_given, reason, _max_iterations(checked)):
                 return
-        self._keep(model, report, Given(checked, is_sparse and not callable(self.kernel)))
+        self._keep(model, report, TrainingRows(checked, is_sparse and not callable(self.kernel)))
         self._warn(report)
 
     def _seed(self) -> int:
@@ -173,9 +173,9 @@ class Estimator(Convertible):
             return None
         return Checkpoint(self.checkpoint, resume=Checkpoint.exists(self.checkpoint))
 
-    def _control(self, checkpoint: Checkpoint | None) -> Control:
+    def _control(self, checkpoint: Checkpoint | None) -> RunControl:
         progress = _PrintProgress() if self.verbose else Progress()
-        return Control(progress, _core.Stop(self.time_limit), checkpoint)
+        return RunControl(progress, _core.Stop(self.time_limit), checkpoint)
 
     @property
     def _has_limit(self) -> bool:
@@ -250,8 +250,8 @@ class Estimator(Convertible):
             if not report.stopped and report.violation <= self.tol:
                 exact = model.exact
                 assert exact is not None  # as the options have no early
-                worth = exact.worth and replace(exact.worth, converged=True)
-                model = replace(model, exact=replace(exact, worth=worth))
+                worth = exact.status and replace(exact.status, converged=True)
+                model = replace(model, exact=replace(exact, status=worth))
                 return model, replace(report, converged=True)
         return self._solve(rows, labels, options | {"tolerance": float(self.tol)}, weights)
 
@@ -267,7 +267,7 @@ class Estimator(Convertible):
             previous = replace(previous, labels=np.arange(len(previous.labels), dtype=np.uint32))
         try:
             model, report = train(init_model=previous)
-        except OtherModel as error:
+        except OtherModelError as error:
             log.info("%s: cold start, %s", type(self).__name__, error)
             model, report = train()
         if checkpoint is not None and not report.stopped:
@@ -371,4 +371,4 @@ class _PrintProgress(Progress):
 
 
 def _max_iterations(X: Matrix) -> int:
-    return min(MOST_ITERATIONS, MOST_UPDATES // X.shape[0])
+    return min(MAX_ITERATIONS, MAX_UPDATES // X.shape[0])

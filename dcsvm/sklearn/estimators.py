@@ -11,7 +11,7 @@ from dcsvm.sklearn.checks import Input, Weights
 from dcsvm.sklearn.classifier import Classifier
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.parameters import with_parameters
-from dcsvm.sklearn.theirs import THEIRS
+from dcsvm.sklearn.reference import THEIRS
 
 
 @with_parameters("C", "KERNEL", "shrinking", "SOLVING", "CLASSES", "CLUSTERS", "LIMITS", "MACHINE")

@@ -18,7 +18,7 @@ from dcsvm.sklearn.parameters import has_kernel_matrix, is_linear
 from dcsvm.solving.report import TrainReport
 
 
-class Given:
+class TrainingRows:
     """Training rows as passed to fit: an array or a sparse matrix (n, d), or kernel values."""
 
     def __init__(self, X: Matrix, is_sparse: bool):
@@ -30,7 +30,7 @@ class Given:
         return sparse.csr_matrix(vectors) if self.is_sparse else vectors
 
 
-class ModelRows:
+class ModelFileRows:
     """Training rows of a loaded model, with only the support vectors known."""
 
     def __init__(self, part: ExactModel | EarlyModel, shape: tuple[int, int]):
@@ -65,7 +65,9 @@ class Fitted(BaseEstimator):
         """Raise NotFittedError if there is no model."""
         check_is_fitted(self)
 
-    def _keep(self, model: Model, report: TrainReport | None, rows: Given | ModelRows) -> None:
+    def _keep(
+        self, model: Model, report: TrainReport | None, rows: TrainingRows | ModelFileRows
+    ) -> None:
         """Set the fitted attributes."""
         part = part_of(model)
         self.model_, self.report_, self._sparse = model, report, rows.is_sparse

@@ -16,8 +16,8 @@ from dcsvm.model.writer import with_label_order
 from dcsvm.sklearn.checks import Input
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.estimators import OURS
-from dcsvm.sklearn.fitted import ModelRows, part_of
-from dcsvm.sklearn.theirs import THEIRS
+from dcsvm.sklearn.fitted import ModelFileRows, part_of
+from dcsvm.sklearn.reference import THEIRS
 
 
 def load(path: str | os.PathLike[str]) -> Estimator:
@@ -61,7 +61,7 @@ def load(path: str | os.PathLike[str]) -> Estimator:
         made.set_params(early=True)
     made.__dict__.update(state)
     n_rows = n_features if kernel.is_precomputed else part.rows.n_samples
-    rows = ModelRows(part, (n_rows, n_features))
+    rows = ModelFileRows(part, (n_rows, n_features))
     made._keep(model, None, rows)  # noqa: SLF001  not for users
     return made
 

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from dcsvm.kernel.kernels import DEFAULT, KERNEL_TYPES, PRECOMPUTED, KernelType, users_of
 
 KERNELS = {one.short_name: one for one in KERNEL_TYPES}  # by scikit-learn's names
-LARGEST_C = 1e30  # C=inf; solutions with a larger alpha are lost in rounding
+MAX_C = 1e30  # C=inf; solutions with a larger alpha are lost in rounding
 
 
 @dataclass(frozen=True)
@@ -193,5 +193,5 @@ def train_options(
         "cache_mb": None if memory is None else float(np.ceil(memory)),
     }
     if "C" in params:
-        options["C"] = min(float(params["C"]), LARGEST_C)
+        options["C"] = min(float(params["C"]), MAX_C)
     return options | others

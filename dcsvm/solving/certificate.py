@@ -15,15 +15,15 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.sorting import reduce_parts
-from dcsvm.kernel.kernel_rows import Reach
-from dcsvm.problem.formulation import BoxProblem
-from dcsvm.solving.iterate import Iterate, Parts
+from dcsvm.kernel.kernel_rows import Cutoff
+from dcsvm.problem.formulation import BoxQP
+from dcsvm.solving.iterate import Iterate, Subproblems
 
 # Half and double: docs/benchmark.md, Constants.
 RANDOM_ROWS = 10_000  # of all problems together
 RANDOM_SHARE = 0.05  # of the rows, if that is fewer
 NEAREST_ROWS = 1_000
-FEWEST_ROWS = 500  # minimum sample per problem, of random and of nearest rows each
+MIN_ROWS = 500  # minimum sample per problem, of random and of nearest rows each
 # Relative rounding error allowed in the objective. Beyond it the sample of support vectors grows,
 # to DRAWN_MORE times the size that the error asks for.
 OBJECTIVE_ERROR, DRAWN_MORE = 2e-6, 1.5
@@ -46,7 +46,7 @@ class Certificate:
     counts : number of checked variables, int64.
     objective_errors : estimated error of the objectives.
     units : violation scale: the scale of the problem, or its margin.
-    multipliers : multipliers of the equality constraints, (n_problems, n_sums).
+    multipliers : multipliers of the equality constraints, (n_problems, n_constraints).
     """
 
     objectives: np.ndarray
@@ -99,7 +99,7 @@ class Certificate:
         return known_or_none(sum(self.objective_errors.tolist()))
 
     @property
-    def unit(self) -> float:
+    def violation_scale(self) -> float:
         """The smallest violation scale of a problem."""
         return float(self.units.min())
 
@@ -117,7 +117,7 @@ def known_or_none(value: float) -> float | None:
 
 
 @dataclass(eq=False)
-class Checked:
+class CheckState:
     """State of a check, one entry per variable.
 
     Attributes
@@ -135,13 +135,13 @@ class Checked:
     wanted: np.ndarray
 
     @staticmethod
-    def nothing(size: int) -> Checked:
+    def nothing(size: int) -> CheckState:
         flags = (np.zeros(size, np.uint8) for _ in range(3))
-        return Checked(next(flags), np.zeros(size), *flags)
+        return CheckState(next(flags), np.zeros(size), *flags)
 
-    def part(self, own: slice) -> Checked:
+    def part(self, own: slice) -> CheckState:
         """Return views of the entries of one problem."""
-        return Checked(*(values[own] for values in vars(self).values()))
+        return CheckState(*(values[own] for values in vars(self).values()))
 
     def replace(self, gradient: np.ndarray, some: np.ndarray, exact: np.ndarray) -> None:
         self.difference[some] = exact - gradient[some]
@@ -150,7 +150,7 @@ class Checked:
 
 
 @dataclass(frozen=True)
-class Scope:
+class CheckSettings:
     """Settings of a check.
 
     Attributes
@@ -170,17 +170,17 @@ class Scope:
     is_convex: bool
     every_row: bool
     neglected: float
-    between: Reach
+    between: Cutoff
     tolerance: float
     seed: int
 
 
-def check(
-    parts: Parts,
+def verify_optimality(
+    parts: Subproblems,
     iterate: Iterate,
-    checked: Checked,
+    checked: CheckState,
     exact_gradients: Callable[[np.ndarray, np.ndarray], Iterator[tuple[np.ndarray, np.ndarray]]],
-    scope: Scope,
+    scope: CheckSettings,
 ) -> Certificate:
     """Replace entries of the gradient by float64 values and certify each problem.
 
@@ -197,7 +197,7 @@ def check(
         for some, exact in exact_gradients(variables, checked.is_exact.view(bool)):
             checked.replace(iterate.gradient, some, exact)
 
-    if scope.every_row or parts.sizes.max() <= FEWEST_ROWS:
+    if scope.every_row or parts.sizes.max() <= MIN_ROWS:
         make_exact(parts.members)
         return _certificate_of_all(parts, iterate, checked, scope)
     # all problems draw the rows first in this order: kernel rows are shared between problems
@@ -221,7 +221,7 @@ def check(
 
 
 def _certificate_of_all(
-    parts: Parts, iterate: Iterate, checked: Checked, scope: Scope
+    parts: Subproblems, iterate: Iterate, checked: CheckState, scope: CheckSettings
 ) -> Certificate:
     """Certify problems with all variables checked, without estimates."""
     start, is_whole = parts.start, len(parts.members) == parts.problem.size
@@ -238,7 +238,7 @@ def _certificate_of_all(
 
 
 def certificate_of_known(
-    parts: Parts, iterate: Iterate, neglected: np.ndarray, is_convex: bool
+    parts: Subproblems, iterate: Iterate, neglected: np.ndarray, is_convex: bool
 ) -> Certificate:
     """Certify the parts of a stopped run on the variables with a known gradient.
 
@@ -246,7 +246,7 @@ def certificate_of_known(
     """
     known = iterate.is_known[parts.members]
     counts = reduce_parts(np.add, known.astype(np.float64), parts.start).astype(np.int64)
-    own = Parts.of_sizes(parts.problem, parts.members[known], counts)
+    own = Subproblems.of_sizes(parts.problem, parts.members[known], counts)
     unknown = np.full(len(counts), np.nan)
     found = _certificate(
         own.problem.part(own.members), own.start, iterate.alpha[own.members],
@@ -263,17 +263,17 @@ class _Check:
 
     def __init__(
         self,
-        problem: BoxProblem,
+        problem: BoxQP,
         alpha: np.ndarray,
         gradient: np.ndarray,
-        checked: Checked,
+        checked: CheckState,
         draw: np.ndarray,
-        scope: Scope,
+        scope: CheckSettings,
     ):
         self.problem, self.alpha, self.gradient, self.checked = problem, alpha, gradient, checked
         self.size = problem.size
         n_random, self.n_nearest = (
-            max(n // scope.n_problems, FEWEST_ROWS)
+            max(n // scope.n_problems, MIN_ROWS)
             for n in (min(RANDOM_ROWS, int(RANDOM_SHARE * len(draw))), NEAREST_ROWS)
         )
         self.draw = draw[problem.rows]
@@ -310,7 +310,7 @@ class _Check:
         checked[bounded] = True
         return np.flatnonzero(checked)
 
-    def doubtful(self, scope: Scope) -> np.ndarray:
+    def doubtful(self, scope: CheckSettings) -> np.ndarray:
         """Select unchecked variables that might violate.
 
         If the selection is empty and the violation is within the tolerance, select the unchecked
@@ -319,7 +319,7 @@ class _Check:
         reduced = np.abs(reduced_gradient(self.problem, self.alpha, self.gradient))
         doubt = scope.neglected + SAFETY * self.error
         _, (violation,), (gap,), (unit,), _ = _optimality(self.problem, self.alpha, self.gradient)
-        most = scope.tolerance * unit / (1 if self.problem.sum_of is None else 2)
+        most = scope.tolerance * unit / (1 if self.problem.constraint_of is None else 2)
         free = self.is_free
         needed = np.where(free, reduced > most - doubt, reduced < doubt)
         needed &= self.remaining
@@ -338,7 +338,7 @@ class _Check:
         """Extend the sample to reduce the expected error of the objective by the factor `times`."""
         support = np.flatnonzero(self.alpha)
         n_drawn = np.count_nonzero(self.drawn[support])
-        n_wanted = min(DRAWN_MORE * max(int(n_drawn), FEWEST_ROWS) * times**2, len(support))
+        n_wanted = min(DRAWN_MORE * max(int(n_drawn), MIN_ROWS) * times**2, len(support))
         self.drawn[support[np.argsort(self.draw[support])[: int(n_wanted)]]] = True
 
     def _gap_error(self, unchecked: np.ndarray) -> float:
@@ -372,7 +372,7 @@ class _Check:
             return objective + shift, chance
         return objective, abs(shift) + chance
 
-    def certificate(self, scope: Scope) -> Certificate:
+    def certificate(self, scope: CheckSettings) -> Certificate:
         """Certify the problem from the checked entries.
 
         The reduced gradient of unchecked free variables is moved away from zero by SAFETY times the
@@ -405,7 +405,7 @@ class _Check:
 
 
 def _certificate(
-    problem: BoxProblem,
+    problem: BoxQP,
     start: np.ndarray,
     alpha: np.ndarray,
     gradient: np.ndarray,
@@ -426,7 +426,7 @@ def _certificate(
     gaps += neglected * reduce_parts(np.add, room, start)
     return Certificate(
         objectives,
-        violations + neglected * (1 if problem.sum_of is None else 2) / units,
+        violations + neglected * (1 if problem.constraint_of is None else 2) / units,
         gaps if has_gap else np.full_like(gaps, np.nan),
         kernel_errors,
         counts,
@@ -436,16 +436,16 @@ def _certificate(
     )
 
 
-def _optimality(problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray) -> tuple:
+def _optimality(problem: BoxQP, alpha: np.ndarray, gradient: np.ndarray) -> tuple:
     """Call `_core.optimality` for the whole problem as one part."""
     return _core.optimality(problem, np.array([0, problem.size]), alpha, gradient)
 
 
-def reduced_gradient(problem: BoxProblem, alpha: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+def reduced_gradient(problem: BoxQP, alpha: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     """Add the multipliers of the equality constraints to the gradient.
 
     The result is zero for free variables at the optimum.
     """
-    if problem.sum_of is None:
+    if problem.constraint_of is None:
         return gradient
-    return gradient + _optimality(problem, alpha, gradient)[4][0, problem.sum_of]
+    return gradient + _optimality(problem, alpha, gradient)[4][0, problem.constraint_of]

@@ -26,7 +26,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
 from dcsvm.model.reader import load_model
-from dcsvm.problem.formulation import BoxProblem
+from dcsvm.problem.formulation import BoxQP
 from dcsvm.problem.option_table import option_of
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.report import Progress
@@ -109,8 +109,8 @@ class FolderLock:
 
 
 STATE, EARLY = "state.npz", "early.model"
-SHORTEST_PAUSE = 5.0  # seconds between two checkpoints inside a step
-LARGEST_SHARE = 0.05  # of the run time: maximum spent on storing them
+MIN_PAUSE = 5.0  # seconds between two checkpoints inside a step
+MAX_SHARE = 0.05  # of the run time: maximum spent on storing them
 
 
 # errors raised by damaged arrays
@@ -148,7 +148,7 @@ class Checkpoint:
                 f"{self.folder}: there is a checkpoint already: resume it, or remove the folder"
             )
         os.makedirs(self.folder, exist_ok=True)
-        self.due = time.monotonic() + SHORTEST_PAUSE
+        self.due = time.monotonic() + MIN_PAUSE
 
     def _tidy(self) -> None:
         """Remove the unfinished files of killed processes."""
@@ -190,7 +190,7 @@ class Checkpoint:
         except (OSError, FolderInUseError) as error:
             self.error = getattr(error, "strerror", None) or str(error)
         end = time.monotonic()
-        self.due = end + max(SHORTEST_PAUSE, (end - start) / LARGEST_SHARE)
+        self.due = end + max(MIN_PAUSE, (end - start) / MAX_SHARE)
         if before is None and self.error is not None:
             return f"{self.folder}: the checkpoint is not stored: {self.error.lower()}"
         if before is not None and self.error is None:
@@ -212,7 +212,7 @@ class Checkpoint:
         """Release the folder at the end of a run."""
         self.lock.let_go()
 
-    def load(self, state: RunState, problem: BoxProblem, n_rows: int, n_groups: int) -> None:
+    def load(self, state: RunState, problem: BoxQP, n_rows: int, n_groups: int) -> None:
         """Load `state` for a problem over `n_rows` rows in `n_groups` components.
 
         Raises OSError, and CheckpointError if the checkpoint is damaged or its data or options
@@ -224,7 +224,7 @@ class Checkpoint:
             state.early = self.early = load_model(self.early_path).early
 
     def restore(
-        self, file: IO[bytes], state: RunState, problem: BoxProblem, n_rows: int, n_groups: int
+        self, file: IO[bytes], state: RunState, problem: BoxQP, n_rows: int, n_groups: int
     ) -> bool:
         """Load `state` from an open file; return whether an early model is stored beside it."""
         try:
@@ -311,7 +311,7 @@ def _said(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Control:
+class RunControl:
     """Progress, stop request or deadline, and checkpoint of a run."""
 
     progress: Progress = field(default_factory=Progress)
@@ -345,7 +345,7 @@ class CoreProgress:
     A due checkpoint requests an update of the iterate, and the next call stores it.
     """
 
-    def __init__(self, control: Control, save: Callable[[], None]):
+    def __init__(self, control: RunControl, save: Callable[[], None]):
         self.control, self.save, self.stop = control, save, control.stop
         self.before_saving: Callable[[], None] = lambda: None
         self.is_up_to_date = False

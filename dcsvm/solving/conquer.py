@@ -8,24 +8,24 @@ from itertools import pairwise
 import numpy as np
 
 from dcsvm.data.sorting import reduce_parts
-from dcsvm.problem.formulation import BoxProblem
-from dcsvm.solving.certificate import Certificate, Checked, Scope, check
+from dcsvm.problem.formulation import BoxQP
+from dcsvm.solving.certificate import Certificate, CheckSettings, CheckState, verify_optimality
 from dcsvm.solving.extraction import check_told
-from dcsvm.solving.iterate import Parts
+from dcsvm.solving.iterate import Subproblems
 from dcsvm.solving.relaxation import solve_relaxed
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.solving.state import RunState
 
-LARGEST_REFINEMENTS = 10
+MAX_REFINEMENTS = 10
 # A refinement that leaves more than this share of a violation above FAR times the tolerance
 # switches to float64 kernel values. After half of the refinements the share alone decides.
-LEAST_REFINED, FAR = 0.5, 10
+MIN_REFINED, FAR = 0.5, 10
 NEAR = 1e-3  # violation accepted without float64 if a smaller one is not attainable
 ROUNDING = 2.0**-46  # of the sum of |alpha|: smallest violation that float64 gradients resolve
-# Of the sum of |alpha|: float32 kernel values hide a margin below SMALLEST_MARGIN; the first solve
+# Of the sum of |alpha|: float32 kernel values hide a margin below MIN_MARGIN; the first solve
 # of a large problem aims at FIRST_MARGIN. Half of that is as good on covtype with nu 0.1 and takes
 # twice the time.
-SMALLEST_MARGIN, FIRST_MARGIN = 2.0**-24, 2.0**-23
+MIN_MARGIN, FIRST_MARGIN = 2.0**-24, 2.0**-23
 HIDDEN_MARGIN = 1.0  # violation over the margin; above it the margin is within rounding error
 FEW_VARIABLES = 2000  # up to this size a hidden margin is sought all the same: it takes a second
 
@@ -38,10 +38,10 @@ class Refinement:
     float32 cannot resolve that margin.
     """
 
-    def __init__(self, problem: BoxProblem, state: RunState):
+    def __init__(self, problem: BoxQP, state: RunState):
         self.divides_by_margin = problem.divides_by_margin
         self.is_large = problem.size > FEW_VARIABLES
-        self.state, self.n_checks = state, min(state.checks, LARGEST_REFINEMENTS - 1)
+        self.state, self.n_checks = state, min(state.checks, MAX_REFINEMENTS - 1)
 
     def attainable(self, tolerance: float, weight: float) -> float:
         """Return the smallest absolute violation that can be resolved.
@@ -54,22 +54,22 @@ class Refinement:
 
     def goes_on(self, found: Certificate, tolerance: float, weight: float) -> bool:
         """Count a check and return whether another solve should follow."""
-        is_beyond = tolerance * found.unit < self.attainable(tolerance, weight)
+        is_beyond = tolerance * found.violation_scale < self.attainable(tolerance, weight)
         if is_beyond and self._is_far_enough(found):
             return False
         self.n_checks += 1
-        is_far = found.violation > FAR * tolerance or 2 * self.n_checks > LARGEST_REFINEMENTS
+        is_far = found.violation > FAR * tolerance or 2 * self.n_checks > MAX_REFINEMENTS
         state = self.state
-        state.float64 |= is_far and found.violation > LEAST_REFINED * state.last_violation
+        state.float64 |= is_far and found.violation > MIN_REFINED * state.last_violation
         state.last_violation = found.violation
-        return self.n_checks < LARGEST_REFINEMENTS
+        return self.n_checks < MAX_REFINEMENTS
 
     @property
     def _looks_first(self) -> bool:
         return self.is_large and self.n_checks == 0
 
     def _margin(self, tolerance: float) -> float:
-        return FIRST_MARGIN if self._looks_first else tolerance * SMALLEST_MARGIN
+        return FIRST_MARGIN if self._looks_first else tolerance * MIN_MARGIN
 
     def _is_far_enough(self, found: Certificate) -> bool:
         """Whether to accept the smallest attainable violation."""
@@ -129,7 +129,7 @@ def conquer(solver: FormulationSolver) -> None:
             state.gap_tolerance = tolerance
     found = [certificates[k] for k in sorted(certificates)]
     if folds and solver.problem.divides_by_margin and not state.budget.is_used_up:
-        check_told([certificates[k].unit for k in folds], _weight(solver, folds))
+        check_told([certificates[k].violation_scale for k in folds], _weight(solver, folds))
     state.certificate = Certificate.of_all(found)
     state.converged = np.array([_is_reached(solver, one) for one in found])
     state.costs.conquer_seconds = time.perf_counter() - start
@@ -143,9 +143,9 @@ def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dic
     """
     start, state = time.perf_counter(), solver.state
     if state.checked is None:
-        state.checked = Checked.nothing(solver.problem.size)
+        state.checked = CheckState.nothing(solver.problem.size)
     kernel = solver.data.kernel
-    scope = Scope(
+    scope = CheckSettings(
         n_rows=solver.data.rows.n_samples,
         n_problems=solver.formulation.n_problems,
         is_convex=kernel.is_positive_semidefinite,
@@ -155,9 +155,11 @@ def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dic
         tolerance=tolerance,
         seed=solver.options.seed + state.checks,
     )
-    parts = Parts.of_folds(solver.formulation, folds)
+    parts = Subproblems.of_folds(solver.formulation, folds)
     try:
-        found = check(parts, solver.iterate, state.checked, solver.exact_gradients, scope)
+        found = verify_optimality(
+            parts, solver.iterate, state.checked, solver.exact_gradients, scope
+        )
     finally:
         state.costs.seconds_verify += time.perf_counter() - start
     state.checked = None
@@ -168,7 +170,7 @@ def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dic
 
 def _weight(solver: FormulationSolver, folds: list[int]) -> float:
     """Return the largest sum of |alpha| of a problem of these folds."""
-    parts = Parts.of_folds(solver.formulation, folds)
+    parts = Subproblems.of_folds(solver.formulation, folds)
     weights = reduce_parts(np.add, np.abs(solver.alpha[parts.members]), parts.start)
     return float(weights.max())
 

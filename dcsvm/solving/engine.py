@@ -12,19 +12,19 @@ from typing import Protocol
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.room import page_by_page
+from dcsvm.data.allocation import page_by_page
 from dcsvm.kernel.cluster_tree import Tree
-from dcsvm.kernel.kernel_rows import Evaluation, KernelRows
-from dcsvm.kernel.kernel_sums import Terms, sums_of_units
+from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows
+from dcsvm.kernel.kernel_sums import TermIndex, component_sums
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.problem.formulation import BoxProblem
+from dcsvm.problem.formulation import BoxQP
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.checkpoint import CoreProgress
-from dcsvm.solving.iterate import Effort, Iterate, Parts
+from dcsvm.solving.iterate import Iterate, SolverSettings, Subproblems
 from dcsvm.solving.report import Traffic
 
-MOST_COPIED = 0.5  # of the rows of a file: maximum share copied into memory
-FEWEST_PARTS = 8  # minimum n_rows / largest part for reading a mapped file page by page
+MAX_COPIED = 0.5  # of the rows of a file: maximum share copied into memory
+MIN_PARTS = 8  # minimum n_rows / largest part for reading a mapped file page by page
 
 
 class Engine(Protocol):
@@ -54,13 +54,13 @@ class Engine(Protocol):
     def traffic(self) -> Traffic | None: ...
 
     def sums(
-        self, targets: Terms, sources: Terms, alpha: np.ndarray, how: Evaluation
+        self, targets: TermIndex, sources: TermIndex, alpha: np.ndarray, how: KernelEvalOptions
     ) -> tuple[np.ndarray, int]:
-        """Compute kernel sums, as `sums_of_units`. Raises Stopped."""
+        """Compute kernel sums, as `component_sums`. Raises Stopped."""
 
     def solve_together(
-        self, parts: Parts, iterate: Iterate, effort: Effort, progress: CoreProgress | None,
-        stop: _core.Stop, state: _core.SolveState,
+        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings,
+        progress: CoreProgress | None, stop: _core.Stop, state: _core.SolveState,
     ) -> np.ndarray:  # fmt: skip
         """Solve parts in place, starting from `state`, each part with all of its rows in one place.
 
@@ -69,7 +69,7 @@ class Engine(Protocol):
         """
 
     def spans(
-        self, parts: Parts, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
+        self, parts: Subproblems, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
     ) -> np.ndarray:
         """Compute squared spans, as `_core.squared_spans`."""
 
@@ -97,55 +97,56 @@ class LocalEngine:
         self.data, self.n_rounds, self.phase = data, 0, ""
 
     def sums(
-        self, targets: Terms, sources: Terms, alpha: np.ndarray, how: Evaluation
+        self, targets: TermIndex, sources: TermIndex, alpha: np.ndarray, how: KernelEvalOptions
     ) -> tuple[np.ndarray, int]:
-        return sums_of_units(self.data, targets, sources, alpha, how)
+        return component_sums(self.data, targets, sources, alpha, how)
 
     @property
     def is_out_of_core(self) -> bool:
         return self.data.is_in_file
 
     def solve_together(
-        self, parts: Parts, iterate: Iterate, effort: Effort, progress: CoreProgress | None,
-        stop: _core.Stop, state: _core.SolveState,
+        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings,
+        progress: CoreProgress | None, stop: _core.Stop, state: _core.SolveState,
     ) -> np.ndarray:  # fmt: skip
         rows = self.data.rows
-        if self.data.is_in_file and len(parts.members) <= MOST_COPIED * rows.n_samples:
-            return self._solve_apart(parts, iterate, effort, progress, stop, state)
-        is_divided = parts.sizes.max(initial=0) * FEWEST_PARTS < rows.n_samples
+        if self.data.is_in_file and len(parts.members) <= MAX_COPIED * rows.n_samples:
+            return self._solve_apart(parts, iterate, settings, progress, stop, state)
+        is_divided = parts.sizes.max(initial=0) * MIN_PARTS < rows.n_samples
         with page_by_page(rows.dense if is_divided else None):
-            return self._solve_here(parts, iterate, effort, progress, stop, state)
+            return self._solve_here(parts, iterate, settings, progress, stop, state)
 
     def _solve_apart(
-        self, parts: Parts, iterate: Iterate, effort: Effort, progress: CoreProgress | None,
-        stop: _core.Stop, state: _core.SolveState,
+        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings,
+        progress: CoreProgress | None, stop: _core.Stop, state: _core.SolveState,
     ) -> np.ndarray:  # fmt: skip
         """Solve parts on a copy of their rows in memory."""
         members = parts.members
         problem, rows = numbered(parts.problem, members)
         apart = LocalEngine(self.data.part(rows))
-        own = Parts(problem, parts.start, np.arange(len(members), dtype=np.int32))
-        left = max(effort.memory_bytes - apart.data.rows.nbytes_in_memory, 0)
-        effort = replace(effort, memory_bytes=left)
+        own = Subproblems(problem, parts.start, np.arange(len(members), dtype=np.int32))
+        left = max(settings.memory_bytes - apart.data.rows.nbytes_in_memory, 0)
+        settings = replace(settings, memory_bytes=left)
         some = iterate.take(members)
         if progress is not None:
             progress.before_saving = lambda: iterate.put(members, some)
-        reports = apart._solve_here(own, some, effort, progress, stop, state)
+        reports = apart._solve_here(own, some, settings, progress, stop, state)
         iterate.put(members, some)
         return reports
 
     def _solve_here(
-        self, parts: Parts, iterate: Iterate, effort: Effort, progress: CoreProgress | None,
-        stop: _core.Stop, state: _core.SolveState,
+        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings,
+        progress: CoreProgress | None, stop: _core.Stop, state: _core.SolveState,
     ) -> np.ndarray:  # fmt: skip
         return _core.solve_clusters(
             self.data.setup, self.data.points, parts.problem, parts.start, parts.members, iterate,
-            effort.tolerance, effort.max_iterations, effort.memory_bytes, effort.threads, progress,
-            effort.reach, effort.neglected, stop, effort.attainable, effort.float64, state,
+            settings.tolerance, settings.max_iterations, settings.memory_bytes, settings.threads,
+            progress, settings.cutoff, settings.neglected, stop, settings.attainable,
+            settings.float64, state,
         )  # fmt: skip
 
     def spans(
-        self, parts: Parts, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
+        self, parts: Subproblems, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
     ) -> np.ndarray:
         return _core.squared_spans(
             self.data.setup, self.data.points, parts.problem, parts.start, parts.members, alpha,
@@ -153,7 +154,7 @@ class LocalEngine:
         )  # fmt: skip
 
 
-def numbered(problem: BoxProblem, members: np.ndarray) -> tuple[BoxProblem, np.ndarray]:
+def numbered(problem: BoxQP, members: np.ndarray) -> tuple[BoxQP, np.ndarray]:
     """Return the problem of these variables, its rows renumbered, and the rows it uses."""
     part = problem.part(members)
     rows, place = np.unique(part.rows, return_inverse=True)

@@ -8,17 +8,17 @@ import numpy as np
 
 from dcsvm.data.sorting import group_order, group_sizes, reduce_parts
 from dcsvm.kernel.partition import Partition
-from dcsvm.model.parts import EarlyModel, ExactModel, Worth
+from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel
 from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.task import Task
 from dcsvm.solving.certificate import Certificate, known_or_none
-from dcsvm.solving.iterate import Iterate, Parts
+from dcsvm.solving.iterate import Iterate, Subproblems
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import ProblemReports
 
 # of the sum of |alpha|: smallest margin that float64 resolves
-SMALLEST_TOLD = 2.0**-40
+MIN_NUMBER = 2.0**-40
 # of the distance between the bounds or of the largest alpha, the smaller: a variable this near to a
 # bound counts as bounded
 AT_BOUND = 1e-12
@@ -52,7 +52,7 @@ class Solution:
         """The number of input rows that are support vectors; None with several folds."""
         return None if self.formulation.n_folds > 1 else len(Coefficients(self).row_numbers)
 
-    def offsets_and_margins(self, parts: Parts) -> tuple[np.ndarray, np.ndarray]:
+    def offsets_and_margins(self, parts: Subproblems) -> tuple[np.ndarray, np.ndarray]:
         """Return (rho, r) float64 (n_parts,), from the variables with a known gradient.
 
         The decision value is (sum a K - rho) / r.
@@ -62,15 +62,15 @@ class Solution:
         by it.
         """
         problem, n_parts = parts.problem, len(parts.sizes)
-        if problem.sum_of is None:
+        if problem.constraint_of is None:
             return np.zeros(n_parts), np.ones(n_parts)
         known = self.iterate.is_known[parts.members]
         sizes = np.where(known, np.abs(self.alpha[parts.members]), 0.0)
         largest = reduce_parts(np.maximum, sizes, parts.start)
         members, part = parts.members[known], np.repeat(np.arange(n_parts), parts.sizes)[known]
         # the variables of each sum of each part, one after the other
-        sums = part * problem.n_sums + problem.sum_of[members]
-        if problem.n_sums > 1:
+        sums = part * problem.n_constraints + problem.constraint_of[members]
+        if problem.n_constraints > 1:
             order = group_order(sums)
             members, part, sums = members[order], part[order], sums[order]
         alpha, gradient = self.alpha[members], self.iterate.gradient[members]
@@ -80,17 +80,17 @@ class Solution:
         can_rise, can_fall = alpha < upper - rounding, alpha > lower + rounding
 
         def of_sums(ufunc: np.ufunc, some: np.ndarray, initial: float) -> np.ndarray:
-            start = np.searchsorted(sums[some], np.arange(n_parts * problem.n_sums + 1))
+            start = np.searchsorted(sums[some], np.arange(n_parts * problem.n_constraints + 1))
             return reduce_parts(ufunc, gradient[some], start, initial)
 
         free = can_rise & can_fall
-        n_free = np.bincount(sums[free], minlength=n_parts * problem.n_sums)
+        n_free = np.bincount(sums[free], minlength=n_parts * problem.n_constraints)
         least = of_sums(np.fmin, can_rise, np.nan)
         most = of_sums(np.fmax, can_fall, np.nan)
         ends = np.where(np.isnan(least), most, least) + np.where(np.isnan(most), least, most)
         ends = np.nan_to_num(0.5 * ends)
         offsets = np.where(n_free, of_sums(np.add, free, 0.0) / np.maximum(n_free, 1), ends)
-        if problem.n_sums == 1:
+        if problem.n_constraints == 1:
             return offsets, np.ones(n_parts)
         first, second = offsets.reshape(n_parts, 2).T
         return 0.5 * (first + second), 0.5 * (first - second)
@@ -103,10 +103,10 @@ class Solution:
         """
         formulation = self.formulation
         rho = np.full((formulation.n_problems, n_clusters), np.nan)
-        part = formulation.number.astype(np.int64) * n_clusters + cluster_of
-        if formulation.has_sums:
+        part = formulation.problem_index.astype(np.int64) * n_clusters + cluster_of
+        if formulation.has_constraints:
             found, sizes = group_sizes(part)
-            parts = Parts.of_sizes(formulation.problem, group_order(part), sizes)
+            parts = Subproblems.of_sizes(formulation.problem, group_order(part), sizes)
             rho.reshape(-1)[found] = self.offsets_and_margins(parts)[0]
         return self._deciding(rho.T, part)
 
@@ -145,7 +145,7 @@ class Coefficients:
         column = np.zeros(len(variables), np.int64)
         if task.n_classes > 2:
             first, second = np.triu_indices(task.n_classes, 1)
-            pair = solution.formulation.number[variables]
+            pair = solution.formulation.problem_index[variables]
             is_first = targets[rows] == first[pair]
             column = np.where(is_first, second[pair] - 1, first[pair])
         cluster = np.zeros(len(rows), np.int64)
@@ -186,7 +186,7 @@ def exact_model(solution: Solution, certificate: Certificate, converged: bool) -
     """Make the model of the whole problem. Raises NoMarginError."""
     task, targets = solution.task, solution.prepared.targets
     found, gap, violation = Coefficients(solution), certificate.gap, certificate.violation
-    rho, margin = solution.offsets_and_margins(Parts.of_problems(solution.formulation))
+    rho, margin = solution.offsets_and_margins(Subproblems.of_problems(solution.formulation))
     if task.divides_by_margin:
         check_margins(margin)
         gap = known_or_none(np.sum(certificate.gaps / margin**2))
@@ -206,7 +206,7 @@ def exact_model(solution: Solution, certificate: Certificate, converged: bool) -
         rho=rho / margin if task.divides_by_margin else rho,
         n_sv=counts,
         row_numbers=found.row_numbers[order],
-        worth=Worth(converged, violation, gap),
+        status=ConvergenceStatus(converged, violation, gap),
     )
     return ExactResult(model, problems, found.n_bounded, violation, gap)
 
@@ -222,7 +222,7 @@ def check_told(margins: list[float], size: float) -> None:
 
     `size` is the magnitude of the sums that a margin is the difference of.
     """
-    if any(margin <= SMALLEST_TOLD * size for margin in margins):
+    if any(margin <= MIN_NUMBER * size for margin in margins):
         raise NoMarginError
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcsvm.kernel.kernel_rows import Reach
-from dcsvm.problem.formulation import BoxProblem, Formulation
+from dcsvm.kernel.kernel_rows import Cutoff
+from dcsvm.problem.formulation import BoxQP, Formulation
 
 # State of the gradient of a variable: `Known` of csrc/solver/box_qp.h.
 NOTHING, AT_BASE, AT_ALPHA = np.uint8(0), np.uint8(1), np.uint8(2)
@@ -71,33 +71,33 @@ class Iterate:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class Subproblems:
     """Parts of a problem.
 
     Part c has the variables members[start[c]:start[c + 1]]; `start` is int64, `members` int32.
     """
 
-    problem: BoxProblem
+    problem: BoxQP
     start: np.ndarray
     members: np.ndarray
 
     @staticmethod
-    def of_sizes(problem: BoxProblem, members: np.ndarray, sizes: np.ndarray) -> Parts:
+    def of_sizes(problem: BoxQP, members: np.ndarray, sizes: np.ndarray) -> Subproblems:
         start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-        return Parts(problem, start, members)
+        return Subproblems(problem, start, members)
 
     @staticmethod
-    def of_folds(formulation: Formulation, folds: list[int]) -> Parts:
+    def of_folds(formulation: Formulation, folds: list[int]) -> Subproblems:
         """Make a part of each non-empty problem of these folds, ascending."""
         sizes = np.diff(formulation.start).reshape(formulation.n_folds, -1)[folds].reshape(-1)
         members = np.concatenate([formulation.variables_of_fold(k) for k in folds])
-        return Parts.of_sizes(formulation.problem, members, sizes[sizes > 0])
+        return Subproblems.of_sizes(formulation.problem, members, sizes[sizes > 0])
 
     @staticmethod
-    def of_problems(formulation: Formulation) -> Parts:
+    def of_problems(formulation: Formulation) -> Subproblems:
         """Make a part of every problem of all folds, empty ones included."""
         members = np.arange(formulation.problem.size, dtype=np.int32)
-        return Parts(formulation.problem, formulation.start, members)
+        return Subproblems(formulation.problem, formulation.start, members)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -105,10 +105,10 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Effort:
+class SolverSettings:
     """Solver settings for parts; see `_core.solve_clusters`.
 
-    The solver may omit kernel values beyond `reach`. `neglected` bounds the truncation error
+    The solver may omit kernel values beyond `cutoff`. `neglected` bounds the truncation error
     of the known gradient at the start. Kernel values are float32 unless `float64` is set.
     """
 
@@ -116,7 +116,7 @@ class Effort:
     max_iterations: int
     memory_bytes: int
     threads: int
-    reach: Reach
+    cutoff: Cutoff
     neglected: float = 0.0
     attainable: float = 0.0
     float64: bool = False

@@ -13,9 +13,9 @@ import numpy as np
 from dcsvm.data.sorting import group_order, group_sizes
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.formulation import Formulation
-from dcsvm.solving.checkpoint import Control
-from dcsvm.solving.division import Division
+from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.extraction import early_model
+from dcsvm.solving.level_partition import LevelPartition
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import Costs, LevelReport
 from dcsvm.solving.solver import FormulationSolver
@@ -40,9 +40,9 @@ class LevelSolver:
     def __init__(
         self,
         prepared: Prepared,
-        control: Control,
+        control: RunControl,
         whole: Formulation,
-        division: Division,
+        division: LevelPartition,
         level: int,
         save: Callable[[], None] = lambda: None,
         budget: Budget | None = None,
@@ -54,14 +54,14 @@ class LevelSolver:
         self.solver = FormulationSolver(prepared, control, self.formulation, save, budget)
         self.is_solved = np.zeros(division.n_clusters, bool)
         self.objective = 0.0
-        n_groups = int(prepared.locality.n_groups)
+        n_groups = int(prepared.components.n_components)
         self.part = self.cluster.astype(np.int64)
         if whole.n_problems > 1:
-            self.part += self.formulation.number.astype(np.int64) * division.n_clusters
-        if not whole.has_sums and n_groups > 1:  # a constraint shares one offset per cluster
+            self.part += self.formulation.problem_index.astype(np.int64) * division.n_clusters
+        if not whole.has_constraints and n_groups > 1:  # a constraint shares one offset per cluster
             self.part *= n_groups
-            self.part += prepared.locality.group[self.formulation.problem.rows]
-        self.n_places = division.n_clusters * (1 if whole.has_sums else n_groups)
+            self.part += prepared.components.component[self.formulation.problem.rows]
+        self.n_places = division.n_clusters * (1 if whole.has_constraints else n_groups)
         self.converged = np.ones(whole.n_folds, bool)
 
     def solve_clusters(self, tolerance: float, chosen: np.ndarray | None = None) -> None:
@@ -134,7 +134,7 @@ class LevelSolver:
         """
         solver, budget = self.solver, self.solver.state.budget
         prepared, problem = solver.prepared, self.formulation.problem
-        size = prepared.data.rows.n_samples, prepared.locality.n_groups
+        size = prepared.data.rows.n_samples, prepared.components.n_components
         solver.state.set_arrays(arrays, problem, *size)
         solver.state.budget, solver.is_warm = budget, True
         for name, known in (("is_solved", self.is_solved), ("all_converged", self.converged)):
@@ -154,7 +154,7 @@ class LevelSolver:
         own = ~self.clustered.is_copy
         alpha = np.zeros(self.whole.problem.size)
         alpha[self.clustered.origin[own]] = self.solver.alpha[own]
-        return self.whole.with_sums(alpha) if self.clustered.is_copy.any() else alpha
+        return self.whole.with_constraints(alpha) if self.clustered.is_copy.any() else alpha
 
     def offsets(self) -> np.ndarray:
         """Return the rho of each cluster, float64 (n_clusters, n_problems)."""

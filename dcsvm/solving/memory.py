@@ -14,7 +14,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.cluster_tree import Tree
-from dcsvm.kernel.partition import MOST_PARTS
+from dcsvm.kernel.partition import MAX_PARTS
 from dcsvm.machine import default_cache_mb, usable_memory
 from dcsvm.problem.options import OptionError, TrainOptions
 
@@ -28,7 +28,7 @@ COARSEST = 2
 # rows. Below SEARCHED_FROM a search of the early level would cost more than the exact model. The
 # level is then 2 if its mean cluster has UNSEARCHED_MEAN_CLUSTER rows, else 1.
 SEARCHED_FROM, UNSEARCHED_MEAN_CLUSTER = 50_001, 3000
-SMALLEST_MEAN_CLUSTER = 100  # rows; finer levels are skipped
+MIN_MEAN_CLUSTER = 100  # rows; finer levels are skipped
 
 
 @dataclass(frozen=True)
@@ -59,17 +59,17 @@ class Plan:
         """Return whether a level is partitioned directly, without a tree.
 
         Runs for an early model only use the tree, which finds many small clusters once. Levels of
-        more than MOST_PARTS clusters exceed one kernel product and use it too.
+        more than MAX_PARTS clusters exceed one kernel product and use it too.
         """
         is_exact = not options.early and options.clustering in ("adaptive", "random")
-        return is_exact and self.branching**level <= MOST_PARTS
+        return is_exact and self.branching**level <= MAX_PARTS
 
     def grow(
         self, tree: Tree, level: int, options: TrainOptions, stop: _core.Stop | None = None
     ) -> None:
         """Grow a tree to this level. Raises Stopped."""
         finest_early = max(self.choices, default=self.early_level or 0)
-        for next_level in range(len(tree.forks) + 1, level + 1):
+        for next_level in range(len(tree.splits) + 1, level + 1):
             has_second = options.early_overlap > 1 and next_level <= finest_early
             tree.grow(self.branching**next_level, stop, second=has_second)
 
@@ -84,7 +84,7 @@ class Plan:
             text = f"levels of {counts} clusters (early level {self.early_level})"
         if self.skipped:
             names = ", ".join(map(str, self.skipped))
-            text += f", level {names} skipped: fewer than {SMALLEST_MEAN_CLUSTER} rows a cluster"
+            text += f", level {names} skipped: fewer than {MIN_MEAN_CLUSTER} rows a cluster"
         return text
 
 
@@ -97,12 +97,12 @@ def make_plan(n_samples: int, levels: int | None, branching: int, early_level: i
     if levels is None:
         deepest = _deepest(n_samples, branching, DEFAULT_MEAN_CLUSTER)
         if early_level is not None:
-            finest = _deepest(n_samples, branching, SMALLEST_MEAN_CLUSTER)
+            finest = _deepest(n_samples, branching, MIN_MEAN_CLUSTER)
             _check_exists(early_level, tuple(range(1, finest + 1)))
             deepest = max(deepest, early_level)
         wanted = deepest
     else:
-        deepest = min(levels, _deepest(n_samples, branching, SMALLEST_MEAN_CLUSTER))
+        deepest = min(levels, _deepest(n_samples, branching, MIN_MEAN_CLUSTER))
         wanted = levels
     kept = tuple(range(deepest, 0, -1))
     skipped = tuple(range(wanted, deepest, -1))
@@ -126,7 +126,7 @@ def early_plan(
     The early level is the requested one, or the default of small data. Otherwise all levels with
     large enough clusters are candidates.
     """
-    deepest = _deepest(n_samples, branching, SMALLEST_MEAN_CLUSTER)
+    deepest = _deepest(n_samples, branching, MIN_MEAN_CLUSTER)
     wanted = deepest if levels is None else levels
     kept = tuple(range(min(deepest, wanted), 0, -1))
     if early_level is None and levels is None and kept and n_samples < SEARCHED_FROM:
@@ -157,7 +157,7 @@ ARRAYS = 110 * MB  # share of PROGRAM for arrays of variables
 PLACE = 16  # bytes of the two clusters of a row at a level
 VARIABLE = 100  # bytes per variable outside the solver
 SCRATCH_SHARE = 8  # 1 / share of the remaining budget for scratch memory of threads
-MOST_SCRATCHES = 64
+MAX_SCRATCHES = 64
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ def plan_memory(
             f"is too much at {megabytes} MB: with {mb(rows.nbytes)} MB of rows it makes "
             f"{mb(rest + used)} MB of memory, and this process may use {mb(usable_memory())} MB",
         )
-    scratches = min(MOST_SCRATCHES * scratch, (budget - least + matrices) // SCRATCH_SHARE)
+    scratches = min(MAX_SCRATCHES * scratch, (budget - least + matrices) // SCRATCH_SHARE)
     return MemoryPlan(
         data=in_memory,
         rest=rest - in_memory + used,

@@ -17,7 +17,7 @@ from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.kernel.encodings import Choice, choose_encoding, encoded_row_bytes
 from dcsvm.kernel.kernel_rows import KernelRows, threads_to_train, training_matrix
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.locality import Locality, find_locality
+from dcsvm.kernel.row_components import RowComponents, find_components
 from dcsvm.model.model import Model
 from dcsvm.problem.duplicates import Duplicates, RowMap, find_duplicates
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY
@@ -25,7 +25,7 @@ from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.task import Task, task_of
 from dcsvm.solving.checkpoint import digest_of, fingerprint
-from dcsvm.solving.engine import MOST_COPIED, Engine, LocalEngine, new_tree
+from dcsvm.solving.engine import MAX_COPIED, Engine, LocalEngine, new_tree
 from dcsvm.solving.memory import MemoryPlan, Plan, early_plan, make_plan, plan_memory
 
 SMALL_MARGIN = (
@@ -55,7 +55,7 @@ class Prepared:
     memory: MemoryPlan
     owns_rows: bool
     row_map: RowMap
-    locality: Locality
+    components: RowComponents
     targets: np.ndarray
     sample_weight: np.ndarray
     formulation: Formulation
@@ -84,7 +84,7 @@ class Prepared:
     @property
     def n_negligible(self) -> int:
         """Number of input rows with negligible weights."""
-        return int(self.row_map.n_given_of_row[self.formulation.negligible_rows].sum())
+        return int(self.row_map.n_inputs_of_row[self.formulation.negligible_rows].sum())
 
     def describe(self) -> str:
         """Describe the run in one sentence."""
@@ -93,10 +93,10 @@ class Prepared:
         repeat = f" ({self.row_map.n_merged} repeat others)" if self.row_map.n_merged else ""
         if n_negligible := self.n_negligible:
             repeat += f" ({n_negligible} of weights too small to count)"
-        sizes = np.diff(self.locality.start)
+        sizes = np.diff(self.components.start)
         groups = f", {len(sizes)} independent groups of up to {sizes.max()} rows"
         return (
-            f"{self.row_map.n_given} rows of {rows.n_features} {described}{repeat}, "
+            f"{self.row_map.n_input_rows} rows of {rows.n_features} {described}{repeat}, "
             f"{kernel.describe()}, "
             f"{self.plan.describe()}, {threads} thread{'s'[: threads > 1]}, "
             f"{self.memory.describe()}{groups if len(sizes) > 1 else ''}"
@@ -132,10 +132,10 @@ class RowSource(Protocol):
     def reordered(self, numbers: np.ndarray) -> RowSource:
         """Return the rows with these indices, in this order."""
 
-    def find_locality(
+    def find_components(
         self, kernel: Kernel, weight: float, tolerance: float, plan: Plan, options: TrainOptions,
         stop: _core.Stop,
-    ) -> tuple[Locality, Tree | None]:  # fmt: skip
+    ) -> tuple[RowComponents, Tree | None]:  # fmt: skip
         """Find the components and the order of the rows. Raises Stopped.
 
         Also returns a tree of clusters if it determines the order, as for out-of-core rows.
@@ -178,7 +178,7 @@ def prepare(
     if len(targets) < n_rows:
         source = source.reordered(duplicates.first)
     stop.check()
-    locality, tree = source.find_locality(kernel, weight, budget, plan, options, stop)
+    locality, tree = source.find_components(kernel, weight, budget, plan, options, stop)
     if locality.is_ordered:
         targets, sample_weight = targets[locality.order], sample_weight[locality.order]
         source = source.reordered(locality.order)
@@ -193,7 +193,7 @@ def prepare(
         memory=memory,
         owns_rows=source.owns_rows,
         row_map=RowMap(duplicates, locality.order, len(labels)),
-        locality=locality,
+        components=locality,
         targets=targets,
         sample_weight=sample_weight,
         formulation=formulation,
@@ -270,7 +270,7 @@ class LocalRows:
             n_places=n_places,
             threads=self.threads,
             megabytes=options.cache_mb,
-            solved_share=MOST_COPIED if self.rows.is_in_file and is_divided else 1.0,
+            solved_share=MAX_COPIED if self.rows.is_in_file and is_divided else 1.0,
         )
         return replace(memory, data=memory.data + self.copy_bytes)
 
@@ -278,11 +278,11 @@ class LocalRows:
         rows = self.rows.reordered(numbers) if self.owns_rows else self.rows.take(numbers)
         return replace(self, rows=rows)
 
-    def find_locality(
+    def find_components(
         self, kernel: Kernel, weight: float, tolerance: float, plan: Plan, options: TrainOptions,
         stop: _core.Stop,
-    ) -> tuple[Locality, Tree | None]:  # fmt: skip
-        locality = find_locality(self.rows, kernel, weight, tolerance, self.threads, stop)
+    ) -> tuple[RowComponents, Tree | None]:  # fmt: skip
+        locality = find_components(self.rows, kernel, weight, tolerance, self.threads, stop)
         stop.check()
         is_open = not (locality.is_ordered or kernel.is_precomputed) and plan.deepest > 0
         if not (is_open and self.rows.is_in_file):
@@ -331,7 +331,7 @@ def negligible(formulation: Formulation, options: TrainOptions) -> float:
     """Return the absolute tolerance; truncation errors of gradients are a small part of it."""
     problem, tolerance = formulation.problem, options.tolerance
     least = min(tolerance, options.gap or tolerance)
-    return least * (SMALL_MARGIN if problem.divides_by_margin else problem.unit)
+    return least * (SMALL_MARGIN if problem.divides_by_margin else problem.violation_scale)
 
 
 def _levels_asked(options: TrainOptions) -> int | None:

@@ -13,7 +13,7 @@ import numpy as np
 from dcsvm.solving.solver import FormulationSolver
 
 GROWTH = 0.2  # of the sum with the multiplier, a free variable, before it is measured
-MOST_MOVES = 8  # of the multiplier; then the coupled solver does what is left
+MAX_MOVES = 8  # of the multiplier; then the coupled solver does what is left
 # of the tolerance: the coupled violation is the difference of two variables, and alpha still moves
 RELAXED_TOLERANCE = 0.3
 NEAR = 0.5  # of the tolerance: a move of the multiplier that is not worth another solve
@@ -24,7 +24,7 @@ def can_relax(solver: FormulationSolver) -> bool:
     """Whether one sum of one problem is all that couples groups."""
     formulation = solver.formulation
     is_one = formulation is solver.prepared.formulation and formulation.n_problems == 1
-    return is_one and solver.problem.n_sums == 1 and solver.locality.n_groups > 1
+    return is_one and solver.problem.n_constraints == 1 and solver.locality.n_components > 1
 
 
 def relax(solver: FormulationSolver, multiplier: float) -> None:
@@ -52,7 +52,7 @@ def solve_relaxed(solver: FormulationSolver, tolerance: float) -> None:
     if state.move is None or state.missing is None:
         state.missing = _missing(solver)
         state.move = state.missing / _expected_growth(solver)
-    while state.n_moves < MOST_MOVES:
+    while state.n_moves < MAX_MOVES:
         step, missing_before = state.move, state.missing
         if state.solve is None:  # else it is moved already
             _move_multiplier(solver, step)
@@ -66,10 +66,10 @@ def solve_relaxed(solver: FormulationSolver, tolerance: float) -> None:
         if wanted == least and abs(state.move) <= NEAR * tolerance:
             break
     state.n_moves, state.move, state.missing = 0, None, None
-    keep_sum(solver)
+    restore_constraint(solver)
 
 
-def keep_sum(solver: FormulationSolver) -> None:
+def restore_constraint(solver: FormulationSolver) -> None:
     """Restore the equality constraint of a relaxed problem, and an alpha that satisfies it."""
     state = solver.state
     if state.multiplier is None:
@@ -80,7 +80,7 @@ def keep_sum(solver: FormulationSolver) -> None:
     state.multiplier, state.is_global = None, True
     solver.set_formulation(solver.prepared.formulation)
     solver.forget_whole()
-    solver.iterate.move(solver.formulation.with_sums(solver.alpha))
+    solver.iterate.move(solver.formulation.with_constraints(solver.alpha))
 
 
 def _set_relaxed(solver: FormulationSolver) -> None:

@@ -9,42 +9,42 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.sorting import group_order
-from dcsvm.kernel.kernel_rows import Evaluation
-from dcsvm.kernel.kernel_sums import Terms
+from dcsvm.kernel.kernel_rows import KernelEvalOptions
+from dcsvm.kernel.kernel_sums import TermIndex
 from dcsvm.model.pair_weights import is_seen
 from dcsvm.problem.formulation import Formulation
-from dcsvm.solving.active_set import solve_parts
-from dcsvm.solving.checkpoint import Control, CoreProgress
-from dcsvm.solving.division import Units
+from dcsvm.solving.checkpoint import CoreProgress, RunControl
+from dcsvm.solving.chunking import solve_parts
 from dcsvm.solving.extraction import Solution
-from dcsvm.solving.iterate import Effort, Iterate, Parts
+from dcsvm.solving.iterate import Iterate, SolverSettings, Subproblems
+from dcsvm.solving.level_partition import VariableComponents
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import Costs
 from dcsvm.solving.state import Budget, RunState
 
-VALUES_AT_ONCE = 4 * 10**9  # kernel values of a gradient between two chances of a checkpoint
+BATCH_VALUES = 4 * 10**9  # kernel values of a gradient between two chances of a checkpoint
 
 
 class FormulationSolver:
     """Solver of a formulation over prepared rows.
 
     `prepared` and `control` do not change; `state` does. `formulation` is the current one, with its
-    `problem`, `units` and `reach`. `save` stores a checkpoint if one is due. A `budget` of
+    `problem`, `units` and `cutoff`. `save` stores a checkpoint if one is due. A `budget` of
     iterations may be shared.
     """
 
     def __init__(
         self,
         prepared: Prepared,
-        control: Control | None = None,
+        control: RunControl | None = None,
         formulation: Formulation | None = None,
         save: Callable[[], None] = lambda: None,
         budget: Budget | None = None,
     ):
-        self.prepared, self.control, self.save = prepared, control or Control(), save
+        self.prepared, self.control, self.save = prepared, control or RunControl(), save
         self.options, self.task, self.data = prepared.options, prepared.task, prepared.data
         self.engine = prepared.engine
-        self.locality, self.threads = prepared.locality, prepared.threads
+        self.locality, self.threads = prepared.components, prepared.threads
         self.set_formulation(formulation or prepared.formulation)
         self.memory_bytes = prepared.solver_bytes(self.formulation)
         self.is_warm = self.is_near = False
@@ -52,7 +52,7 @@ class FormulationSolver:
         self._unfinished = no_variables, no_variables  # members and sizes of the last solve
         self.state = RunState(
             iterate=Iterate.of(self.formulation.alpha.copy()),
-            whole_tolerance=np.full(self.units.n_units, np.inf),
+            whole_tolerance=np.full(self.units.n_components, np.inf),
             budget=budget or Budget(self.options.max_iterations),
             n_iterations=np.zeros(self.formulation.n_problems, np.int64),
             converged=np.zeros(self.formulation.n_folds, bool),
@@ -61,12 +61,12 @@ class FormulationSolver:
     def set_formulation(self, formulation: Formulation) -> None:
         """Solve this formulation from now on."""
         self.formulation, self.problem = formulation, formulation.problem
-        self.units = Units(formulation, self.locality)
-        self.reach = self.locality.reach(coupled=formulation.has_sums)
+        self.units = VariableComponents(formulation, self.locality)
+        self.cutoff = self.locality.cutoff(coupled=formulation.has_constraints)
 
     def forget_whole(self) -> None:
         """No unit is solved as a whole: the units may be others than before."""
-        self.state.whole_tolerance = np.full(self.units.n_units, np.inf)
+        self.state.whole_tolerance = np.full(self.units.n_components, np.inf)
 
     def begin_with(self, alpha: np.ndarray, gradient: np.ndarray | None = None) -> None:
         """Begin with a feasible alpha, and with its gradient if it is near the solution."""
@@ -109,7 +109,7 @@ class FormulationSolver:
         state = self.state
         if state.certificate is None:
             return False
-        size = state.certificate.unit * self.size_of_values
+        size = state.certificate.violation_scale * self.size_of_values
         return is_seen(state.rounding, size, is_regression=self.task.is_regression)
 
     def begin_phase(self, name: str, n_rows: int) -> None:
@@ -127,19 +127,19 @@ class FormulationSolver:
             state.begun_with = np.flatnonzero(~self.iterate.is_known).astype(np.int32)
         others = state.begun_with
         self.begin_phase("gradient", len(others))
-        how = Evaluation(False, self.reach, self.control.stop)
+        how = KernelEvalOptions(False, self.cutoff, self.control.stop)
         for some, gradient, n_values in self.gradients_of(others, self.iterate.is_known, how):
             self.iterate.learn(some, gradient)
             self.costs.counts["kernel_evaluations"] += n_values
         state.begun_with = None
-        left_out = self.reach.value * float(np.abs(self.alpha).sum())
+        left_out = self.cutoff.value * float(np.abs(self.alpha).sum())
         state.neglected = max(state.neglected, left_out)
         seconds = time.perf_counter() - start
         self.costs.phases["rebuild"] += seconds
         n_sv = int(np.count_nonzero(self.alpha))
         self.control.progress.end("gradient", seconds, n_sv)
 
-    def sources(self) -> tuple[Terms, np.ndarray]:
+    def sources(self) -> tuple[TermIndex, np.ndarray]:
         """Return the support vectors as terms of kernel sums, and their alpha."""
         support = np.flatnonzero(self.alpha)
         return self.units.terms(support), self.alpha[support]
@@ -147,8 +147,8 @@ class FormulationSolver:
     def gradient_of(
         self,
         variables: np.ndarray,
-        how: Evaluation,
-        sources: tuple[Terms, np.ndarray] | None = None,
+        how: KernelEvalOptions,
+        sources: tuple[TermIndex, np.ndarray] | None = None,
     ) -> tuple[np.ndarray, int]:
         """Compute the gradient of variables without kernel values between components.
 
@@ -159,7 +159,7 @@ class FormulationSolver:
         return sums - self.problem.linear[variables], n_values
 
     def gradients_of(
-        self, variables: np.ndarray, is_done: np.ndarray, how: Evaluation
+        self, variables: np.ndarray, is_done: np.ndarray, how: KernelEvalOptions
     ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
         """Yield variables, their gradient and the number of kernel evaluations, batch by batch.
 
@@ -168,9 +168,9 @@ class FormulationSolver:
         """
         n_blocks, sources = 1 + len(variables) // self.engine.targets_at_once, self.sources()
         if self.control.checkpoint is not None:
-            unit = self.units.terms(variables).unit
-            n_sources = np.bincount(sources[0].unit, minlength=unit.max(initial=0) + 1)
-            n_blocks += int(n_sources[unit].sum() / VALUES_AT_ONCE)
+            unit = self.units.terms(variables).component
+            n_sources = np.bincount(sources[0].component, minlength=unit.max(initial=0) + 1)
+            n_blocks += int(n_sources[unit].sum() / BATCH_VALUES)
         # in the order of rows, whose kernel values problems share
         by_row = variables
         if self.formulation.n_problems > 1:
@@ -185,7 +185,7 @@ class FormulationSolver:
     def exact_gradients(
         self, variables: np.ndarray, is_done: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        how = Evaluation(True, self.locality.between, self.control.stop)
+        how = KernelEvalOptions(True, self.locality.between, self.control.stop)
         for some, gradient, n_values in self.gradients_of(variables, is_done, how):
             self.costs.values["check"] += n_values
             yield some, gradient
@@ -201,15 +201,21 @@ class FormulationSolver:
         state = self.state
         state.solve = state.solve or _core.SolveState(sizes)
         nbytes = self.memory_bytes - self.prepared.memory.unplanned(int(sizes.max(initial=0)))
-        effort = Effort(
-            tolerance, state.budget.iterations_left, max(nbytes, 0), self.threads, self.reach,
+        settings = SolverSettings(
+            tolerance, state.budget.iterations_left, max(nbytes, 0), self.threads, self.cutoff,
             state.neglected, attainable, state.float64,
         )  # fmt: skip
-        parts = Parts.of_sizes(self.problem, members, sizes)
+        parts = Subproblems.of_sizes(self.problem, members, sizes)
         progress = CoreProgress(self.control, self.save)
         try:
             solved = solve_parts(
-                self.engine, parts, state.iterate, effort, progress, self.control.stop, state.solve
+                self.engine,
+                parts,
+                state.iterate,
+                settings,
+                progress,
+                self.control.stop,
+                state.solve,
             )
         finally:
             self._unfinished = members, sizes

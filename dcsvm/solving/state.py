@@ -11,8 +11,8 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.model.parts import EarlyModel
-from dcsvm.problem.formulation import BoxProblem
-from dcsvm.solving.certificate import Certificate, Checked
+from dcsvm.problem.formulation import BoxQP
+from dcsvm.solving.certificate import Certificate, CheckState
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.report import Costs, EarlyChoice, LevelReport
 
@@ -98,7 +98,7 @@ class RunState:
     move: float | None = None
     missing: float | None = None
     weight: float | None = None
-    checked: Checked | None = None
+    checked: CheckState | None = None
     checks: int = 0
     last_violation: float = np.inf
     gap_tolerance: float | None = None
@@ -137,7 +137,7 @@ class RunState:
         return arrays
 
     def set_arrays(
-        self, arrays: dict[str, np.ndarray], problem: BoxProblem, n_rows: int, n_groups: int
+        self, arrays: dict[str, np.ndarray], problem: BoxQP, n_rows: int, n_groups: int
     ) -> bool:
         """Restore the arrays of `to_arrays`, of a run on `n_rows` rows in `n_groups` components.
 
@@ -152,14 +152,14 @@ class RunState:
             setattr(self, name, _number(values[name], unknown=True))
         n_units = len(self.whole_tolerance)
         if self.multiplier is not None:
-            if problem.n_sums != 1 or n_units != 1:
+            if problem.n_constraints != 1 or n_units != 1:
                 raise ValueError("multiplier")
             n_units = n_groups
         self.iterate = Iterate(*(arrays[one.name] for one in fields(Iterate)))
         _check_iterate(self.iterate, problem)
         self.checked = None
         if "is_exact" in arrays:
-            self.checked = Checked(*(arrays[one.name] for one in fields(Checked)))
+            self.checked = CheckState(*(arrays[one.name] for one in fields(CheckState)))
             _check_floats(self.checked.difference, problem.size)
             for flags in (self.checked.is_exact, self.checked.drawn, self.checked.wanted):
                 _check_array(flags, np.uint8, problem.size)
@@ -192,7 +192,7 @@ class RunState:
         self.certificate = None
         if CERTIFICATE + "units" in arrays:
             n_problems = len(self.n_iterations)
-            self.certificate = _certificate(arrays, n_problems, problem.n_sums)
+            self.certificate = _certificate(arrays, n_problems, problem.n_constraints)
         return _like(False, values["has_early"])
 
 
@@ -239,10 +239,10 @@ def _choice(values: dict | None) -> EarlyChoice | None:
     return choice
 
 
-def _certificate(arrays: dict[str, np.ndarray], n_problems: int, n_sums: int) -> Certificate:
+def _certificate(arrays: dict[str, np.ndarray], n_problems: int, n_constraints: int) -> Certificate:
     """Return the stored certificate, if it has this number of problems."""
     found = Certificate(*(arrays[CERTIFICATE + one.name] for one in fields(Certificate)))
-    if found.multipliers.shape != (n_problems, n_sums):
+    if found.multipliers.shape != (n_problems, n_constraints):
         raise ValueError("multipliers")
     _check_floats(found.multipliers.reshape(-1), found.multipliers.size)
     _check_array(found.counts, np.int64, n_problems, least=0)
@@ -273,7 +273,7 @@ def _check_numbers(numbers: np.ndarray, end: int) -> None:
         raise ValueError("numbers out of range")
 
 
-def _check_iterate(iterate: Iterate, problem: BoxProblem) -> None:
+def _check_iterate(iterate: Iterate, problem: BoxQP) -> None:
     for values in (iterate.alpha, iterate.gradient, iterate.base):
         _check_floats(values, problem.size)
     for alpha in (iterate.alpha, iterate.base):

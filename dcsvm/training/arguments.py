@@ -13,7 +13,7 @@ from dcsvm.model.model import Model
 from dcsvm.problem.option_table import described
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import as_labels
-from dcsvm.solving.checkpoint import Checkpoint, Control
+from dcsvm.solving.checkpoint import Checkpoint, RunControl
 from dcsvm.solving.report import Progress, TrainReport
 from dcsvm.training.early_level import TestRows
 from dcsvm.training.train import train_rows
@@ -107,7 +107,7 @@ def checked_control(
     stop: Stop | None,
     checkpoint: Checkpoint | None,
     init_model: Model | None,
-) -> Control:
+) -> RunControl:
     """Return the control of a run. Raises TypeError for an argument of another type."""
     for name, value, kind in (
         ("progress", progress, Progress),
@@ -117,7 +117,7 @@ def checked_control(
     ):
         if value is not None and not isinstance(value, kind):
             raise TypeError(f"{name} must be a dcsvm.{kind.__name__} or None, not {value!r}")
-    return Control(progress or Progress(), stop or Stop(), checkpoint)
+    return RunControl(progress or Progress(), stop or Stop(), checkpoint)
 
 
 def labels_of(y: ArrayLike | None, n_rows: int, options: TrainOptions) -> np.ndarray:

@@ -18,7 +18,7 @@ from dcsvm.model.predict import predicted_from
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.option_table import CLASSIFIERS
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import Control
+from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.memory import Plan
 from dcsvm.solving.preparation import Columns, Prepared, prepare_rows
 from dcsvm.solving.report import PartOfProgress, Progress
@@ -26,11 +26,11 @@ from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.run import Levels, Run
 from dcsvm.training.steps import find_early_level, improve
-from dcsvm.training.warm_start import SmallerC
+from dcsvm.training.warm_start import PathWarmStart
 
-# Folds solved side by side have at most VARIABLES_AT_ONCE variables, or FOLD_FACTOR times the
+# Folds solved side by side have at most BATCH_VARIABLES variables, or FOLD_FACTOR times the
 # variables of the whole problem if that is more; the memory budget may allow fewer.
-VARIABLES_AT_ONCE = 2**20
+BATCH_VARIABLES = 2**20
 FOLD_FACTOR = 4
 
 
@@ -64,7 +64,7 @@ def cross_validate(
     elif prepared.plan.choices:
         plan, tree = _plan_of_best_level(prepared)
         prepared = replace(prepared, plan=plan)
-    held = HeldOut(prepared, folds_of(prepared, n_folds), progress, tree=tree)
+    held = CrossValidationRun(prepared, folds_of(prepared, n_folds), progress, tree=tree)
     for batch in held.batches(held.open):
         held.solve(batch)
     progress.end("cross validation", time.perf_counter() - start)
@@ -73,7 +73,7 @@ def cross_validate(
     return held.predicted[held.folds.entry]
 
 
-class HeldOut:
+class CrossValidationRun:
     """Cross validation run that solves its folds in batches.
 
     Attributes
@@ -94,7 +94,7 @@ class HeldOut:
         progress: Progress,
         stop: _core.Stop | None = None,
         tree: Tree | None = None,
-        smaller: SmallerC | None = None,
+        smaller: PathWarmStart | None = None,
     ) -> None:
         self.prepared, self.folds, self.progress = prepared, folds, progress
         self.levels = Levels(prepared, tree)
@@ -110,9 +110,7 @@ class HeldOut:
         prepared, n_folds = self.prepared, self.folds.n_folds
         size = prepared.formulation.problem.size
         fold_size = size * (n_folds - 1) / n_folds if n_folds > 1 else size
-        budget = min(
-            max(VARIABLES_AT_ONCE, FOLD_FACTOR * size), prepared.memory.most_variables(size)
-        )
+        budget = min(max(BATCH_VARIABLES, FOLD_FACTOR * size), prepared.memory.most_variables(size))
         batch_size = max(int(budget / fold_size), 1)
         return np.array_split(indices, -(-len(indices) // batch_size)) if len(indices) else []
 
@@ -123,7 +121,7 @@ class HeldOut:
         n_rows = folds.n_held(batch)
         n_phases = len(prepared.plan.levels) + 3  # refine, gradient, conquer
         part = PartOfProgress(self.progress, n_phases, self.n_done, n_rows)
-        run = Run(prepared, Control(part, self.stop), formulation, levels=self.levels)
+        run = Run(prepared, RunControl(part, self.stop), formulation, levels=self.levels)
         known = None if self.smaller is None else self.smaller.begin(run.solver, batch)
         improve(run)
         solved = run.found or run.solver
@@ -143,12 +141,12 @@ def _predict_single_classes(prepared: Prepared, folds: Folds) -> tuple[np.ndarra
     Returns predictions (n_entries,), unset for the entries of other folds, and these folds.
     """
     if not prepared.task.is_classification:
-        return np.empty(len(folds.fold)), folds.filled
+        return np.empty(len(folds.fold)), folds.nonempty
     predicted = np.empty(len(folds.fold), prepared.task.labels.dtype)
     classes = folds.classes_alone(prepared.targets[folds.row], prepared.task.n_classes)
     mask = classes >= 0
     predicted[mask] = prepared.task.labels[classes[mask]]
-    return predicted, np.setdiff1d(folds.filled, folds.fold[mask])
+    return predicted, np.setdiff1d(folds.nonempty, folds.fold[mask])
 
 
 def _plan_of_best_level(prepared: Prepared) -> tuple[Plan, Tree]:
@@ -178,7 +176,7 @@ def _n_sv(solver: FormulationSolver) -> int:
     """Count the support vectors of all folds, duplicates one by one."""
     support, targets = np.flatnonzero(solver.alpha), solver.prepared.targets
     row = solver.problem.rows[support]
-    fold = solver.formulation.number[support] // solver.formulation.n_problems_of_fold
+    fold = solver.formulation.problem_index[support] // solver.formulation.n_problems_of_fold
     _, position = np.unique(fold * len(targets) + row, return_inverse=True)
     counts = np.zeros(len(support))
     size = np.abs(solver.alpha[support]) / solver.task.bound_of(targets[row])

@@ -18,7 +18,7 @@ from dcsvm.model.predict import predictions
 from dcsvm.problem.task import Task
 from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.report import EarlyChoice
-from dcsvm.training.left_out import MOST_EXACT, left_out_losses, n_spans
+from dcsvm.training.leave_one_out import MAX_EXACT, loo_losses, n_spans
 
 EARLY_TOLERANCE = 1e-3  # of early models, as guaranteed by the default -e
 ENOUGH_ROWS = 50_000  # rows that two levels are compared on
@@ -26,18 +26,19 @@ ENOUGH_ROWS = 50_000  # rows that two levels are compared on
 # this many support vectors of a cluster.
 TOLD_ROWS = 20_000
 TOLD_EXACT = 1024
-MOST_SPANS = 8_000  # spans computed for one comparison or estimate; random rows are dropped
-MOST_VALUES = 2**21  # decision values, rows times pairs of classes, of one comparison or estimate
+MAX_SPANS = 8_000  # spans computed for one comparison or estimate; random rows are dropped
+MAX_VALUES = 2**21  # decision values, rows times pairs of classes, of one comparison or estimate
 # A comparison may cost FREE_VALUES kernel values, or SHARE of the cost of the finer level; up to
-# LARGEST_SHARE if a single cluster costs more.
+# MAX_SHARE if a single cluster costs more.
 FREE_VALUES, SHARE = 2e8, 0.4
-LARGEST_SHARE = 1.5
+MAX_SHARE = 1.5
 # A coarser level that costs more than CHEAP_VALUES kernel values (about a second) must gain
-# WORTH_ROWS of the rows or WORTH_ERROR of the squared error, and CERTAIN standard errors. Levels
-# that cost DEAR times the squared number of variables are skipped: the exact model is cheaper.
+# ROWS_THRESHOLD of the rows or ERROR_THRESHOLD of the squared error, and CERTAIN standard errors.
+# Levels that cost DEAR times the squared number of variables are skipped: then the exact model is
+# cheaper.
 CHEAP_VALUES = 1e9
 DEAR = 0.3
-WORTH_ROWS, WORTH_ERROR, CERTAIN = 0.0025, 0.01, 0.5
+ROWS_THRESHOLD, ERROR_THRESHOLD, CERTAIN = 0.0025, 0.01, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ def check_test_rows(test: TestRows, task: Task) -> None:
 
 
 @dataclass(frozen=True)
-class Compared:
+class LossSample:
     """Sample of the losses of a level, float64 (n,), with the weights of the rows."""
 
     losses: np.ndarray
@@ -107,7 +108,7 @@ def best_level(
             solver.solve_clusters(EARLY_TOLERANCE, np.isin(clusters, solver.division.cluster[rows]))
         rows = _affordable(rows, (finer, coarser), rng)
         losses, coarser_losses = (_compared(solver, rows) for solver in (finer, coarser))
-        if is_worth(losses, coarser_losses, is_wrong, is_cheap=cost <= CHEAP_VALUES):
+        if improves_enough(losses, coarser_losses, is_wrong, is_cheap=cost <= CHEAP_VALUES):
             finer = coarser
             keep(finer)
         elif cost > FREE_VALUES:
@@ -116,15 +117,17 @@ def best_level(
     return EarlyChoice(finer.level, levels[0], coarsest, None, None, 0, is_wrong)
 
 
-def told_by_random_rows(choice: EarlyChoice, level: LevelSolver, seed: int) -> EarlyChoice:
+def estimate_loss(choice: EarlyChoice, level: LevelSolver, seed: int) -> EarlyChoice:
     """Estimate the loss of the chosen level, with all clusters solved, on random rows.
 
     The rows are drawn from all clusters because the losses of clusters differ. Raises Stopped.
     """
     n_rows = len(level.division.cluster)
     rng = np.random.default_rng(seed)
-    n_sampled = min(n_rows, TOLD_ROWS, MOST_VALUES // level.formulation.n_problems)
-    rows = level.solver.prepared.row_map.place[rng.choice(n_rows, n_sampled, replace=False)]
+    n_sampled = min(n_rows, TOLD_ROWS, MAX_VALUES // level.formulation.n_problems)
+    rows = level.solver.prepared.row_map.row_of_variable[
+        rng.choice(n_rows, n_sampled, replace=False)
+    ]
     rows = _affordable(np.sort(rows), (level,), rng)
     losses = _compared(level, rows, TOLD_EXACT)
     return replace(choice, loss=losses.mean, error=losses.error, n_rows=len(rows))
@@ -145,7 +148,7 @@ def best_on_test(
         solver = begin(level)
         solver.solve_clusters(EARLY_TOLERANCE)
         test_losses = _test_losses(solver, test)
-        losses = Compared(test_losses, np.ones(len(test_losses)))
+        losses = LossSample(test_losses, np.ones(len(test_losses)))
         if best is not None and not losses.mean < best.mean:
             break
         chosen, best = level, losses
@@ -169,12 +172,14 @@ def _test_losses(level: LevelSolver, test: TestRows) -> np.ndarray:
     return (predicted - test.labels) ** 2
 
 
-def is_worth(finer: Compared, coarser: Compared, is_wrong: bool, *, is_cheap: bool) -> bool:
+def improves_enough(
+    finer: LossSample, coarser: LossSample, is_wrong: bool, *, is_cheap: bool
+) -> bool:
     """Decide whether a coarser level gains enough; `is_wrong` for losses of 0 or 1."""
-    gain = Compared(finer.losses - coarser.losses, finer.weights)
+    gain = LossSample(finer.losses - coarser.losses, finer.weights)
     if is_cheap:
         return gain.mean > 0
-    least = WORTH_ROWS if is_wrong else WORTH_ERROR * finer.mean
+    least = ROWS_THRESHOLD if is_wrong else ERROR_THRESHOLD * finer.mean
     return gain.mean > max(least, CERTAIN * gain.error)
 
 
@@ -189,12 +194,12 @@ def _region(level: LevelSolver, finer: LevelSolver, rng: np.random.Generator) ->
     order = rng.permutation(len(costs))
     order = order[sizes[order] > 0]
     rows, cost = np.cumsum(sizes[order]), np.cumsum(costs[order])
-    enough = min(ENOUGH_ROWS, MOST_VALUES // level.formulation.n_problems)
+    enough = min(ENOUGH_ROWS, MAX_VALUES // level.formulation.n_problems)
     n_chosen = int(np.searchsorted(rows, enough)) + 1
     most = max(SHARE * cost_of_finer, FREE_VALUES)
     n_chosen = min(n_chosen, int(np.searchsorted(cost, most, side="right")))
     if n_chosen == 0:
-        if cost[0] > LARGEST_SHARE * cost_of_finer:
+        if cost[0] > MAX_SHARE * cost_of_finer:
             return None
         n_chosen = 1
     region = np.zeros(len(costs), bool)
@@ -205,20 +210,20 @@ def _region(level: LevelSolver, finer: LevelSolver, rng: np.random.Generator) ->
 def _affordable(
     rows: np.ndarray, levels: Sequence[LevelSolver], rng: np.random.Generator
 ) -> np.ndarray:
-    """Sample rows so that no level needs more than MOST_SPANS spans for them.
+    """Sample rows so that no level needs more than MAX_SPANS spans for them.
 
     The sample does not depend on the order of the rows.
     """
     most = max(n_spans(level, rows) for level in levels)
-    if most <= MOST_SPANS:
+    if most <= MAX_SPANS:
         return rows
-    n_rows = max(len(rows) * MOST_SPANS // most, 1)
+    n_rows = max(len(rows) * MAX_SPANS // most, 1)
     row_map = levels[0].solver.prepared.row_map
     chosen = rng.choice(np.sort(row_map.order[rows]), n_rows, replace=False)
-    return np.sort(row_map.place[chosen])
+    return np.sort(row_map.row_of_variable[chosen])
 
 
-def _compared(level: LevelSolver, rows: np.ndarray, n_exact: int = MOST_EXACT) -> Compared:
+def _compared(level: LevelSolver, rows: np.ndarray, n_exact: int = MAX_EXACT) -> LossSample:
     """Compute the leave-one-out losses of rows, with clusters that are solved. Raises Stopped."""
-    losses = left_out_losses(level, rows, n_exact)
-    return Compared(losses, level.solver.prepared.sample_weight[rows])
+    losses = loo_losses(level, rows, n_exact)
+    return LossSample(losses, level.solver.prepared.sample_weight[rows])

@@ -10,23 +10,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcsvm.data.sorting import slices
-from dcsvm.kernel.kernel_rows import Evaluation
-from dcsvm.kernel.kernel_sums import Sources, weighted_sums
+from dcsvm.kernel.kernel_rows import KernelEvalOptions
+from dcsvm.kernel.kernel_sums import WeightedSources, weighted_sums
 from dcsvm.kernel.partition import blended
 from dcsvm.problem.folds import Folds, shuffled_folds, stratified_folds
 from dcsvm.problem.formulation import Formulation, in_folds
 from dcsvm.solving.extraction import check_margins
-from dcsvm.solving.iterate import Parts
+from dcsvm.solving.iterate import Subproblems
 from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.solver import FormulationSolver
 
-VALUES_AT_ONCE = 2**21
+BATCH_VALUES = 2**21
 
 
 def folds_of(prepared: Prepared, n_folds: int) -> Folds:
     """Make folds with the seed of the options, stratified for classes, else shuffled."""
-    task, given = prepared.task, prepared.row_map.given
+    task, given = prepared.task, prepared.row_map.input_rows
     labels = task.labels[task.targets[given]] if task.is_classification else None
     fold = fold_numbers(labels, len(given), n_folds, prepared.options.seed)
     return as_folds(prepared, n_folds, fold)
@@ -41,18 +41,18 @@ def fold_numbers(labels: np.ndarray | None, n_rows: int, n_folds: int, seed: int
 
 def as_folds(prepared: Prepared, n_folds: int, fold: np.ndarray) -> Folds:
     """Make folds from the `fold` of each input row of positive weight, -1 if never held out."""
-    row_map, given = prepared.row_map, prepared.row_map.given
-    return Folds.of(n_folds, fold, row_map.row_of_given[given], row_map.weight_of_given[given])
+    row_map, given = prepared.row_map, prepared.row_map.input_rows
+    return Folds.of(n_folds, fold, row_map.row_of_input[given], row_map.weight_of_input[given])
 
 
 def formulation_of_folds(prepared: Prepared, folds: Folds, batch: Iterable[int]) -> Formulation:
     """Formulate the problems of a batch of folds, without the rows that each holds out."""
-    weights = (folds.left(k) for k in batch)
+    weights = (folds.train_weight(k) for k in batch)
     return in_folds(prepared.task.formulate, prepared.targets, weights)
 
 
 @dataclass(frozen=True, eq=False)
-class HeldSums:
+class FoldKernelSums:
     """Kernel sums of a fold's solution at the entries it holds out.
 
     `sums` float64 (n_entries, n_pairs) is K alpha for the `alpha` of the fold's variables.
@@ -66,7 +66,7 @@ def held_out_values(
     solver: FormulationSolver | LevelSolver,
     folds: Folds,
     batch: Iterable[int],
-    known: dict[int, HeldSums] | None = None,
+    known: dict[int, FoldKernelSums] | None = None,
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Iterate over the decision values of the entries that a batch of folds holds out.
 
@@ -78,7 +78,7 @@ def held_out_values(
     n_pairs = solver.formulation.n_problems_of_fold
     for k, fold in enumerate(batch):
         entries = folds.entries(fold)
-        blocks = slices(entries.stop, VALUES_AT_ONCE // n_pairs, entries.start)
+        blocks = slices(entries.stop, BATCH_VALUES // n_pairs, entries.start)
         if isinstance(solver, LevelSolver):
             of_level = _LevelValues(solver, k)
             yield from ((block, of_level.of(folds.row[block])) for block in blocks)
@@ -92,7 +92,7 @@ def held_out_values(
             yield block, (sums - values.offset) / values.margin
         if known is not None:
             alpha = solver.alpha[solver.formulation.variables_of_fold(k)]
-            known[int(fold)] = HeldSums(alpha, np.concatenate(all_sums))
+            known[int(fold)] = FoldKernelSums(alpha, np.concatenate(all_sums))
 
 
 class _Values:
@@ -102,7 +102,9 @@ class _Values:
     fewer entries of alpha differ from it than are nonzero.
     """
 
-    def __init__(self, solver: FormulationSolver, k: int, known: HeldSums | None = None) -> None:
+    def __init__(
+        self, solver: FormulationSolver, k: int, known: FoldKernelSums | None = None
+    ) -> None:
         self.solver, self.n_pairs = solver, solver.formulation.n_problems_of_fold
         self.pairs = slice(k * self.n_pairs, (k + 1) * self.n_pairs)
         support = solver.formulation.variables_of_fold(k)
@@ -115,18 +117,18 @@ class _Values:
                 self.known = None
         self.support, self.alpha = support[alpha != 0], alpha[alpha != 0]
         self.row = solver.formulation.problem.rows[self.support]
-        self.column = solver.formulation.number[self.support] - self.pairs.start
+        self.column = solver.formulation.problem_index[self.support] - self.pairs.start
         self.part = self.part_of_support()
         self.offset, self.margin = (values[..., self.pairs] for values in self.offsets())
 
     def part_of_support(self) -> np.ndarray:
         """Return the component of each support vector."""
-        return self.solver.units.group[self.row]
+        return self.solver.units.row_component[self.row]
 
     def offsets(self) -> tuple[np.ndarray, np.ndarray]:
         """Return rho (1, n_problems) and the divisor of the values of each problem."""
         solution = self.solver.solution
-        rho, margin = solution.offsets_and_margins(Parts.of_problems(solution.formulation))
+        rho, margin = solution.offsets_and_margins(Subproblems.of_problems(solution.formulation))
         is_empty = np.diff(solution.formulation.start) == 0
         rho[is_empty], margin[is_empty] = np.nan, 1.0
         if not solution.task.divides_by_margin:
@@ -137,7 +139,7 @@ class _Values:
     def sums_of(self, folds: Folds, entries: slice) -> np.ndarray:
         """Compute K alpha of some entries of the fold."""
         rows = folds.row[entries]
-        sums = self.sums(rows, self.solver.units.group[rows])
+        sums = self.sums(rows, self.solver.units.row_component[rows])
         if self.known is not None:
             begin = folds.entries(folds.fold[entries.start]).start
             sums += self.known.sums[entries.start - begin : entries.stop - begin]
@@ -146,10 +148,12 @@ class _Values:
     def sums(self, targets: np.ndarray, parts: np.ndarray) -> np.ndarray:
         """Sum over the support vectors of each target's own part."""
         solver, result = self.solver, np.zeros((len(targets), self.n_pairs))
-        how = Evaluation(solver.needs_float64, solver.reach, solver.control.stop)
+        how = KernelEvalOptions(solver.needs_float64, solver.cutoff, solver.control.stop)
         for part in np.unique(parts):
             mask, other = parts == part, self.part == part
-            sources = Sources(self.row[other], self.column[other], self.alpha[other], self.n_pairs)
+            sources = WeightedSources(
+                self.row[other], self.column[other], self.alpha[other], self.n_pairs
+            )
             result[mask] = weighted_sums(solver.data, targets[mask], sources, how)[0]
         return result
 

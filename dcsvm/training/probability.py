@@ -13,7 +13,7 @@ from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY, Folds
 from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.options import CENTERED
-from dcsvm.solving.checkpoint import Control
+from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.conquer import conquer
 from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.preparation import Prepared
@@ -23,8 +23,8 @@ from dcsvm.training.early_level import EARLY_TOLERANCE
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.run import Run
 
-LARGEST_STEPS = 100  # Newton steps
-SMALLEST_STEP = 1e-10  # of a Newton direction; a shorter step does not improve the fit
+MAX_STEPS = 100  # Newton steps
+MIN_STEP = 1e-10  # of a Newton direction; a shorter step does not improve the fit
 SMALL_GRADIENT = 1e-5
 RIDGE = 1e-12  # keeps the Hessian positive definite
 DECREASE = 1e-4  # fraction of the linear decrease required by the line search (Armijo)
@@ -58,14 +58,14 @@ def fit_sigmoid(
     point = np.array([0.0, 0.0 if centered else np.log((n_other + 1) / (n_first + 1))])
     free = slice(0, 1 if centered else 2)
     loss = log_loss(point, values, target, weights)
-    for _ in range(LARGEST_STEPS):
+    for _ in range(MAX_STEPS):
         gradient, hessian = derivatives(point, values, target, weights)
         if np.abs(gradient[free]).max() < SMALL_GRADIENT:
             break
         direction, curvature = np.zeros(2), (hessian + RIDGE * np.eye(2))[free, free]
         direction[free] = -np.linalg.solve(curvature, gradient[free])
         step = 1.0
-        while step >= SMALLEST_STEP:
+        while step >= MIN_STEP:
             new_loss = log_loss(point + step * direction, values, target, weights)
             if new_loss < loss + DECREASE * step * (gradient @ direction):
                 break
@@ -126,14 +126,14 @@ def laplace_sigma(residuals: np.ndarray, weights: np.ndarray | None = None) -> f
 def fitted_probability(run: Run) -> Probability:
     """Fit the probabilities of a finished run, and add the work to its costs. Raises Stopped."""
     start, progress, prepared = time.perf_counter(), run.control.progress, run.prepared
-    folds = folds_of(prepared, min(FOLDS_FOR_PROBABILITY, len(prepared.row_map.given)))
+    folds = folds_of(prepared, min(FOLDS_FOR_PROBABILITY, len(prepared.row_map.input_rows)))
     batch = _learning_folds(prepared, folds)
     values = np.full((len(folds.row), run.solver.formulation.n_problems), np.nan)
     if len(batch) == 0:
         return _fit(prepared, folds, values)
     n_rows = prepared.data.rows.n_samples
     run.solver.begin_phase("probabilities", n_rows)
-    control = Control(PartOfProgress(progress, 1, 0, n_rows), run.control.stop)
+    control = RunControl(PartOfProgress(progress, 1, 0, n_rows), run.control.stop)
     solver = _solve_folds(run, control, folds, batch)
     for entries, held_out in held_out_values(solver, folds, batch):
         values[entries] = held_out
@@ -151,7 +151,7 @@ def _learning_folds(prepared: Prepared, folds: Folds) -> np.ndarray:
 
 
 def _solve_folds(
-    run: Run, control: Control, folds: Folds, batch: np.ndarray
+    run: Run, control: RunControl, folds: Folds, batch: np.ndarray
 ) -> FormulationSolver | LevelSolver:
     """Solve folds as the run was solved: by the clusters of the early level, or exactly."""
     prepared, formulation = run.prepared, formulation_of_folds(run.prepared, folds, batch)
@@ -182,13 +182,13 @@ def alpha_without_held_out(
     rows = solver.problem.rows
     alphas = []
     for number, k in enumerate(batch):
-        kept = folds.left(k)[rows] > 0
+        kept = folds.train_weight(k)[rows] > 0
         sizes = np.diff(formulation.start)[number * solver.formulation.n_problems :]
-        kept &= sizes[solver.formulation.number] > 0
+        kept &= sizes[solver.formulation.problem_index] > 0
         alphas.append(solver.alpha[kept])
     problem = formulation.problem
     alpha = np.clip(np.concatenate(alphas), problem.lower, problem.upper)
-    return formulation.with_sums(alpha)
+    return formulation.with_constraints(alpha)
 
 
 def _fit(prepared: Prepared, folds: Folds, values: np.ndarray) -> Probability:

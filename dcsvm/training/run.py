@@ -9,10 +9,10 @@ from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.formulation import Formulation
-from dcsvm.solving.checkpoint import UNREADABLE, Checkpoint, CheckpointError, Control
-from dcsvm.solving.division import Division
+from dcsvm.solving.checkpoint import UNREADABLE, Checkpoint, CheckpointError, RunControl
 from dcsvm.solving.engine import new_tree
 from dcsvm.solving.extraction import Coefficients, early_model
+from dcsvm.solving.level_partition import LevelPartition
 from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.relaxation import can_relax, relax
@@ -30,7 +30,7 @@ class Levels:
 
     def __init__(self, prepared: Prepared, tree: Tree | None = None) -> None:
         self.options, self.plan = prepared.options, prepared.plan
-        self.engine, self.locality = prepared.engine, prepared.locality
+        self.engine, self.locality = prepared.engine, prepared.components
         self.tree = prepared.tree if tree is None else tree
         self.seconds_alone = 0.0
 
@@ -41,7 +41,7 @@ class Levels:
         self.plan.grow(self.tree, level, self.options, stop)
         return self.tree
 
-    def divided(self, level: int, solver: FormulationSolver) -> Division:
+    def divided(self, level: int, solver: FormulationSolver) -> LevelPartition:
         """Divide the rows of a solver into the clusters of a level. Raises Stopped."""
         overlap = self.options.early_overlap
         if level != self.plan.early_level and level not in self.plan.choices:
@@ -52,7 +52,7 @@ class Levels:
             tree, n_levels = self.grow(level, solver.control.stop), level
         placed = tree.placed[n_levels]
         assert placed is not None  # kept for all levels of the plan
-        return Division.overlapping(tree.partition(n_levels), placed, overlap)
+        return LevelPartition.overlapping(tree.partition(n_levels), placed, overlap)
 
     def seconds(self, level: int) -> float:
         """Return the clustering time of a level; in a tree, since the next coarser level run."""
@@ -63,7 +63,7 @@ class Levels:
         return sum(self.tree.seconds[coarser + 1 : level + 1])
 
     def _new_tree(self) -> Tree:
-        group = self.locality.group if self.locality.n_groups > 1 else None
+        group = self.locality.component if self.locality.n_components > 1 else None
         return new_tree(self.engine, self.options, self.locality.order, group)
 
     def _found_alone(self, level: int, solver: FormulationSolver, *, second: bool) -> Tree:
@@ -99,19 +99,19 @@ class Run:
     def __init__(
         self,
         prepared: Prepared,
-        control: Control | None = None,
+        control: RunControl | None = None,
         formulation: Formulation | None = None,
         *,
         levels: Levels | None = None,
         test: TestRows | None = None,
     ) -> None:
-        self.prepared, self.control = prepared, control or Control()
+        self.prepared, self.control = prepared, control or RunControl()
         self.options, self.plan, self.test = prepared.options, prepared.plan, test
         self.solver = FormulationSolver(prepared, self.control, formulation, self.save)
         self.keeps_models = formulation is None
         self.levels = levels or Levels(prepared)
         self.seconds_before = 0.0
-        self.division: tuple[int, Division] | None = None
+        self.division: tuple[int, LevelPartition] | None = None
         self.level_solver: LevelSolver | None = None
         self.found: LevelSolver | None = None
 
@@ -130,7 +130,7 @@ class Run:
     def load(self, checkpoint: Checkpoint) -> None:
         """Load the state from a checkpoint. Raises CheckpointError."""
         prepared = self.prepared
-        size = prepared.data.rows.n_samples, prepared.locality.n_groups
+        size = prepared.data.rows.n_samples, prepared.components.n_components
         checkpoint.load(self.state, self.solver.problem, *size)
         self.seconds_before = self.state.costs.seconds_train
 
@@ -156,7 +156,7 @@ class Run:
         svm_type = self.options.svm_type
         return Model(self.prepared.data.kernel, labels, None, early, svm_type=svm_type)
 
-    def begin_level(self, level: int, division: Division) -> LevelSolver:
+    def begin_level(self, level: int, division: LevelPartition) -> LevelSolver:
         """Make the solver of a level's clusters, which is then in progress if no other is.
 
         It starts from the checkpoint, or from the current alpha. Raises CheckpointError.
@@ -225,7 +225,7 @@ class Run:
         elif self.state.early is None and np.any(self.solver.alpha):
             self.keep_early(*self.division)
 
-    def keep_early(self, level: int, division: Division) -> None:
+    def keep_early(self, level: int, division: LevelPartition) -> None:
         """Keep the current alpha as an early model of a level."""
         cluster = division.cluster[self.solver.problem.rows]
         self.state.early, self.state.n_bsv = early_model(
@@ -252,16 +252,16 @@ class Run:
     @property
     def is_whole(self) -> np.ndarray:
         """Variables of components solved as a whole by a level: their gradient is complete."""
-        return np.isfinite(self.state.whole_tolerance)[self.solver.units.of]
+        return np.isfinite(self.state.whole_tolerance)[self.solver.units.component]
 
     def objective_of_whole(self, tolerance: float) -> float:
         """Compute the objective of the components solved as a whole to a tolerance."""
         solver = self.solver
-        mask = self.state.whole_tolerance[solver.units.of] <= tolerance
+        mask = self.state.whole_tolerance[solver.units.component] <= tolerance
         alpha, gradient = solver.alpha[mask], solver.gradient[mask]
         return float(0.5 * np.dot(alpha, gradient - solver.problem.linear[mask]))
 
-    def parts_of_level(self, level: int, division: Division) -> tuple[np.ndarray, int]:
+    def parts_of_level(self, level: int, division: LevelPartition) -> tuple[np.ndarray, int]:
         """Assign a subproblem to every variable in a level, component by component.
 
         A subproblem is a cluster, or its part in one component. An equality constraint couples
@@ -269,9 +269,9 @@ class Run:
         rho. Returns int64 (n_variables,) and how many numbers each component has.
         """
         solver, cluster, n_parts = self.solver, division.cluster, division.n_clusters
-        locality = self.prepared.locality
-        if not (solver.formulation.has_sums and level == self.plan.early_level):
-            cluster = cluster + n_parts * locality.group
-            n_parts *= locality.n_groups
-        units = solver.units.of.astype(np.int64)
+        locality = self.prepared.components
+        if not (solver.formulation.has_constraints and level == self.plan.early_level):
+            cluster = cluster + n_parts * locality.component
+            n_parts *= locality.n_components
+        units = solver.units.component.astype(np.int64)
         return units * n_parts + cluster[solver.problem.rows], n_parts

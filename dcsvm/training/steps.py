@@ -18,7 +18,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.sorting import group_order, group_sizes
 from dcsvm.solving.conquer import conquer
-from dcsvm.solving.division import Division
+from dcsvm.solving.level_partition import LevelPartition
 from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.relaxation import resume_relaxed
 from dcsvm.solving.report import Costs, LevelReport
@@ -27,7 +27,7 @@ from dcsvm.training.early_level import (
     EARLY_TOLERANCE,
     best_level,
     best_on_test,
-    told_by_random_rows,
+    estimate_loss,
 )
 from dcsvm.training.run import Run
 
@@ -70,7 +70,7 @@ def estimate_early_loss(run: Run) -> None:
     choice = run.state.early_choice
     assert choice is not None and run.found is not None
     if choice.loss is None:
-        choice = run.state.early_choice = told_by_random_rows(choice, run.found, run.options.seed)
+        choice = run.state.early_choice = estimate_loss(choice, run.found, run.options.seed)
     run.control.progress.end_choice(choice)
 
 
@@ -91,7 +91,7 @@ def divide(run: Run, level: int) -> None:
 
 
 def _solve_clusters(
-    run: Run, level: int, division: Division, tolerance: float, clustered: float
+    run: Run, level: int, division: LevelPartition, tolerance: float, clustered: float
 ) -> None:
     """Solve the clusters of a level within the whole problem.
 
@@ -103,7 +103,7 @@ def _solve_clusters(
     if level == run.plan.early_level:  # its clusters predict, so each needs a solution of its own
         units, n_parts = group_sizes(np.unique(part) // n_of_unit)
         is_unsolved[units[n_parts > 1]] = True
-    variables = np.flatnonzero(is_unsolved[solver.units.of])
+    variables = np.flatnonzero(is_unsolved[solver.units.component])
     if not state.has_begun:
         state.has_begun, state.is_global = True, False
         solver.iterate.forget(variables)
@@ -133,7 +133,7 @@ def _solve_clusters(
     )
     missed = parts[~solved["converged"]]
     converged = np.ones(solver.formulation.n_folds, bool)
-    converged[missed // (n_of_unit * solver.units.n_of_fold)] = False
+    converged[missed // (n_of_unit * solver.units.n_components_of_fold)] = False
     state.converged = converged
     if run.keeps_models and run.plan.early_level is not None and level >= run.plan.early_level:
         run.keep_early(level, division)
@@ -207,7 +207,7 @@ def improve(run: Run) -> None:
             continue
         run.control.stop.check()
         if run.prepared.engine.is_out_of_core:
-            _core.give_back_memory()  # leaves the page cache more memory for the rows
+            _core.trim_heap()  # leaves the page cache more memory for the rows
         if name.startswith(LEVEL):
             divide(run, int(name.removeprefix(LEVEL)))
         else:

@@ -11,17 +11,17 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.rows import ChosenRows, Rows
 from dcsvm.data.sorting import reduce_parts
-from dcsvm.kernel.kernel_rows import Evaluation
+from dcsvm.kernel.kernel_rows import KernelEvalOptions
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import checked_weights
 from dcsvm.solving.certificate import Certificate, certificate_of_known
-from dcsvm.solving.checkpoint import Control
+from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.extraction import ExactResult, NoMarginError, exact_model
-from dcsvm.solving.iterate import Parts
+from dcsvm.solving.iterate import Subproblems
 from dcsvm.solving.preparation import Columns, LocalRows, Prepared, RowSource, prepare
-from dcsvm.solving.relaxation import keep_sum
+from dcsvm.solving.relaxation import restore_constraint
 from dcsvm.solving.report import TrainReport
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training.early_level import TestRows, check_test_rows
@@ -42,7 +42,7 @@ def train_rows(
     rows: Rows,
     labels: np.ndarray,
     options: TrainOptions,
-    control: Control | None = None,
+    control: RunControl | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     init_model: Model | None = None,
@@ -61,7 +61,7 @@ def train_rows(
     columns = Columns(rows, *([] if test is None else [test.rows]))
     if init_model is not None:
         check_rows(init_model, rows, options)
-    control = control or Control()
+    control = control or RunControl()
     with control.held():
         if test is not None:
             test = replace(test, rows=columns.of(test.rows))
@@ -79,7 +79,7 @@ def ready(
     rows: Rows,
     labels: np.ndarray,
     options: TrainOptions,
-    control: Control | None = None,
+    control: RunControl | None = None,
     *,
     consume: bool = False,
     sample_weight: ArrayLike | None = None,
@@ -91,7 +91,7 @@ def ready(
     The rows of `init_model` are not checked.
     """
     return begun(
-        LocalRows.of(rows, options, consume=consume), labels, options, control or Control(),
+        LocalRows.of(rows, options, consume=consume), labels, options, control or RunControl(),
         sample_weight=sample_weight, init_model=init_model, test=test,
     )  # fmt: skip
 
@@ -100,7 +100,7 @@ def begun(
     source: RowSource,
     labels: np.ndarray,
     options: TrainOptions,
-    control: Control,
+    control: RunControl,
     *,
     sample_weight: ArrayLike | None = None,
     init_model: Model | None = None,
@@ -138,7 +138,7 @@ def finished(run: Run) -> Model:
         missing, converged = [], bool(state.converged.all())
         run.set_seconds()
         if prepared.engine.is_out_of_core:
-            _core.give_back_memory()
+            _core.trim_heap()
         if not options.early:
             assert state.certificate is not None
             result = exact_model(run.solver.solution, state.certificate, converged)
@@ -176,7 +176,7 @@ def report_of(run: Run, result: ExactResult | None) -> TrainReport:
         threads=prepared.threads,
         n_merged=prepared.row_map.n_merged,
         n_negligible=prepared.n_negligible,
-        n_groups=prepared.locality.n_groups,
+        n_groups=prepared.components.n_components,
         n_sv=0 if state.early is None else state.early.rows.n_samples,
         n_bsv=state.n_bsv,
         levels=state.levels,
@@ -215,7 +215,7 @@ def _result_of_stopped(run: Run) -> tuple[ExactResult | None, list[str]]:
     missing = ["probabilities"] if run.options.probability else []
     if run.plan.choices and state.early_choice is None:
         missing.insert(0, "choice of the early level")
-    keep_sum(solver)
+    restore_constraint(solver)
     if not state.is_global:
         solver.iterate.forget(np.flatnonzero(~run.is_whole))
     if state.early is None and (run.options.early or not np.any(solver.alpha)):
@@ -249,10 +249,10 @@ def certificate_of_stopped(solver: FormulationSolver) -> Certificate:
     iterate = solver.iterate
     unknown = _affordable(solver, np.flatnonzero(~iterate.is_known))
     if len(unknown):
-        gradient, _ = solver.gradient_of(unknown, Evaluation(reach=solver.reach))
+        gradient, _ = solver.gradient_of(unknown, KernelEvalOptions(cutoff=solver.cutoff))
         iterate.learn(unknown, gradient)
     is_convex = solver.data.kernel.is_positive_semidefinite
-    parts = Parts.of_problems(solver.formulation)
+    parts = Subproblems.of_problems(solver.formulation)
     weight = reduce_parts(np.add, np.abs(solver.alpha), parts.start)
     neglected = solver.state.neglected + solver.locality.between.value * weight
     return certificate_of_known(parts, iterate, neglected, is_convex)

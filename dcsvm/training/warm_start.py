@@ -28,48 +28,50 @@ from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.model.writer import with_label_order
 from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.problem.duplicates import opposite_twins
-from dcsvm.problem.formulation import BoxProblem, Formulation
+from dcsvm.problem.formulation import BoxQP, Formulation
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import Task
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.solver import FormulationSolver
-from dcsvm.training.held_out import HeldSums
+from dcsvm.training.held_out import FoldKernelSums
 from dcsvm.training.steps import LEVEL_TOLERANCE
 
 AT_BOUND = 1.0 - 1e-9  # of the bound, or of the largest coefficient
 
 
-class OtherModel(ValueError):  # noqa: N818 (renamed together with its users)
+class OtherModelError(ValueError):  # noqa: N818 (renamed together with its users)
     """A model that training cannot start from."""
 
 
 def check_rows(model: Model, rows: Rows, options: TrainOptions) -> None:
-    """Check that the support vectors of a model are training rows. Raises OtherModel."""
+    """Check that the support vectors of a model are training rows. Raises OtherModelError."""
     part, numbers = _support_of(model)
     if numbers.max(initial=-1) >= rows.n_samples:
-        raise OtherModel(
+        raise OtherModelError(
             f"the initial model has row {numbers.max() + 1}, there are {rows.n_samples} rows"
         )
     is_precomputed = options.kernel_type.is_precomputed
     if model.kernel.is_precomputed != is_precomputed:
-        raise OtherModel("the initial model and the rows must both have a kernel matrix, or none")
+        raise OtherModelError(
+            "the initial model and the rows must both have a kernel matrix, or none"
+        )
     if is_precomputed:
         return
     if not _are_equal(rows.take_for_model(numbers), part.rows, options.threads or 1):
-        raise OtherModel("the initial model has other rows: support vectors differ")
+        raise OtherModelError("the initial model has other rows: support vectors differ")
 
 
 def first_alpha(prepared: Prepared, model: Model) -> np.ndarray:
     """Make a feasible alpha for prepared rows from a model of them.
 
-    Raises OtherModel if the model has other labels or another problem type.
+    Raises OtherModelError if the model has other labels or another problem type.
     """
     task, formulation = prepared.task, prepared.formulation
     part, numbers = _support_of(_of_task(task, model))
-    weight = prepared.row_map.weight_of_given
+    weight = prepared.row_map.weight_of_input
     mask = weight[numbers] > 0
     numbers, stored = numbers[mask], part.dual_coef[:, mask]
-    row, weight = prepared.row_map.row_of_given[numbers], weight[numbers]
+    row, weight = prepared.row_map.row_of_input[numbers], weight[numbers]
     targets = prepared.targets[row]
     bound = task.bound_of(targets)
     alpha = np.zeros(formulation.problem.size)
@@ -83,29 +85,29 @@ def first_alpha(prepared: Prepared, model: Model) -> np.ndarray:
         size = weight * np.where(at_bound, bound, np.minimum(np.abs(coef), bound))
         signed = np.where(coef == 0, 0.0, np.copysign(size, coef))
         _add(prepared, variables, row, signed, alpha)
-    return formulation.with_sums(alpha)
+    return formulation.with_constraints(alpha)
 
 
 def _support_of(model: Model) -> tuple[ExactModel | EarlyModel, np.ndarray]:
     """Return the part of a model to start from, and the row numbers of its support vectors."""
     part = model.exact or model.early
     if part is None or part.row_numbers is None:
-        raise OtherModel("the initial model has no row numbers of its support vectors")
+        raise OtherModelError("the initial model has no row numbers of its support vectors")
     return part, part.row_numbers
 
 
 def _of_task(task: Task, model: Model) -> Model:
-    """Return the model with its classes in the order of the task. Raises OtherModel."""
+    """Return the model with its classes in the order of the task. Raises OtherModelError."""
     if model.svm_type != task.svm_type:
-        raise OtherModel(f"the initial model has type {model.svm_type}, not {task.svm_type}")
+        raise OtherModelError(f"the initial model has type {model.svm_type}, not {task.svm_type}")
     try:
         model = with_label_order(model, task.labels)
     except ValueError:
-        raise OtherModel("the initial model has other labels") from None
+        raise OtherModelError("the initial model has other labels") from None
     part, numbers = _support_of(model)
     classes = part.class_
     if classes is not None and not np.array_equal(classes, task.targets[numbers]):
-        raise OtherModel("the initial model has other rows: support vectors differ")
+        raise OtherModelError("the initial model has other rows: support vectors differ")
     return model
 
 
@@ -147,13 +149,13 @@ FREE = 5.0
 # A bounded one whose alpha is kept: ijcnn1 takes 0.1 to 0.4 of the time up to distance 0.6 n_sv
 # with gamma=32, and 1.1 at 0.7 with gamma=2.
 BOUNDED = 20.0
-LARGEST_STEP = 4.0  # of C; a single step by 16 takes 1.3 times as long on 100,000 rows of covtype
+MAX_STEP = 4.0  # of C; a single step by 16 takes 1.3 times as long on 100,000 rows of covtype
 KEEPS_SUMS = ("c_svc", "epsilon_svr")  # types with equality constraints independent of C
 MEMORY_SHARE = 8  # all kept solutions take at most 1/8 of the spare memory
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class FoldSolution:
     """Solution of a fold for one C.
 
     `sums` float64 is K alpha for its variables, with truncation errors up to `neglected`; `held`
@@ -163,24 +165,24 @@ class Solved:
     C: float
     sums: np.ndarray
     neglected: float
-    held: HeldSums
+    held: FoldKernelSums
 
     @property
     def nbytes(self) -> int:
         return self.sums.nbytes + self.held.alpha.nbytes + self.held.sums.nbytes
 
 
-class SmallerC:
+class PathWarmStart:
     """Solutions of folds for the largest C so far."""
 
     def __init__(self) -> None:
-        self.of_fold: dict[int, Solved] = {}
+        self.of_fold: dict[int, FoldSolution] = {}
 
     @property
     def nbytes(self) -> int:
         return sum(solved.nbytes for solved in self.of_fold.values())
 
-    def begin(self, solver: FormulationSolver, batch: Collection[int]) -> dict[int, HeldSums]:
+    def begin(self, solver: FormulationSolver, batch: Collection[int]) -> dict[int, FoldKernelSums]:
         """Start the solver of a batch of folds from a smaller C, if that is near.
 
         Returns the scaled kernel sums of the folds that have a solution.
@@ -206,7 +208,7 @@ class SmallerC:
         return known
 
     def keep(
-        self, solver: FormulationSolver, batch: Iterable[int], known: dict[int, HeldSums]
+        self, solver: FormulationSolver, batch: Iterable[int], known: dict[int, FoldKernelSums]
     ) -> None:
         """Keep the solutions of a batch of folds with their `known` sums, if memory allows."""
         variables = solver.problem.size + solver.prepared.formulation.problem.size
@@ -216,7 +218,7 @@ class SmallerC:
         sums = solver.gradient + solver.problem.linear
         for k, fold in enumerate(batch):
             held, own = known[int(fold)], solver.formulation.variables_of_fold(k)
-            solved = Solved(solver.options.C, sums[own], solver.state.neglected, held)
+            solved = FoldSolution(solver.options.C, sums[own], solver.state.neglected, held)
             self.of_fold.pop(int(fold), None)
             if self.nbytes + solved.nbytes <= budget:
                 self.of_fold[int(fold)] = solved
@@ -226,23 +228,23 @@ class SmallerC:
 class _Start:
     """Start of a fold: alpha scaled by `ratio`, and its `distance` in support vectors."""
 
-    held: HeldSums
+    held: FoldKernelSums
     sums: np.ndarray
     neglected: float
     ratio: float
     distance: float
 
 
-def _start(solved: Solved, solver: FormulationSolver, own: np.ndarray) -> _Start:
+def _start(solved: FoldSolution, solver: FormulationSolver, own: np.ndarray) -> _Start:
     """Scale the solution for a smaller C, or keep it if fewer variables are bounded than free."""
     alpha, ratio = solved.held.alpha, solver.options.C / solved.C
     scaled, n_free = _feasible(ratio * alpha, solver.problem.part(own))
     if solver.options.svm_type in KEEPS_SUMS:
         kept, n_inside = _kept(alpha, ratio, solver, own)
         if n_inside < n_free:
-            held = HeldSums(kept, solved.held.sums)
+            held = FoldKernelSums(kept, solved.held.sums)
             return _Start(held, solved.sums, solved.neglected, 1.0, BOUNDED * n_inside)
-    held = HeldSums(scaled, ratio * solved.held.sums)
+    held = FoldKernelSums(scaled, ratio * solved.held.sums)
     return _Start(held, ratio * solved.sums, ratio * solved.neglected, ratio, FREE * ratio * n_free)
 
 
@@ -261,7 +263,10 @@ def _kept(
     if not solver.task.is_classification or not was_bounded.any():
         return alpha, int(np.count_nonzero(was_bounded))
     a, b = opposite_twins(
-        solver.data.rows, problem.rows, solver.formulation.number[own], np.where(is_positive, 1, -1)
+        solver.data.rows,
+        problem.rows,
+        solver.formulation.problem_index[own],
+        np.where(is_positive, 1, -1),
     )
     kept = alpha.copy()
     limits = []  # on the change of each pair
@@ -276,7 +281,7 @@ def _kept(
     return kept, int(np.count_nonzero(is_inside))
 
 
-def _feasible(alpha: np.ndarray, problem: BoxProblem) -> tuple[np.ndarray, int]:
+def _feasible(alpha: np.ndarray, problem: BoxQP) -> tuple[np.ndarray, int]:
     """Return a scaled alpha with bounded variables exactly at their bound, and the free count."""
     bound = np.where(alpha < 0, problem.lower, problem.upper)
     at_bound = np.abs(alpha) >= AT_BOUND * np.abs(bound)
@@ -286,7 +291,7 @@ def _feasible(alpha: np.ndarray, problem: BoxProblem) -> tuple[np.ndarray, int]:
 def _take_steps(solver: FormulationSolver, ratio: float) -> None:
     """Solve loosely for C between, from a solution scaled by `ratio`. Raises Stopped."""
     target, variables = solver.formulation, np.arange(solver.problem.size, dtype=np.int32)
-    steps = math.ceil(math.log(ratio, LARGEST_STEP) - 1e-9)
+    steps = math.ceil(math.log(ratio, MAX_STEP) - 1e-9)
     scale = ratio ** (1 / max(steps, 1) - 1)  # back to the first C
     for k in range(1, steps):
         problem = target.problem.scaled(ratio ** (k / steps - 1))

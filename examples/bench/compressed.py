@@ -28,8 +28,8 @@ from bench import beside_python, talk
 
 TIMES = (10, 100, 10_000)
 PEERS = {"LLSVM": "llsvm", "FastFood": "fastfood", "SpSVM": "spsvm"}
-FEWEST_FEATURES = 2  # of a peer: FastFood has pairs
-MOST_FEATURES = 2000  # beyond this SpSVM takes minutes
+MIN_FEATURES = 2  # of a peer: FastFood has pairs
+MAX_FEATURES = 2000  # beyond this SpSVM takes minutes
 ROUNDS = 3
 ALONE = 200  # rows, one after the other
 COLUMNS = (
@@ -109,7 +109,7 @@ def lines_of(data: Data, folder: Path, options: argparse.Namespace) -> Iterator[
             if compressed(path, small, times, data, options):
                 line = predicted(small, test)
                 yield f"{kind}, {times} times", *line
-                if kind == "exact" and FEWEST_FEATURES <= line[0] <= MOST_FEATURES:
+                if kind == "exact" and MIN_FEATURES <= line[0] <= MAX_FEATURES:
                     yield from peers(data, test, line[0], options)
 
 

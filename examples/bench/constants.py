@@ -22,11 +22,11 @@ from dcsvm.training.train import train_rows
 CASES = ("ijcnn1", "covtype-20k g=2", "covtype-20k g=32", "a9a")
 CONSTANTS = (  # module, name, half, double
     ("kernel.encodings", "CODING_THRESHOLD", 0.65, 2.6),
-    ("kernel.locality", "SMALLEST_GROUP", 125, 500),
-    ("kernel.locality", "WORTH_ORDERING", 0.25, 1.0),
-    ("kernel.locality", "WORTH_SKIPPING", 0.1, 0.4),
-    ("kernel.locality", "LEFT_OUT", 0.025, 0.1),
-    ("kernel.cluster_tree", "MOST_SAMPLED", 32, 128),
+    ("kernel.row_components", "MIN_COMPONENT", 125, 500),
+    ("kernel.row_components", "ORDERING_THRESHOLD", 0.25, 1.0),
+    ("kernel.row_components", "SKIPPING_THRESHOLD", 0.1, 0.4),
+    ("kernel.row_components", "LEFT_OUT", 0.025, 0.1),
+    ("kernel.cluster_tree", "MAX_SAMPLED", 32, 128),
     ("solving.memory", "DEFAULT_MEAN_CLUSTER", 500, 2000),
     ("solving.memory", "LEVEL_STEP", 1, 4),
     ("training.steps", "LEVEL_TOLERANCE", 0.05, 0.2),

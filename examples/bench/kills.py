@@ -27,7 +27,7 @@ from dcsvm.distributed.connection import workers_of_this_machine
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.distributed.training import train_chunks
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import Control
+from dcsvm.solving.checkpoint import RunControl
 
 FILE = "covtype.100000.tr"
 OPTIONS = TrainOptions(C=32, gamma=32, cache_mb=300)
@@ -112,7 +112,7 @@ def run(path: Path, n_workers: int, moments: list[tuple[str, float]], rng: rando
         ]
         killer.start()
         try:
-            model, report = train_chunks(tasks, chunks, OPTIONS, Control(phases))
+            model, report = train_chunks(tasks, chunks, OPTIONS, RunControl(phases))
         finally:
             killer.done.set()
             killer.join()

@@ -14,7 +14,7 @@ from cases import Case
 from solvers import Job
 from verification import verification_seconds
 
-MOST_FITTED = 20_000  # support vectors; the peer takes minutes for more
+MAX_FITTED = 20_000  # support vectors; the peer takes minutes for more
 PEERS = {"sklearnex float32": np.float32, "float64": np.float64}
 KERNELS = ("linear", "poly", "rbf", "sigmoid")
 LEGEND = """ratio: the peer's time over ours. bound: test rows x support vectors kernel evaluations
@@ -49,7 +49,7 @@ def predict_case(job: Job, rounds: int, threads: int) -> Predicted:
     support = model.exact.row_numbers
     result = Predicted(case, len(T), len(support), None)
     result.bound = verification_seconds(T, X[support], case.kernel, threads)
-    some = support[:: -(-len(support) // MOST_FITTED)]
+    some = support[:: -(-len(support) // MAX_FITTED)]
     peers = fitted_peers(case, X[some], job.rows.labels[some], kernel, threads)
     tests = {peer: T.astype(PEERS[peer]) for peer in peers}
     for _ in range(rounds):

@@ -22,7 +22,7 @@ from dcsvm.distributed.dask_engine import DaskEngine
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.distributed.training import train_chunks
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import Control
+from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.report import TrainReport
 
 MB = 1e6
@@ -114,7 +114,7 @@ def measured(case: Case, path: Path, n_workers: int) -> tuple[TrainReport, dict[
 
         DaskEngine.sums = counted  # sums and solutions of a round are counted together
         try:
-            _, report = train_chunks(tasks, chunks, case.options, Control(steps))
+            _, report = train_chunks(tasks, chunks, case.options, RunControl(steps))
         finally:
             DaskEngine.sums = sums
         steps.next("")

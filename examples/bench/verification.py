@@ -5,8 +5,8 @@ import time
 import numpy as np
 from cases import Kernel
 
-MOST_ROWS = 4096  # measured at once; the rest follows in proportion
-MOST_SUPPORT_ROWS = 4096
+MAX_ROWS = 4096  # measured at once; the rest follows in proportion
+MAX_SUPPORT_ROWS = 4096
 MEASURED_SECONDS = 1.0  # of products that take milliseconds each: speeds vary from one to the next
 
 
@@ -24,7 +24,7 @@ def verification_seconds(
     except ImportError:
         return None
     ours = kernels.Kernel(kernels.NAMES[kernel.type], kernel.gamma, kernel.coef0, kernel.degree)
-    some, support = rows[:MOST_ROWS], support_rows[:MOST_SUPPORT_ROWS]
+    some, support = rows[:MAX_ROWS], support_rows[:MAX_SUPPORT_ROWS]
     both = Rows.from_array(np.concatenate((some, support)))
     data = KernelRows(both, ours, threads, coded=True)  # as in training
     targets = np.arange(len(some), dtype=np.int32)

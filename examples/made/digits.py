@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 SIDE = 28
 SMOOTH = 4.0  # pixels: width of the Gaussian that smooths displacements
 LARGEST = 2.2  # pixels: largest displacement of a field
-AT_ONCE = 512  # images that have one field
+BATCH_SIZE = 512  # images that have one field
 
 
 def deformed(images: np.ndarray, n: int, seed: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -21,8 +21,8 @@ def deformed(images: np.ndarray, n: int, seed: int = 0) -> Iterator[tuple[np.nda
     rng = np.random.default_rng(seed)
     order = np.empty(0, np.int64)
     pixels = np.ascontiguousarray(images.T, dtype=np.float32)
-    for begin in range(0, n, AT_ONCE):
-        n_now = min(AT_ONCE, n - begin)
+    for begin in range(0, n, BATCH_SIZE):
+        n_now = min(BATCH_SIZE, n - begin)
         while len(order) < n_now:
             order = np.concatenate([order, rng.permutation(len(images))])
         chosen, order = order[:n_now], order[n_now:]

@@ -8,14 +8,14 @@ import numpy as np
 N_FEATURES = 18
 SHIFT = 0.15  # between the means of +1 and -1, in each feature
 RATIO = 1.15  # deviation of +1 over deviation of -1 in every second feature, the inverse in others
-AT_ONCE = 100_000
+BATCH_SIZE = 100_000
 
 
 def gaussians(n_rows: int, seed: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Rows (m, N_FEATURES) and labels +1 and -1 (m,), part by part."""
     rng = np.random.default_rng(seed)
     deviation = np.where(np.arange(N_FEATURES) % 2 == 0, RATIO, 1 / RATIO)
-    for begin in range(0, n_rows, AT_ONCE):
-        X = rng.normal(size=(min(AT_ONCE, n_rows - begin), N_FEATURES))
+    for begin in range(0, n_rows, BATCH_SIZE):
+        X = rng.normal(size=(min(BATCH_SIZE, n_rows - begin), N_FEATURES))
         y = np.where(rng.random(len(X)) < 0.5, 1.0, -1.0)
         yield np.where(y[:, None] > 0, X * deviation + SHIFT, X), y

@@ -11,7 +11,7 @@ N_TOPICS, TOPICS_OF_PAGE = 60, 3  # about this number in each page
 WRONG = 0.005  # of the labels
 ODD = 0.02  # of the pages: most of their bytes are one and the same, so that others look small
 BYTES_OF_TOPIC = 36
-AT_ONCE = 10_000
+BATCH_SIZE = 10_000
 
 
 def pages(n_rows: int = N_ROWS, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -22,8 +22,8 @@ def pages(n_rows: int = N_ROWS, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     liking = rng.dirichlet(np.full(N_TOPICS, TOPICS_OF_PAGE / N_TOPICS), 40)  # kinds of pages
     is_spam_kind = np.arange(len(liking)) < SPAM * len(liking)
     X, y = np.empty((n_rows, N_FEATURES), np.float32), np.empty(n_rows)
-    for begin in range(0, n_rows, AT_ONCE):
-        own = slice(begin, min(begin + AT_ONCE, n_rows))
+    for begin in range(0, n_rows, BATCH_SIZE):
+        own = slice(begin, min(begin + BATCH_SIZE, n_rows))
         n = own.stop - begin
         kind = rng.integers(len(liking), size=n)
         mixture = rng.standard_gamma(0.01 + 20 * liking[kind])

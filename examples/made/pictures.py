@@ -10,7 +10,7 @@ from scipy.ndimage import gaussian_filter
 
 N_ROWS, N_TEST_ROWS, SIDE = 50_000, 10_000, 32
 WRONG = 0.05  # of the labels
-AT_ONCE = 1000
+BATCH_SIZE = 1000
 
 
 def pictures(n_rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -18,8 +18,8 @@ def pictures(n_rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     X, y = np.empty((n_rows, 3 * SIDE**2), np.uint8), np.empty(n_rows)
     grid = np.arange(SIDE)
-    for begin in range(0, n_rows, AT_ONCE):
-        own = slice(begin, min(begin + AT_ONCE, n_rows))
+    for begin in range(0, n_rows, BATCH_SIZE):
+        own = slice(begin, min(begin + BATCH_SIZE, n_rows))
         n = own.stop - begin
         noise = rng.standard_normal((n, 3, SIDE, SIDE))
         back = gaussian_filter(noise, (0, 0, 3, 3)) * 300 + 110 + rng.normal(0, 25, (n, 3, 1, 1))

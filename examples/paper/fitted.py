@@ -13,7 +13,7 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
 
-ROWS_AT_ONCE = 4096
+BATCH_ROWS = 4096
 LABELS = np.array([1.0, -1.0])
 
 Decide = Callable[[np.ndarray], np.ndarray]
@@ -92,8 +92,8 @@ def part_objective(kernel: Kernel, part: ExactModel | EarlyModel, threads: int) 
 
 def in_blocks(function: Decide, rows: np.ndarray) -> np.ndarray:
     """A function of rows, called with a few thousand of them at a time."""
-    blocks = range(0, len(rows), ROWS_AT_ONCE)
-    return np.concatenate([function(rows[i : i + ROWS_AT_ONCE]) for i in blocks])
+    blocks = range(0, len(rows), BATCH_ROWS)
+    return np.concatenate([function(rows[i : i + BATCH_ROWS]) for i in blocks])
 
 
 def linear(features: Decide, weights: np.ndarray) -> Decide:

@@ -9,7 +9,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.machine import default_cache_mb
-from dcsvm.problem.formulation import BoxProblem
+from dcsvm.problem.formulation import BoxQP
 from dcsvm.solving.iterate import Iterate
 
 NO_LIMIT = -1
@@ -24,7 +24,7 @@ class Subproblems:
     def __init__(self, X: np.ndarray, y: np.ndarray, C: float, kernel: Kernel, threads: int):
         self.threads = threads
         sign = np.asarray(y, np.float64)
-        self.problem = BoxProblem(sign, np.minimum(C * sign, 0.0), np.maximum(C * sign, 0.0))
+        self.problem = BoxQP(sign, np.minimum(C * sign, 0.0), np.maximum(C * sign, 0.0))
         self.data = KernelRows(Rows.from_array(X), kernel, threads, coded=True)
 
     def solve(self, alpha: np.ndarray, parts: list[np.ndarray], tolerance: float) -> None:

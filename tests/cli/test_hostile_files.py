@@ -10,13 +10,13 @@ import pytest
 from fuzz.sound import require_sentence
 from made_models import svm_train_text
 
-from dcsvm.data import pieces, room
+from dcsvm.data import allocation, pieces
 from dcsvm.data.dataset import DataError, parse_dataset, read_dataset
 from dcsvm.data.range_file import parse_scaling
 from dcsvm.data.rows import Rows
-from dcsvm.model.lines import ModelError
 from dcsvm.model.predict import decision_values
 from dcsvm.model.reader import load_model
+from dcsvm.model.text_reader import ModelError
 from dcsvm.model.writer import SECTION, VERSION
 
 LITTLE = 30e6  # bytes
@@ -87,7 +87,7 @@ def test_the_small_model_file_itself_can_be_read(tmp_path):
 
 
 def test_a_wide_dense_model_predicts_sparse_rows_a_few_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("dcsvm.model.predict.VALUES_AT_ONCE", 3 * 4004)
+    monkeypatch.setattr("dcsvm.model.predict.BATCH_VALUES", 3 * 4004)
     path = tmp_path / "model"
     path.write_bytes(model_text("1 " + " ".join(f"{20 * k}:1" for k in range(1, 201)) + "\n"))
     model = load_model(path)
@@ -100,7 +100,7 @@ def test_a_wide_dense_model_predicts_sparse_rows_a_few_at_a_time(tmp_path, monke
 
 @pytest.fixture
 def small_machine(monkeypatch):
-    for module in (pieces, room):
+    for module in (pieces, allocation):
         monkeypatch.setattr(module, "available_memory", lambda: 4_000_000)
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from reference import csr_rows, dense_rows, kernel_values, kernels_with
 
-from dcsvm.compression.landmarks import RIDGE, Wanted, fitted, started
-from dcsvm.compression.moving import slope_gradient, values_and_slopes
+from dcsvm.compression.landmarks import RIDGE, FitTarget, fitted, started
+from dcsvm.compression.optimizer import slope_gradient, values_and_slopes
 from dcsvm.kernel.kernels import Kernel
 
 KERNELS = [one for one in kernels_with(0.5, 0.5, 3) if one.type.slopes]
@@ -36,7 +36,7 @@ def test_the_gradient_is_that_of_differences(kernel):
 @pytest.mark.parametrize("form", [dense_rows, csr_rows])
 def test_the_start_is_that_of_least_squares_with_a_ridge(kernel, form):
     X, values = waves(300)
-    wanted = Wanted(form(X), values.astype(np.float32), np.ones_like(values), by_sign=False)
+    wanted = FitTarget(form(X), values.astype(np.float32), np.ones_like(values), by_sign=False)
     used = np.ones((7, 1), bool)
     found = started(kernel, wanted, form(X[:7]), used, np.random.default_rng(0))
     K = np.column_stack((kernel_values(kernel, X, X[:7]), np.ones(300)))
@@ -52,7 +52,7 @@ def test_unused_landmarks_have_no_coefficients():
     values = np.hstack((values, -values)).astype(np.float32)
     used = np.ones((8, 2), bool)
     used[:4, 0] = used[6:, 1] = False
-    wanted = Wanted(dense_rows(X), values, np.ones_like(values), by_sign=True)
+    wanted = FitTarget(dense_rows(X), values, np.ones_like(values), by_sign=True)
     found = fitted(Kernel("rbf"), wanted, dense_rows(X[:8]), used, seed=0, steps=50)
     assert np.all((found.coefficients != 0) == used)
 
@@ -61,7 +61,7 @@ def test_unused_landmarks_have_no_coefficients():
 def test_landmarks_that_move_are_nearer_to_what_is_wanted(by_sign):
     X, values = waves(1000)
     kernel, used = Kernel("rbf", gamma=2.0), np.ones((8, 1), bool)
-    wanted = Wanted(dense_rows(X), values.astype(np.float32), np.ones_like(values), by_sign)
+    wanted = FitTarget(dense_rows(X), values.astype(np.float32), np.ones_like(values), by_sign)
     start = started(kernel, wanted, dense_rows(X[:8]), used, np.random.default_rng(0))
     moved = fitted(kernel, wanted, dense_rows(X[:8]), used, seed=0)
 
@@ -76,7 +76,9 @@ def test_landmarks_that_move_are_nearer_to_what_is_wanted(by_sign):
 def test_zeros_and_ones_move_unless_rows_that_differ_in_one_do_not_meet(gamma):
     X, values = waves(800)
     X[:, 2] = X[:, 2] > 0
-    wanted = Wanted(dense_rows(X), values.astype(np.float32), np.ones_like(values), by_sign=False)
+    wanted = FitTarget(
+        dense_rows(X), values.astype(np.float32), np.ones_like(values), by_sign=False
+    )
     used = np.ones((20, 1), bool)
     kernel = Kernel("rbf", gamma=gamma)
     found = fitted(kernel, wanted, dense_rows(X[:20]), used, seed=0, steps=50).rows.dense
@@ -87,7 +89,7 @@ def test_zeros_and_ones_move_unless_rows_that_differ_in_one_do_not_meet(gamma):
 @pytest.mark.filterwarnings("error")
 def test_landmarks_of_equal_rows_stay_there():
     X, values = np.repeat(waves(1)[0], 20, axis=0), np.ones((20, 1), np.float32)
-    wanted = Wanted(dense_rows(X), values, np.ones_like(values), by_sign=True)
+    wanted = FitTarget(dense_rows(X), values, np.ones_like(values), by_sign=True)
     found = fitted(Kernel("rbf"), wanted, dense_rows(X[:1]), np.ones((1, 1), bool), seed=0)
     np.testing.assert_array_equal(found.rows.dense, X[:1].astype(np.float32))
 
@@ -96,6 +98,6 @@ def test_landmarks_of_equal_rows_stay_there():
 def test_values_that_are_too_large_are_an_error():
     X, values = waves(300)
     kernel, used = Kernel("polynomial", gamma=1e3, degree=9), np.ones((8, 1), bool)
-    wanted = Wanted(dense_rows(X), values.astype(np.float32), np.ones_like(values), by_sign=True)
+    wanted = FitTarget(dense_rows(X), values.astype(np.float32), np.ones_like(values), by_sign=True)
     with pytest.raises(ValueError, match="too large"):
         fitted(kernel, wanted, dense_rows(X[:8]), used, seed=0)

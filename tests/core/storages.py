@@ -9,7 +9,7 @@ import pytest
 
 from dcsvm import _core
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.locality import find_locality
+from dcsvm.kernel.row_components import find_components
 
 
 def require_equal_values(pair, kernel, form):
@@ -32,9 +32,9 @@ def require_equal_values(pair, kernel, form):
 
 def require_equal_groups(pair):
     """Compare the components (there must be several) and the spatial order."""
-    one, other = (find_locality(rows, Kernel("rbf", 0.5), 3000.0, 1e-3, 2) for rows in pair)
+    one, other = (find_components(rows, Kernel("rbf", 0.5), 3000.0, 1e-3, 2) for rows in pair)
     assert np.array_equal(one.order, other.order) and np.array_equal(one.start, other.start)
-    assert one.n_groups > 2 and one.within == other.within
+    assert one.n_components > 2 and one.within == other.within
     orders = [_core.neighbour_order(_core.Points(rows, 1), 1) for rows in pair]
     assert np.array_equal(*orders)
 

@@ -12,7 +12,7 @@ from reference import (
     one_hot_rows,
     prepared,
     solve_reference,
-    with_sum,
+    with_constraint,
 )
 from test_solver import check_solution
 
@@ -53,7 +53,7 @@ def solve(rows, problem, *, alpha=None, tolerance=1e-6, iterations=UNLIMITED, th
 def check(X, problem, iterate, report, tolerance=1e-6):
     """Check all reported values of a solution and its equality constraint."""
     alpha, kernel = iterate.alpha, ("linear", 1.0, 0.0, 0)
-    assert not problem.n_sums or abs(alpha.sum()) <= 1e-12 * np.abs(alpha).sum()
+    assert not problem.n_constraints or abs(alpha.sum()) <= 1e-12 * np.abs(alpha).sum()
     return check_solution(X, kernel, problem, alpha, iterate.gradient, report, tolerance)
 
 
@@ -97,7 +97,7 @@ def test_a_row_has_the_same_sum_whatever_other_rows_are_asked_for():
 @pytest.mark.parametrize("C", [0.01, 1.0, 1000.0])
 def test_a_solution_is_the_optimum_of_the_reference(C, has_sum, form):
     X, y = unequal_rows(120, 9)
-    problem = with_sum(c_svc(y, C)) if has_sum else c_svc(y, C)
+    problem = with_constraint(c_svc(y, C)) if has_sum else c_svc(y, C)
     iterate, report = solve(FORMS[form](X), problem)
     K, f, gap = check(X, problem, iterate, report)
     _, bound = solve_reference(K, problem)
@@ -112,7 +112,7 @@ def test_a_solution_is_the_optimum_of_the_reference(C, has_sum, form):
 )
 def test_any_shape_of_the_rows_is_solved(n_samples, n_features, density, has_sum):
     X, y = unequal_rows(n_samples, n_features, density=density)
-    problem = with_sum(c_svc(y, 10.0)) if has_sum else c_svc(y, 10.0)
+    problem = with_constraint(c_svc(y, 10.0)) if has_sum else c_svc(y, 10.0)
     rows = csr_rows(X) if density < 1 else dense_rows(X)
     check(X, problem, *solve(rows, problem, tolerance=1e-4), tolerance=1e-4)
 
@@ -135,14 +135,14 @@ def test_rows_that_are_zero_or_repeated_do_no_harm():
     X, y = unequal_rows(80, 4)
     X[::5] = 0
     X[1::5] = X[2::5]
-    for problem in (c_svc(y, 50.0), with_sum(c_svc(y, 50.0))):
+    for problem in (c_svc(y, 50.0), with_constraint(c_svc(y, 50.0))):
         check(X, problem, *solve(dense_rows(X), problem))
 
 
 @pytest.mark.parametrize("has_sum", [False, True], ids=("plain", "sum"))
 def test_the_bits_do_not_depend_on_the_number_of_threads(has_sum):
     X, y = unequal_rows(3000, 40)
-    problem = with_sum(c_svc(y, 10.0)) if has_sum else c_svc(y, 10.0)
+    problem = with_constraint(c_svc(y, 10.0)) if has_sum else c_svc(y, 10.0)
     one, two = (solve(dense_rows(X), problem, tolerance=1e-3, threads=k)[0] for k in (1, 2))
     np.testing.assert_array_equal(one.alpha, two.alpha)
     np.testing.assert_array_equal(one.gradient, two.gradient)
@@ -165,7 +165,7 @@ class Progress:
 @pytest.mark.parametrize("stop_at", [1, 5, 60])
 def test_what_is_there_when_it_is_stopped_can_be_gone_on_from(stop_at, has_sum):
     X, y = unequal_rows(300, 30)
-    problem = with_sum(c_svc(y, 100.0)) if has_sum else c_svc(y, 100.0)
+    problem = with_constraint(c_svc(y, 100.0)) if has_sum else c_svc(y, 100.0)
     iterate, report = solve(dense_rows(X), problem, progress=Progress(stop_at))
     X64 = X.astype(np.float64)
     exact = X64 @ (X64.T @ iterate.alpha) - problem.linear
@@ -179,7 +179,7 @@ def test_what_is_there_when_it_is_stopped_can_be_gone_on_from(stop_at, has_sum):
 
 def test_what_is_published_on_the_way_changes_no_bit():
     X, y = unequal_rows(300, 30)
-    problem = with_sum(c_svc(y, 100.0))
+    problem = with_constraint(c_svc(y, 100.0))
     quiet, asked = (solve(dense_rows(X), problem, progress=p)[0] for p in (None, Progress(10**9)))
     np.testing.assert_array_equal(quiet.alpha, asked.alpha)
 
@@ -199,6 +199,6 @@ def test_a_limit_of_updates_is_kept_and_nothing_gets_worse():
 @pytest.mark.parametrize("has_sum", [False, True], ids=("plain", "sum"))
 def test_a_tolerance_below_rounding_ends_too(has_sum):
     X, y = unequal_rows(100, 6)
-    problem = with_sum(c_svc(y, 10.0)) if has_sum else c_svc(y, 10.0)
+    problem = with_constraint(c_svc(y, 10.0)) if has_sum else c_svc(y, 10.0)
     iterate, _ = solve(dense_rows(X), problem, tolerance=0.0)
     assert certificate(X.astype(float) @ X.T.astype(float), problem, iterate.alpha)[0] < 1e-6

@@ -10,7 +10,7 @@ from storages import require_equal_groups, require_equal_values, run_on
 
 import dcsvm
 from dcsvm import _core
-from dcsvm.data import room
+from dcsvm.data import allocation
 from dcsvm.data.dataset import OWN_RANGES, parse_dataset
 from dcsvm.data.rows import Rows, Storage, stacked, storage_of
 from dcsvm.kernel import encodings
@@ -234,7 +234,7 @@ def test_rows_in_a_file(has_codes, monkeypatch, tmp_path):
     X = mixed(5000) if has_codes else sparse_numbers(5000)
     y = labels_of(X)
     wanted = dcsvm.train(X, y, gamma=0.3, threads=2, cache_mb=60)
-    monkeypatch.setattr(room, "fits_memory", lambda n_bytes: n_bytes < 100_000)
+    monkeypatch.setattr(allocation, "fits_memory", lambda n_bytes: n_bytes < 100_000)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     rows = parse_dataset(text_of(X, y), "rows", threads=2).rows
     assert rows.is_mapped and rows.is_packed and not rows.is_in_file

@@ -1,6 +1,7 @@
 """Test _core.solve_clusters against a float64 reference; certificates are recomputed."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,11 +16,11 @@ from reference import (
     points_of,
     prepared,
     solve_reference,
-    with_sum,
+    with_constraint,
 )
 
 from dcsvm import _core
-from dcsvm.problem.formulation import BoxProblem
+from dcsvm.problem.formulation import BoxQP
 from dcsvm.solving.iterate import AT_ALPHA, AT_BASE, NOTHING, Iterate
 
 CONVEX = [
@@ -231,12 +232,12 @@ def test_bounds_and_linear_terms_may_be_anything():
     lower = -rng.random(120) * 10
     upper = lower + rng.random(120) * 10
     upper[:10] = lower[:10]  # variables that cannot move
-    problem = BoxProblem(rng.normal(size=120) * 5, lower, upper)
+    problem = BoxQP(rng.normal(size=120) * 5, lower, upper)
     alpha, gradient, (report,) = solve(X, RBF, problem, lower.copy())
     K, f, gap = check_solution(X, RBF, problem, alpha, gradient, report)
     assert np.array_equal(alpha[:10], lower[:10])
     moving = np.arange(10, 120)
-    rest = BoxProblem(
+    rest = BoxQP(
         problem.linear[moving] - K[np.ix_(moving, range(10))] @ alpha[:10], lower[10:], upper[10:]
     )
     best, _ = solve_reference(K[np.ix_(moving, moving)], rest)
@@ -252,7 +253,7 @@ def test_bounds_and_linear_terms_may_be_anything():
 @pytest.mark.parametrize("total", [0.0, 1.25])
 def test_one_sum_is_kept_and_its_optimum_found(total, C, kernel):
     X, y = labelled_rows(100, 4, seed=11)
-    problem = with_sum(c_svc(y, C))
+    problem = with_constraint(c_svc(y, C))
     start = feasible_start(problem, total) if total else np.zeros(100)
     tolerance = 1e-5
     alpha, gradient, (report,) = solve(X, kernel, problem, start, tolerance=tolerance)
@@ -266,7 +267,7 @@ def test_one_sum_is_kept_and_its_optimum_found(total, C, kernel):
 def test_variables_a_rounding_away_from_their_bound_are_put_there(C, sides):
     """Under an equality constraint they move by less than others resolve; descent would stop."""
     X, y = labelled_rows(300, 4, seed=12, noise=0.1)
-    problem, kernel = with_sum(c_svc(y, C)), ("rbf", 0.05, 0.0, 0)
+    problem, kernel = with_constraint(c_svc(y, C)), ("rbf", 0.05, 0.0, 0)
     best, _, _ = solve(X, kernel, problem, tolerance=1e-3)
     start = np.where((best == 0) & np.isin(y, sides), y * 1.4e-17 * C, best)
     alpha, gradient, (report,) = solve(X, kernel, problem, start, tolerance=1e-3)
@@ -278,7 +279,7 @@ def test_two_sums_are_kept_and_their_optimum_found():
     X, y = labelled_rows(120, 4, seed=12)
     problem = c_svc(y, 2.0)
     group = np.arange(120) % 2
-    problem = BoxProblem(problem.linear, problem.lower, problem.upper, group.astype(np.int8), 2)
+    problem = BoxQP(problem.linear, problem.lower, problem.upper, group.astype(np.int8), 2)
     start = random_start(problem, 12)
     sums = [start[group == number].sum() for number in range(2)]
     alpha, gradient, (report,) = solve(X, RBF, problem, start, tolerance=1e-5)
@@ -292,7 +293,7 @@ def test_two_sums_are_kept_and_their_optimum_found():
 def test_a_tolerance_relative_to_the_margin_is_kept(n):
     X, y = labelled_rows(n, 4, seed=12, noise=0.0)
     positive = y > 0
-    problem = BoxProblem(np.zeros(n), np.where(positive, 0.0, -1.0), np.where(positive, 1.0, 0.0),
+    problem = BoxQP(np.zeros(n), np.where(positive, 0.0, -1.0), np.where(positive, 1.0, 0.0),
                          (~positive).astype(np.int8), 2, divides_by_margin=True)  # fmt: skip
     start = np.where(positive, 0.1 * n / positive.sum(), -0.1 * n / (~positive).sum()) / 2
     kernel = ("rbf", 0.05, 0.0, 0)
@@ -311,7 +312,7 @@ def test_a_group_of_one_variable_cannot_move():
     problem = c_svc(y, 1.0)
     group = np.ones(30, np.int8)
     group[5] = 0
-    problem = BoxProblem(problem.linear, problem.lower, problem.upper, group, 2)
+    problem = BoxQP(problem.linear, problem.lower, problem.upper, group, 2)
     start = np.zeros(30)
     start[5] = 0.5 * (problem.lower[5] + problem.upper[5])
     alpha, _, (report,) = solve(X, RBF, problem, start)
@@ -329,7 +330,7 @@ def test_more_variables_than_rows_share_rows():
     lower = np.concatenate((np.zeros(n), np.full(n, -C)))
     upper = np.concatenate((np.full(n, C), np.zeros(n)))
     for group, sums in ((None, None), (np.zeros(2 * n, np.int8), [0.0])):
-        problem = BoxProblem(linear, lower, upper, group, 0 if group is None else 1, row)
+        problem = BoxQP(linear, lower, upper, group, 0 if group is None else 1, row)
         alpha, gradient, (report,) = solve(X, RBF, problem, tolerance=1e-5)
         K, f, gap = check_solution(X, RBF, problem, alpha, gradient, report, 1e-5)
         check_optimal(K, problem, f, gap, sums, 1e-5)
@@ -343,7 +344,7 @@ def test_more_variables_than_rows_share_rows():
 def test_duplicate_rows_do_not_disturb(copies, bias):
     X, y = labelled_rows(60, 4, seed=15)
     X, y = np.repeat(X, copies, axis=0), np.repeat(y, copies)
-    problem = with_sum(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
+    problem = with_constraint(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
     alpha, gradient, (report,) = solve(X, RBF, problem, tolerance=1e-5)
     K, f, gap = check_solution(X, RBF, problem, alpha, gradient, report, 1e-5)
     check_optimal(K, problem, f, gap, [0.0] if bias else None, 1e-5)
@@ -353,7 +354,7 @@ def test_duplicate_rows_do_not_disturb(copies, bias):
 def test_rows_with_both_labels_do_not_disturb(bias):
     X, y = labelled_rows(60, 4, seed=16)
     X, y = np.concatenate((X, X)), np.concatenate((y, -y))
-    problem = with_sum(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
+    problem = with_constraint(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
     alpha, gradient, (report,) = solve(X, RBF, problem, tolerance=1e-6)
     K, f, gap = check_solution(X, RBF, problem, alpha, gradient, report)
     # the two copies cancel where both are at C: every alpha at its bound gives f = -2 n C + 0
@@ -370,7 +371,7 @@ def test_a_constant_kernel_is_solved(bias, kernel):
     X, y = labelled_rows(90, 4, seed=17)
     if kernel[0] == "linear":
         X = np.ones_like(X) * (kernel[1] + 1)
-    problem = with_sum(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
+    problem = with_constraint(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
     alpha, gradient, (report,) = solve(X, kernel, problem)
     check_solution(X, kernel, problem, alpha, gradient, report)
 
@@ -400,7 +401,7 @@ def test_no_clusters_and_empty_clusters_are_nothing():
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_objective_never_increases(bias, kernel):
     X, y = labelled_rows(150, 4, seed=21)
-    problem = with_sum(c_svc(y, 8.0)) if bias else c_svc(y, 8.0)
+    problem = with_constraint(c_svc(y, 8.0)) if bias else c_svc(y, 8.0)
     K = core_kernel(X, kernel)
     alpha = feasible_start(problem, 0.0, 21) if bias else random_start(problem, 21)
     before = objective(K, problem.linear, alpha)
@@ -460,7 +461,7 @@ def go_on(X, problem, iterate, tolerance=1e-6, **options):
 @pytest.mark.parametrize("n_samples", [200, 2500])
 def test_a_solve_stopped_anywhere_goes_on_to_the_same_objective(n_samples, bias):
     X, y = labelled_rows(n_samples, 4, seed=24, noise=0.2)
-    problem = with_sum(c_svc(y, 50.0)) if bias else c_svc(y, 50.0)
+    problem = with_constraint(c_svc(y, 50.0)) if bias else c_svc(y, 50.0)
     whole = go_on(X, problem, Iterate.of(np.zeros(problem.size)))
     iterate, n_pieces = Iterate.of(np.zeros(problem.size)), 0
     report = {"converged": False}
@@ -583,7 +584,7 @@ def shuffled_clusters(n_samples, sizes, seed=0):
 @pytest.mark.parametrize("bias", [False, True])
 def test_several_clusters_are_each_solved_as_if_alone(bias):
     X, y = labelled_rows(600, 4, seed=28)
-    problem = with_sum(c_svc(y, 4.0)) if bias else c_svc(y, 4.0)
+    problem = with_constraint(c_svc(y, 4.0)) if bias else c_svc(y, 4.0)
     clusters = shuffled_clusters(600, [1, 2, 350, 147, 100])
     alpha, gradient, reports = solve(X, RBF, problem, clusters=clusters, tolerance=1e-4)
     for members, report in zip(clusters, reports, strict=True):
@@ -594,9 +595,7 @@ def test_several_clusters_are_each_solved_as_if_alone(bias):
         assert np.array_equal(gradient[members], alone_gradient[members])
         for key in ("objective", "violation", "gap", "iterations", "converged"):
             assert report[key] == expected[key]
-        own = BoxProblem(problem.linear[members], problem.lower[members], problem.upper[members],
-                         problem.sum_of if problem.sum_of is None else problem.sum_of[members],
-                         problem.n_sums)  # fmt: skip
+        own = replace(problem.part(members), row=None)
         cut, _, _ = solve(X[members], RBF, own, tolerance=1e-4)
         assert np.array_equal(cut, alpha[members])
 
@@ -616,7 +615,7 @@ def test_variables_of_no_cluster_are_left_alone():
 @pytest.mark.parametrize("sizes", [[900], [500, 400], [30] * 30, [700] + [20] * 10])
 def test_threads_do_not_change_a_bit_of_a_solution(sizes, bias):
     X, y = labelled_rows(900, 4, seed=30)
-    problem = with_sum(c_svc(y, 4.0)) if bias else c_svc(y, 4.0)
+    problem = with_constraint(c_svc(y, 4.0)) if bias else c_svc(y, 4.0)
     clusters = shuffled_clusters(900, sizes)
     results = set()
     for threads in (1, 2, 3, 7):
@@ -649,7 +648,7 @@ LARGE_KERNEL = ("rbf", 0.05, 0.0, 0)
 @pytest.mark.parametrize(("C", "bias"), [(0.05, False), (10.0, False), (1.0, True)])
 def test_a_problem_larger_than_the_working_set_is_solved(large, C, bias):
     X, y = large
-    problem = with_sum(c_svc(y, C)) if bias else c_svc(y, C)
+    problem = with_constraint(c_svc(y, C)) if bias else c_svc(y, C)
     alpha, gradient, (report,) = solve(X, LARGE_KERNEL, problem, tolerance=1e-5, threads=2)
     assert report["outer_steps"] > 1
     K = core_kernel(X, LARGE_KERNEL)
@@ -687,7 +686,7 @@ def test_the_size_of_the_cache_does_not_change_the_optimum(large):
 @pytest.mark.parametrize("bias", [False, True])
 def test_a_cached_kernel_value_is_the_same_bits_and_not_computed_for_the_working_set(large, bias):
     X, y = large
-    problem = with_sum(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
+    problem = with_constraint(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
     (alpha, gradient, (read,)), (other, other_gradient, (computed,)) = (
         solve(X, LARGE_KERNEL, problem, tolerance=1e-3, cache_bytes=cache_bytes, threads=2)
         for cache_bytes in (100_000_000, 0)
@@ -732,16 +731,16 @@ def test_arrays_that_do_not_fit_are_refused():
     good = c_svc(y, 1.0)
     nine = np.zeros(19)
     for problem in (
-        BoxProblem(good.linear, nine, good.upper),
-        BoxProblem(good.linear, good.lower, nine),
-        BoxProblem(good.linear, good.lower, good.upper, np.zeros(19, np.int8), 1),
-        BoxProblem(good.linear, good.lower, good.upper, np.ones(20, np.int8), 1),
-        BoxProblem(good.linear, good.lower, good.upper, np.full(20, -1, np.int8), 1),
-        BoxProblem(good.linear, good.lower, good.upper, None, 1),
-        BoxProblem(good.linear, good.lower, good.upper, np.zeros(20, np.int8), 0),
-        BoxProblem(good.linear, good.lower, good.upper, row=np.zeros(19, np.int32)),
+        BoxQP(good.linear, nine, good.upper),
+        BoxQP(good.linear, good.lower, nine),
+        BoxQP(good.linear, good.lower, good.upper, np.zeros(19, np.int8), 1),
+        BoxQP(good.linear, good.lower, good.upper, np.ones(20, np.int8), 1),
+        BoxQP(good.linear, good.lower, good.upper, np.full(20, -1, np.int8), 1),
+        BoxQP(good.linear, good.lower, good.upper, None, 1),
+        BoxQP(good.linear, good.lower, good.upper, np.zeros(20, np.int8), 0),
+        BoxQP(good.linear, good.lower, good.upper, row=np.zeros(19, np.int32)),
     ):
-        with pytest.raises(ValueError, match="bounds|sums|row numbers"):
+        with pytest.raises(ValueError, match="bounds|constraint_of|row numbers"):
             solve(X, RBF, problem)
     with pytest.raises(ValueError, match="one entry per variable"):
         solve(X, RBF, good, nine)
@@ -753,20 +752,20 @@ def test_arrays_that_do_not_fit_are_refused():
 
 def test_the_optimality_of_nothing_is_zero():
     none = np.empty(0)
-    problem = BoxProblem(none, none, none, unit=0.5)
+    problem = BoxQP(none, none, none, violation_scale=0.5)
     *found, multipliers = _core.optimality(problem, np.zeros(2, np.int64), none, none)
     assert [values.tolist() for values in found] == [[0.0], [0.0], [0.0], [0.5]]
     assert multipliers.shape == (1, 0)
 
 
-@pytest.mark.parametrize("n_sums", [0, 2])
-def test_the_optimality_of_parts_is_that_of_each_by_itself(n_sums):
+@pytest.mark.parametrize("n_constraints", [0, 2])
+def test_the_optimality_of_parts_is_that_of_each_by_itself(n_constraints):
     rng = np.random.default_rng(0)
     alpha, gradient, linear = rng.normal(size=(3, 50))
-    sums = rng.integers(0, 2, 50).astype(np.int8) if n_sums else None
+    sums = rng.integers(0, 2, 50).astype(np.int8) if n_constraints else None
     size = np.abs(alpha)
-    problem = BoxProblem(
-        linear, alpha - 1, alpha + size, sums, n_sums, divides_by_margin=n_sums > 0
+    problem = BoxQP(
+        linear, alpha - 1, alpha + size, sums, n_constraints, divides_by_margin=n_constraints > 0
     )
     start = np.array([0, 20, 20, 21, 50])
     found = _core.optimality(problem, start, alpha, gradient)
@@ -789,7 +788,7 @@ def test_float64_kernel_values_solve_what_float32_ones_cannot(n, form, has_sum):
     y = np.where(X[:, 0] + 0.3 * rng.standard_normal(n) > 10, 1.0, -1.0)
     kernel = ("polynomial", 0.1, 0.0, 2)
     problem = c_svc(y, 1.0)
-    problem = with_sum(problem) if has_sum else problem
+    problem = with_constraint(problem) if has_sum else problem
     K = kernel_values(kernel, X, X)
     alpha, gradient, (report,) = solve(X, kernel, problem, tolerance=1e-6, form=form, float64=True)
     assert report["converged"]

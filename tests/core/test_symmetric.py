@@ -6,7 +6,7 @@ from reference import forms_of, grid_rows, kernel_values, kernels_with, points_o
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Reach
+from dcsvm.kernel.kernel_rows import Cutoff, KernelEvalOptions, KernelRows
 from dcsvm.kernel.kernels import Kernel
 
 RBF = Kernel("rbf", 0.8)
@@ -89,10 +89,10 @@ def test_what_is_left_out_is_within_the_bound_of_both(value):
     rng = np.random.default_rng(4)
     X = (rng.random((30, 3))[rng.integers(0, 30, 2000)]).astype(np.float32)
     X += (0.01 * rng.standard_normal((2000, 3))).astype(np.float32)
-    X = X[_core.find_groups(_core.Points(Rows.from_array(X), 1), 1e-30, 1, 1)[0]]
+    X = X[_core.find_components(_core.Points(Rows.from_array(X), 1), 1e-30, 1, 1)[0]]
     data = KernelRows(Rows.from_array(X), Kernel("rbf", 40.0), 1)
     weights = rng.standard_normal(2000)
-    found = data.product(weights, how=Evaluation(reach=Reach.of(data.kernel, value)))[:, 0]
+    found = data.product(weights, how=KernelEvalOptions(cutoff=Cutoff.of(data.kernel, value)))[:, 0]
     expected = kernel_values(("rbf", 40.0, 0, 0), X, X) @ weights
     total = np.abs(weights).sum()
     assert np.all(np.abs(found - expected) <= (value + 1e-6) * total)
@@ -104,4 +104,4 @@ def test_a_wish_to_stop_is_heard():
     stop = _core.Stop()
     stop.request()
     with pytest.raises(_core.Stopped):
-        data.product(np.ones(2000), how=Evaluation(stop=stop))
+        data.product(np.ones(2000), how=KernelEvalOptions(stop=stop))

@@ -13,7 +13,7 @@ from reference import dense as as_dense
 from scipy import sparse
 
 from dcsvm import _svmlight
-from dcsvm.data.arrays import LARGEST_N_FEATURES
+from dcsvm.data.arrays import MAX_N_FEATURES
 from dcsvm.data.dataset import DataError, parse_dataset, read_dataset
 from dcsvm.data.rows import Rows, without_empty_columns
 from dcsvm.problem.task import class_order
@@ -598,8 +598,8 @@ def test_more_features_are_columns_of_zeros():
 
 def test_dense_rows_do_not_grow_without_bound():
     dense, csr = dense_and_csr()
-    wide = dense.with_features(LARGEST_N_FEATURES)
-    assert (wide.is_dense, wide.n_features) == (False, LARGEST_N_FEATURES)
+    wide = dense.with_features(MAX_N_FEATURES)
+    assert (wide.is_dense, wide.n_features) == (False, MAX_N_FEATURES)
     assert same_arrays(
         (wide.indptr, wide.indices, wide.values), (csr.indptr, csr.indices, csr.values)
     )

@@ -21,7 +21,7 @@ PACKED = {"plain": bytes, "gzip": gzip.compress, "bz2": bz2.compress, "xz": lzma
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     monkeypatch.setattr(pieces, "PIECE_BYTES", 5000)
-    monkeypatch.setattr(pieces, "READ_AT_ONCE", 700)
+    monkeypatch.setattr(pieces, "BATCH_READ", 700)
 
 
 @pytest.fixture

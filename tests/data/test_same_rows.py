@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reference import csr_rows, dense_rows, grid_rows
 
-from dcsvm.data.advice import part_among
+from dcsvm.data.data_warnings import part_among
 from dcsvm.data.rows import Rows
 
 

@@ -16,7 +16,7 @@ from dcsvm.distributed.connection import (
     threads_of_hosts,
     workers_of_scheduler,
 )
-from dcsvm.distributed.on_worker import Means
+from dcsvm.distributed.worker_tasks import TaskResources
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.problem.options import OptionError
 
@@ -94,7 +94,7 @@ def test_chunks_that_do_not_belong_together_are_errors(in_process):
 
 
 def test_a_task_alone_has_the_threads_of_all_workers_of_its_machine(client):
-    means = Means(Kernel("rbf", 1.0), 100)
+    means = TaskResources(Kernel("rbf", 1.0), 100)
     alone = replace(means, threads_of_hosts=threads_of_hosts(client))
     threads = client.submit(lambda: (means.threads, alone.threads)).result()
     assert threads == (1, 2)

@@ -11,7 +11,7 @@ from dcsvm.distributed import chunks, train
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.distributed.training import train_chunks
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import Control
+from dcsvm.solving.checkpoint import RunControl
 
 EARLY = {"C": 4, "gamma": 0.5, "early": True}
 
@@ -37,7 +37,7 @@ def test_early_models_are_the_same_bits_for_any_ranges_in_a_chunk(
     client, rows_in_spots, tmp_path, monkeypatch
 ):
     """Components are also found, in each range of rows."""
-    monkeypatch.setattr(chunks, "SMALLEST", 2**10)
+    monkeypatch.setattr(chunks, "MIN_RANGE", 2**10)
     X, y = rows_in_spots
     far = X + np.outer(np.arange(len(X)) % 7 // 3, [100, 0, 0])
     (tmp_path / "rows").write_text(libsvm_text(far, y))
@@ -49,7 +49,7 @@ def test_early_models_are_the_same_bits_for_any_ranges_in_a_chunk(
             for some in chunks.chunks_of_ranges(ranges, n_threads)
         ]
         options = TrainOptions(**EARLY, cache_mb=100)
-        model, report = train_chunks(tasks, parts, options, Control())
+        model, report = train_chunks(tasks, parts, options, RunControl())
         assert report.n_groups == 3
         found.add(saved(model, tmp_path))
     assert len(found) == 1
@@ -63,7 +63,7 @@ def test_clusters_begin_with_the_samples_of_one_process(client, rows_in_spots, g
     model = train(client, da.from_array(X, (900, -1)), da.from_array(y, 900), **options)
     own, other = (one.early.partition for one in (model, here))
     assert np.array_equal(own.sample.dense, other.sample.dense)
-    assert np.array_equal(own.forks[0].part, other.forks[0].part)
+    assert np.array_equal(own.splits[0].child, other.splits[0].child)
 
 
 @pytest.mark.parametrize("bias", [False, True])

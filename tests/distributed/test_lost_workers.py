@@ -77,7 +77,7 @@ def test_a_worker_that_dies_between_levels_of_clusters_changes_no_bit(
     killer, grow = Killer(own_client, ["grow"]), RemoteTree.grow
 
     def killing(tree, *what, **how):
-        if tree.forks:
+        if tree.splits:
             killer.begin("grow", 0)
         grow(tree, *what, **how)
 

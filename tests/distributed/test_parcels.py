@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dcsvm.distributed.dask_engine import parcels_of
-from dcsvm.solving.iterate import Parts
+from dcsvm.solving.iterate import Subproblems
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ from dcsvm.solving.iterate import Parts
 def test_parcels_are_as_many_as_an_even_number_of_workers_shares(n_parts, n_parcels):
     size = 1000  # variables of a subproblem: 1e6 kernel values
     start = size * np.arange(n_parts + 1)
-    parts = Parts(None, start, np.arange(start[-1], dtype=np.int32))
+    parts = Subproblems(None, start, np.arange(start[-1], dtype=np.int32))
     parcels = list(parcels_of(parts, 32))
     assert len(parcels) == n_parcels
     assert [one.start for one in parcels[1:]] == [one.stop for one in parcels[:-1]]
@@ -23,4 +23,4 @@ def test_parcels_are_as_many_as_an_even_number_of_workers_shares(n_parts, n_parc
 
 
 def test_parts_without_variables_are_in_no_parcel():
-    assert not list(parcels_of(Parts(None, np.zeros(3, int), np.zeros(0, np.int32)), 32))
+    assert not list(parcels_of(Subproblems(None, np.zeros(3, int), np.zeros(0, np.int32)), 32))

@@ -40,7 +40,7 @@ README = ROOT / "README.md"
 PAGES = [README, *sorted(DOCS.glob("*.md"))]
 LINKED = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 COMMANDS = [train.main, grid.main, predict.main, compress.main]
-MOST_WORDS = 1000  # of the README
+MAX_WORDS = 1000  # of the README
 
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.M | re.S)
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
@@ -155,7 +155,7 @@ def test_the_examples_of_a_page_run(path, files, tmp_path, monkeypatch):
 
 
 def test_the_readme_is_short():
-    assert len(README.read_text(encoding="utf-8").split()) <= MOST_WORDS
+    assert len(README.read_text(encoding="utf-8").split()) <= MAX_WORDS
 
 
 def test_every_page_is_in_a_table_of_contents():

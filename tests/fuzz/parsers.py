@@ -6,7 +6,7 @@ import sys
 import atheris
 
 PARSERS = [
-    "dcsvm.model.lines",
+    "dcsvm.model.text_reader",
     "dcsvm.model.reader",
     "dcsvm.data.range_file",
     "dcsvm.solving.checkpoint",

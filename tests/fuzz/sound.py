@@ -12,19 +12,19 @@ import numpy as np
 from dcsvm.data.dataset import DataError
 from dcsvm.data.range_file import parse_scaling, range_text
 from dcsvm.data.rows import Rows
-from dcsvm.model.lines import ModelError
 from dcsvm.model.reader import ModelReader
+from dcsvm.model.text_reader import ModelError
 from dcsvm.model.writer import model_text
-from dcsvm.problem.formulation import BoxProblem
+from dcsvm.problem.formulation import BoxQP
 from dcsvm.solving.checkpoint import Checkpoint, CheckpointError
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.state import Budget, RunState
 
-LONGEST_SENTENCE = 500
+MAX_SENTENCE = 500
 
 
 def require_sentence(error):
-    assert "\n" not in str(error) and len(str(error)) < LONGEST_SENTENCE
+    assert "\n" not in str(error) and len(str(error)) < MAX_SENTENCE
 
 
 def check_model(text):
@@ -79,7 +79,7 @@ def check_range(text):
 def small_run():
     """Return (problem, state) of a run over six rows that has not begun."""
     sign = np.array([1.0, -1, 1, -1, 1, -1])
-    problem = BoxProblem(sign, np.minimum(4.0 * sign, 0.0), np.maximum(4.0 * sign, 0.0))
+    problem = BoxQP(sign, np.minimum(4.0 * sign, 0.0), np.maximum(4.0 * sign, 0.0))
     iterate = Iterate.of(np.zeros(6))
     counts = np.zeros(1, np.int64)
     state = RunState(

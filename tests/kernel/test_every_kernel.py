@@ -25,7 +25,7 @@ import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.cluster_tree import clustering_kernel
-from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Reach, is_flat
+from dcsvm.kernel.kernel_rows import Cutoff, KernelEvalOptions, KernelRows, is_flat
 from dcsvm.kernel.kernels import (
     KERNEL_TYPES,
     NAMES,
@@ -35,12 +35,12 @@ from dcsvm.kernel.kernels import (
     other_names,
     users_of,
 )
-from dcsvm.kernel.sources import Sources
+from dcsvm.kernel.sources import EncodedSources
 from dcsvm.model.writer import model_text
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn import SVC
 from dcsvm.sklearn.loading import load
-from dcsvm.solving.checkpoint import Checkpoint, Control
+from dcsvm.solving.checkpoint import Checkpoint, RunControl
 from dcsvm.solving.report import Progress
 from dcsvm.training.train import train_rows
 
@@ -97,15 +97,17 @@ def test_values_of_every_kind_of_rows(kernel, kind):
     for how in ("coded", "plain"):
         values = np.full(exact.shape, np.nan)
         doubles = np.full(exact.shape, np.nan)
-        sources = Sources(stored(Z), kernel)
+        sources = EncodedSources(stored(Z), kernel)
         if how == "plain" and kind != "sparse":
-            sources = Sources(dense_rows(Z), kernel)
+            sources = EncodedSources(dense_rows(Z), kernel)
         for meeting in sources.meetings(stored(X), 1):
             own = meeting.place
             those = {"targets": meeting.targets, "target_rows": meeting.numbers}
             values[own] = meeting.sources.matrix(**those)
             ones = np.arange(91, dtype=np.int64), np.arange(90, dtype=np.int32), np.ones(90), 90
-            doubles[own] = meeting.sources.product(ones, **those, how=Evaluation(float64=True))
+            doubles[own] = meeting.sources.product(
+                ones, **those, how=KernelEvalOptions(float64=True)
+            )
         assert np.all(np.abs(values - exact) <= error)
         assert np.all(np.abs(doubles - exact) <= 1e-5 * error)
 
@@ -126,11 +128,11 @@ def test_a_kernel_falls_from_one_as_the_table_says(kernel):
 def test_values_out_of_reach_and_values_less_one(kernel):
     X = grid_rows(2000, 3, 5)
     far = Kernel(kernel.name, kernel.type.fall.gamma_at(0.01, 0.1))
-    reach = Reach.of(far, 1e-6)
-    assert np.all(kernel_values(far, X, X)[_squares(X) >= reach.squared_distance] <= 1e-6)
+    cutoff = Cutoff.of(far, 1e-6)
+    assert np.all(kernel_values(far, X, X)[_squares(X) >= cutoff.squared_distance] <= 1e-6)
     rows = KernelRows(Rows.from_array(X), far, 1)
     w = np.random.default_rng(0).normal(size=2000)
-    found = rows.product(w, how=Evaluation(reach=reach))[:, 0]
+    found = rows.product(w, how=KernelEvalOptions(cutoff=cutoff))[:, 0]
     bound = 1e-6 * np.abs(w).sum() + 1e-3
     assert np.abs(found - kernel_values(far, X, X) @ w).max() <= bound
     flat = Kernel(kernel.name, kernel.type.fall.gamma_at(4.0, 0.999))
@@ -221,11 +223,11 @@ class StopAfter(Progress):
 def test_a_run_goes_on_from_its_checkpoint(kernel, data, tmp_path):
     rows, y = Rows.from_array(data[0]), data[1]
     options = TrainOptions(**options_of(kernel), levels=2, branching=3)
-    whole = train_rows(rows, y, options, Control())[0]
+    whole = train_rows(rows, y, options, RunControl())[0]
     progress = StopAfter("refine")
-    train_rows(rows, y, options, Control(progress, progress.stop, Checkpoint(tmp_path / "a")))
+    train_rows(rows, y, options, RunControl(progress, progress.stop, Checkpoint(tmp_path / "a")))
     resumed = Checkpoint(tmp_path / "a", resume=True)
-    model = train_rows(rows, y, options, Control(Progress(), _core.Stop(), resumed))[0]
+    model = train_rows(rows, y, options, RunControl(Progress(), _core.Stop(), resumed))[0]
     assert b"".join(model_text(model)) == b"".join(model_text(whole))
 
 

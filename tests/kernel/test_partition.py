@@ -8,7 +8,7 @@ from dcsvm.kernel import cluster_tree, partition
 from dcsvm.kernel.cluster_tree import Tree, clustering_kernel
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import Placed, partition_of
+from dcsvm.kernel.partition import Assignment, partition_of
 
 KERNELS = kernels_with(0.5, 1.0, 3)
 RBF = Kernel("rbf", 2.0)
@@ -39,7 +39,7 @@ def test_clusters_are_numbered_without_gaps_and_none_is_empty(n_clusters, kernel
     rows = dense_rows(grid_rows(600, 4, 1))
     made = divided(rows, kernel, n_clusters)
     assert 1 <= made.n_clusters <= n_clusters
-    cluster = made.forks[0].cluster
+    cluster = made.splits[0].cluster
     assert made.sample.n_samples == len(cluster)
     assert n_clusters == 1 or np.array_equal(np.unique(cluster), np.arange(made.n_clusters))
     assert np.all(np.diff(cluster) >= 0)
@@ -79,10 +79,10 @@ def test_two_blobs_far_apart_are_told_apart(seed, kernel):
 def centers_of(made, level):
     """Inner products of the centers of a level with each other and weights of the sampled rows, as
     the definitions say: means of pairs of different rows."""
-    fork = made.forks[level]
-    first = sum(len(one.part) for one in made.forks[:level])
-    S = made.sample.dense[first : first + len(fork.part)]
-    indicator = (fork.cluster[:, None] == np.arange(fork.n_clusters)).astype(float)
+    split = made.splits[level]
+    first = sum(len(one.child) for one in made.splits[:level])
+    S = made.sample.dense[first : first + len(split.child)]
+    indicator = (split.cluster[:, None] == np.arange(split.n_clusters)).astype(float)
     sizes = indicator.sum(axis=0)
     K = kernel_values(made.kernel, S, S)
     products = indicator.T @ K @ indicator / np.maximum(np.outer(sizes, sizes), 1)
@@ -98,10 +98,10 @@ def test_rows_go_to_the_nearest_center_and_know_the_nearest_border(kernel):
     X, _ = labelled_rows(500, 4, seed=5)
     made = tree(dense_rows(X), kernel, (4, 13), sample=150).partition(2)
     node, second, distance = np.zeros(500, int), np.full(500, -1), np.full(500, np.inf)
-    for level, fork in enumerate(made.forks):
+    for level, split in enumerate(made.splits):
         products, S, weights = centers_of(made, level)
         squared = np.diag(products) - 2 * kernel_values(made.kernel, X, S) @ weights
-        parent = np.repeat(np.arange(len(fork.n_parts)), fork.n_parts)
+        parent = np.repeat(np.arange(len(split.n_parts)), split.n_parts)
         scale = 1 + np.abs(squared).max()
 
         def nearest(nodes, squared=squared, parent=parent):
@@ -112,7 +112,7 @@ def test_rows_go_to_the_nearest_center_and_know_the_nearest_border(kernel):
         margin = (squared - squared[np.arange(500), best][:, None]) / (
             2 * np.sqrt(np.maximum(between, 1e-12))
         )
-        margin[(parent != node[:, None]) | (np.arange(fork.n_clusters) == best[:, None])] = np.inf
+        margin[(parent != node[:, None]) | (np.arange(split.n_clusters) == best[:, None])] = np.inf
         across, nearer = margin.argmin(axis=1), margin.min(axis=1) < distance
         deeper = np.where(second >= 0, nearest(second), -1)
         second = np.where(nearer, across, deeper)
@@ -129,10 +129,10 @@ def test_levels_are_nested_and_a_level_is_the_same_without_finer_ones():
     rows = dense_rows(grid_rows(2000, 4, 3))
     made = tree(rows, levels=(4, 16, 64), second=True)
     for level in (2, 3):
-        fork, above = made.forks[level - 1], made.placed[level - 1].nearest
-        parent = np.repeat(np.arange(len(fork.n_parts)), fork.n_parts)
+        split, above = made.splits[level - 1], made.placed[level - 1].nearest
+        parent = np.repeat(np.arange(len(split.n_parts)), split.n_parts)
         assert np.array_equal(parent[made.placed[level].nearest], above)
-        assert 4**level * 0.9 <= fork.n_clusters <= 4**level
+        assert 4**level * 0.9 <= split.n_clusters <= 4**level
     for level in (1, 2, 3):
         placed = made.partition(level).place(rows, 2, second=True)
         found = made.placed[level]
@@ -166,20 +166,22 @@ def test_groups_are_divided_by_what_they_cost():
     made = Tree(data, RBF, sample_size=500, seed=0, group=group)
     made.grow(4, second=False)
     made.grow(16, second=False)
-    cost = np.zeros(made.forks[1].n_clusters)
+    cost = np.zeros(made.splits[1].n_clusters)
     for one in (0, 1):
         cost += np.bincount(made.placed[2].nearest[group == one], minlength=len(cost)) ** 2.0
     assert cost.max() < 12 * cost.mean()
 
 
 def test_shares_are_from_a_half_at_a_border_to_one():
-    placed = Placed(np.zeros(3, int), np.ones(3, int), np.array([0.0, 0.5, 2.0]))
+    placed = Assignment(np.zeros(3, int), np.ones(3, int), np.array([0.0, 0.5, 2.0]))
     assert placed.shares(1.0).tolist() == [0.5, 0.75, 1.0]
     assert placed.shares(0.0).tolist() == [1.0, 1.0, 1.0]
 
 
 def test_blended_values_are_means_and_nan_gives_way():
-    placed = Placed(np.array([0, 1, 2, 0]), np.array([1, 0, 0, -1]), np.array([0.0, 1.0, 0.5, 9.0]))
+    placed = Assignment(
+        np.array([0, 1, 2, 0]), np.array([1, 0, 0, -1]), np.array([0.0, 1.0, 0.5, 9.0])
+    )
     of_cluster = np.array([[1.0], [3.0], [np.nan]])
 
     def values_by(some, cluster):
@@ -256,7 +258,7 @@ def test_sparse_rows_are_routed_as_dense_ones(kernel):
     X[3:9] = 0
     dense, sparse = divided(dense_rows(X), kernel), divided(csr_rows(X), kernel)
     assert np.array_equal(dense.sample.dense, sparse.sample.in_form_of(dense.sample, 1).dense)
-    assert np.array_equal(dense.forks[0].cluster, sparse.forks[0].cluster)
+    assert np.array_equal(dense.splits[0].cluster, sparse.splits[0].cluster)
     assert np.array_equal(dense.assign(dense_rows(X), 1), sparse.assign(csr_rows(X), 1))
 
 
@@ -271,7 +273,7 @@ def test_rows_routed_in_pieces_go_where_they_go_together(make, kernel, monkeypat
             made.assign(rows.take(np.arange(i, min(i + size, 500))), 1) for i in range(0, 500, size)
         ]
         assert np.array_equal(np.concatenate(parts), whole)
-    monkeypatch.setattr(partition, "ROUTED_AT_ONCE", 64)
+    monkeypatch.setattr(partition, "BATCH_ROUTED", 64)
     assert np.array_equal(made.assign(rows, 2), whole)
 
 
@@ -281,7 +283,7 @@ def test_a_seed_gives_one_partition_on_any_number_of_threads(kernel):
     results = set()
     for threads in (1, 2, 3, 7, 1):
         made = divided(rows, kernel, 12, seed=4, threads=threads)
-        results.add((made.sample.dense.tobytes(), made.forks[0].part.tobytes(),
+        results.add((made.sample.dense.tobytes(), made.splits[0].child.tobytes(),
                      made.assign(rows, threads).tobytes()))  # fmt: skip
     assert len(results) == 1
     other = divided(rows, kernel, 12, seed=5)
@@ -290,7 +292,7 @@ def test_a_seed_gives_one_partition_on_any_number_of_threads(kernel):
 
 def test_samples_are_as_large_as_asked_for_within_limits():
     X = np.arange(4000, dtype=np.float32)[:, None]
-    few, many = cluster_tree.FEWEST_SAMPLED, cluster_tree.MOST_SAMPLED
+    few, many = cluster_tree.MIN_SAMPLED, cluster_tree.MAX_SAMPLED
     for sample, expected in ((80, 80), (1, 4 * few), (10**6, 4 * many)):
         made = divided(dense_rows(X), n_clusters=4, sample=sample)
         values = made.sample.dense[:, 0].astype(int)

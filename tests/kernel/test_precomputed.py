@@ -13,13 +13,13 @@ import dcsvm
 from dcsvm import _core
 from dcsvm.cli.predict import main as predict_command
 from dcsvm.cli.train import main as train_command
-from dcsvm.data.advice import advice
+from dcsvm.data.data_warnings import data_warnings
 from dcsvm.data.dataset import DataError, parse_dataset
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import BLOCK, KernelRows, training_matrix, two_sides
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.model.lines import ModelError
 from dcsvm.model.reader import load_model
+from dcsvm.model.text_reader import ModelError
 
 RBF = ("rbf", 2.0, 0.0, 3)
 FAST = {"C": 4.0, "threads": 2, "cache_mb": 50}
@@ -298,9 +298,9 @@ def test_rows_with_serial_numbers_are_warned_of_with_other_kernels(more):
     text = b"".join(b"%d 0:%d 1:1%s\n" % (k % 2, k + 1, more) for k in range(5))
     data = parse_dataset(text, "k.txt")
     assert data.rows.is_dense == (more == b"")
-    (sentence,) = advice(data.rows, data.labels, data.first_index)
+    (sentence,) = data_warnings(data.rows, data.labels, data.first_index)
     assert "as in files of a precomputed kernel (-t 4)" in sentence
-    assert advice(data.rows, data.labels, 1) == []
+    assert data_warnings(data.rows, data.labels, 1) == []
 
 
 def test_a_long_text_is_read_bit_for_bit_with_any_threads(tmp_path):

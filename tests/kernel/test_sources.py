@@ -7,7 +7,7 @@ from reference import csr_rows, dense_rows, kernel_values, kernels_with, one_hot
 from dcsvm import _core
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.sources import Sources
+from dcsvm.kernel.sources import EncodedSources
 
 HAS_BYTES = _core.may_be_bytes(16)
 KERNELS = kernels_with(0.3, 0.1, 3)
@@ -45,7 +45,7 @@ def test_rows_meet_codes_where_they_fit(kernel, n_numeric):
     T[7, k] = np.float32(np.nextafter(np.float32(1), np.float32(2)))
     T[10:20, -1] = np.linspace(-2, 1, 10)  # what no source has, with any value
     T[20:30, k : k + 6] = 0
-    values, n_coded = matrix(Sources(dense_rows(X), kernel), T)
+    values, n_coded = matrix(EncodedSources(dense_rows(X), kernel), T)
     assert n_coded == 60 - 8
     expected = kernel_values(kernel, T, X)
     np.testing.assert_allclose(values, expected, rtol=2e-5, atol=2e-6 * np.abs(expected).max())
@@ -55,7 +55,7 @@ def test_rows_meet_bytes_where_they_are_bytes():
     rng = np.random.default_rng(3)
     X, T = (rng.integers(0, 256, (n, 40)).astype(np.float32) for n in (50, 30))
     T[3, 7], T[4, 0], T[5, 39] = 0.5, 256, -1
-    sources = Sources(dense_rows(X), Kernel("rbf", 1e-6))
+    sources = EncodedSources(dense_rows(X), Kernel("rbf", 1e-6))
     values, n_coded = matrix(sources, T)
     has_bytes = KernelRows(dense_rows(X), Kernel(), 1, coded=True).points.has_bytes
     assert n_coded == (27 if has_bytes else 0)
@@ -69,7 +69,7 @@ def test_rows_meet_evenly_spaced_values_where_they_have_no_others(form):
     X, T = (rng.choice([-1, -0.5, 0, 0.5], (n, 40), p=[0.2, 0.1, 0.6, 0.1]) for n in (60, 30))
     T[2, 3], T[4, 5], T[5], T[7, 39], T[8, 0] = 0.25, -1.5, 0, 1e30, 200
     X, T = X.astype(np.float32), T.astype(np.float32)
-    sources = Sources(form(X), Kernel("rbf", 0.1))
+    sources = EncodedSources(form(X), Kernel("rbf", 0.1))
     meetings = sources.meetings(form(T), 1)
     assert [len(m.numbers) for m in meetings] == [26, 4]
     assert meetings[0].sources.points.has_bytes
@@ -88,7 +88,7 @@ def test_bytes_meet_evenly_spaced_integers_exactly(step):
     T = rng.integers(0, 256, (40, 784)).astype(np.float32)
     X[0, :2], X[0, 2], T[0], T[1] = -104 * step, 151 * step, 0, 255
     T[3, 7], T[4], T[5, 0] = 0.5, X[1], 256  # as they are, as the sources are, as they are
-    sources, kernel = Sources(dense_rows(X), Kernel("rbf", 1e-7)), ("rbf", 1e-7, 0, 3)
+    sources, kernel = EncodedSources(dense_rows(X), Kernel("rbf", 1e-7)), ("rbf", 1e-7, 0, 3)
     meetings = sources.meetings(dense_rows(T), 1)
     assert [list(m.numbers[:4]) for m in meetings] == [[0, 1, 2, 6], [4], [3, 5]]
     expected = kernel_values(kernel, T, X)
@@ -107,20 +107,20 @@ def test_steps_that_would_overflow_are_not_taken():
     for n, origin, step in ((784, -520, 20), (8192, -520, 5), (784, -519.5, 5), (784, 0, 2.5)):
         assert not _core.may_step(n, origin, step)
     X = (20 * np.random.default_rng(1).integers(-104, 152, (60, 784))).astype(np.float32)
-    assert Sources(dense_rows(X), Kernel("rbf", 1e-7)).stepped() is None
+    assert EncodedSources(dense_rows(X), Kernel("rbf", 1e-7)).stepped() is None
 
 
 def test_rows_that_all_break_the_codes_are_computed_as_they_are():
     X, T = one_hot(40, 4), one_hot(9, 5)
     T[:, 2:4] = 1
-    values, n_coded = matrix(Sources(dense_rows(X), Kernel("rbf", 0.5)), T)
+    values, n_coded = matrix(EncodedSources(dense_rows(X), Kernel("rbf", 0.5)), T)
     assert n_coded == 0
     np.testing.assert_allclose(values, kernel_values(("rbf", 0.5, 0, 3), T, X), rtol=1e-5)
 
 
 def test_sparse_rows_meet_as_they_are():
     X, T = one_hot(40, 6), one_hot(9, 7)
-    sources = Sources(csr_rows(X), Kernel("rbf", 0.5))
+    sources = EncodedSources(csr_rows(X), Kernel("rbf", 0.5))
     (meeting,) = sources.meetings(csr_rows(T), 1)
     expected = kernel_values(("rbf", 0.5, 0, 3), T, X)
     np.testing.assert_allclose(matrix_of(meeting), expected, rtol=1e-5)

@@ -9,7 +9,7 @@ from scipy import sparse
 import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.sources import Sources
+from dcsvm.kernel.sources import EncodedSources
 from dcsvm.model.reader import load_model
 
 
@@ -264,4 +264,4 @@ def test_landmarks_of_bytes_are_evenly_spaced_where_that_is_nothing(method, larg
         is_stepped = not (rows.dense % 2).any()
         assert is_stepped == (largest == 255)
         if is_stepped and _core.suit_bytes(36):
-            assert Sources(rows, one.kernel).stepped() is not None
+            assert EncodedSources(rows, one.kernel).stepped() is not None

@@ -15,10 +15,10 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import partition_of
 from dcsvm.model import model as model_module
-from dcsvm.model.lines import ModelError
 from dcsvm.model.model import Model
-from dcsvm.model.parts import EarlyModel, ExactModel, Probability, Worth
+from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel, Probability
 from dcsvm.model.reader import load_model, read_model
+from dcsvm.model.text_reader import ModelError
 from dcsvm.model.writer import model_text
 from dcsvm.problem.option_table import SVM_TYPES
 
@@ -249,12 +249,14 @@ def test_the_beginning_of_a_model_is_libsvms(tmp_path):
     assert lines[18] == "dcsvm_section 4"
 
 
-@pytest.mark.parametrize("worth", [Worth(True, 1e-4, None), Worth(False, 0.1, -0.25), None])
+@pytest.mark.parametrize(
+    "worth", [ConvergenceStatus(True, 1e-4, None), ConvergenceStatus(False, 0.1, -0.25), None]
+)
 def test_what_a_solution_is_worth_comes_back(tmp_path, worth):
     model = made_model()
-    model = replace(model, exact=replace(model.exact, worth=worth))
+    model = replace(model, exact=replace(model.exact, status=worth))
     model.save(tmp_path / "again.model")
-    assert load_model(tmp_path / "again.model").exact.worth == worth
+    assert load_model(tmp_path / "again.model").exact.status == worth
 
 
 @pytest.mark.parametrize("exact", [True, False])

@@ -79,7 +79,7 @@ def test_blocks_threads_and_forms_do_not_change_an_answer(T, monkeypatch):
     for form in (dense_rows, csr_rows):
         model = made_model(4, form=form)
         for at_once, threads in ((65536, 1), (7, 1), (7, 2), (65536, 2)):
-            monkeypatch.setattr("dcsvm.model.predict.PREDICTED_AT_ONCE", at_once)
+            monkeypatch.setattr("dcsvm.model.predict.BATCH_PREDICTED", at_once)
             for method in ("exact", "early"):
                 how = {"method": method, "threads": threads}
                 answers = (

@@ -12,7 +12,7 @@ from scipy import sparse
 
 import dcsvm
 from dcsvm.data.dataset import OWN_RANGES, read_dataset
-from dcsvm.model.lines import ModelError
+from dcsvm.model.text_reader import ModelError
 from dcsvm.training.train import train_rows
 
 

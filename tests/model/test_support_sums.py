@@ -12,7 +12,7 @@ from reference import dense_rows
 
 from dcsvm.kernel import sources as kept
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.sources import Sources
+from dcsvm.kernel.sources import EncodedSources
 from dcsvm.model import predict
 from dcsvm.model.model import Model
 from dcsvm.model.pair_weights import PairWeights
@@ -70,7 +70,7 @@ def float64_values(model, T):
 
 def leaves_out(model, n_targets=N_TARGETS):
     weights = PairWeights(model.exact, model.n_pairs)
-    sources = Sources(model.exact.rows, model.kernel)
+    sources = EncodedSources(model.exact.rows, model.kernel)
     sums = SupportSums(sources, weights, -model.exact.rho, n_targets, 1, by_sign=True)
     return sums.order is not None
 
@@ -82,7 +82,7 @@ def bound(model):
 def all_values(model, T, monkeypatch):
     """(decision values, predictions) without leaving out, in float32."""
     with monkeypatch.context() as patch:
-        patch.setattr(predict, "FEWEST_TARGETS", 10**9)
+        patch.setattr(predict, "MIN_TARGETS", 10**9)
         return model.decision_function(T), model.predict(T)
 
 
@@ -173,10 +173,10 @@ def test_support_vectors_are_prepared_once_and_given_up_with_the_model():
     rng = np.random.default_rng(6)
     model, T = model_of(coded(rng, 300), 0.5), coded(rng, 5)
     first = model.decision_function(T)
-    sources = Sources.kept(model.exact.rows, model.kernel)
-    assert sources is Sources.kept(model.exact.rows, model.kernel)
+    sources = EncodedSources.cached(model.exact.rows, model.kernel)
+    assert sources is EncodedSources.cached(model.exact.rows, model.kernel)
     loaded = pickle.loads(pickle.dumps(model))
-    assert loaded.exact.rows not in kept._kept
+    assert loaded.exact.rows not in kept._cache
     assert np.array_equal(loaded.decision_function(T), first)
     wider = replace(model, kernel=Kernel("rbf", 2.0))
     exact, _ = float64_values(wider, T)

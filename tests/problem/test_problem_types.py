@@ -9,7 +9,7 @@ from reference import TYPES, certificate, full_alpha, kernel_values, libsvm
 import dcsvm
 from dcsvm.data.rows import Rows
 from dcsvm.problem import duplicates
-from dcsvm.problem.formulation import BoxProblem
+from dcsvm.problem.formulation import BoxQP
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.train import finished, ready
 
@@ -52,8 +52,8 @@ def test_the_solution_is_optimal_and_keeps_its_sums(name, levels):
         violation, gap = certificate(inside, problem, alpha)
         assert violation <= 1e-4
         total += gap
-        for number in range(problem.n_sums):
-            own = problem.sum_of == number
+        for number in range(problem.n_constraints):
+            own = problem.constraint_of == number
             wanted = run.solver.formulation.alpha[part][own].sum()
             assert alpha[own].sum() == pytest.approx(wanted, abs=1e-9 * len(y))
     assert report.converged
@@ -189,7 +189,7 @@ def test_a_margin_that_is_hardly_there_gives_a_model_and_the_violation_reached(n
     name, C = report.problems[0].parameter
     assert name == "C" and C > 1e4 and not report.converged
     alpha, is_first = full_alpha(model, n), y == model.labels[0]
-    problem = BoxProblem(
+    problem = BoxQP(
         np.zeros(n), np.where(is_first, 0, -C), np.where(is_first, C, 0),
         (~is_first).astype(np.int8), 2,
     )  # fmt: skip
@@ -213,7 +213,7 @@ def test_repeated_rows_leave_a_fold_one_by_one(name, monkeypatch):
         assert model.probability.A[0] < 0
         chosen = model.labels[model.predict_probability(X).argmax(axis=1)]
         assert np.mean(chosen == y) > 0.7
-    monkeypatch.setattr(duplicates, "WORTH_MERGING", 1.0)
+    monkeypatch.setattr(duplicates, "MERGING_THRESHOLD", 1.0)
     _, apart, report = solved(X, y, probability=True, **TYPES[name])
     assert report.n_merged == 0
     assert np.allclose(model.probability.A, apart.probability.A, rtol=5e-3)

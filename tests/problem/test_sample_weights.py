@@ -6,7 +6,7 @@ import scipy.sparse
 from reference import TYPES, certificate, csr_rows, dense_rows, full_alpha, kernel_values, objective
 
 import dcsvm
-from dcsvm.problem.formulation import BoxProblem, fill
+from dcsvm.problem.formulation import BoxQP, fill
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import checked_weights
 from dcsvm.training.probability import fit_sigmoid, laplace_sigma
@@ -99,7 +99,7 @@ def test_the_solution_of_merged_rows_is_optimal_for_all_of_them(bias, levels):
                            class_weight={-1.0: 0.25})  # fmt: skip
     assert report.converged and report.n_merged > 300
     bound = 2.0 * weights * np.where(y > 0, 1.0, 0.25)
-    problem = BoxProblem(y, np.where(y > 0, 0, -bound), np.where(y > 0, bound, 0),
+    problem = BoxQP(y, np.where(y > 0, 0, -bound), np.where(y > 0, bound, 0),
                          np.zeros(len(y), np.int8) if bias else None, int(bias))  # fmt: skip
     alpha = full_alpha(model, len(y))
     assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))

@@ -14,7 +14,7 @@
 #include "kernel/kernel_product.h"
 #include "rows/bytes.h"
 #include "rows/codes.h"
-#include "rows/locality.h"
+#include "rows/components.h"
 #include "solver/cluster_solver.h"
 #include "text/svmlight_errors.h"
 #include "text/svmlight_reader.h"
@@ -87,14 +87,14 @@ KernelSetup fitted(Data& data, const Points& points, const Kernel& kernel) {
   return setup;
 }
 
-void check_products(const KernelSetup& setup, const Points& points, const Reach& reach) {
+void check_products(const KernelSetup& setup, const Points& points, const Cutoff& cutoff) {
   const RowList rows{&points, nullptr, points.n_samples};
   const std::vector<double> weights(rows.size, 0.5);
   for (const Precision precision : {Precision::single_tiles, Precision::double_tiles}) {
     std::vector<double> one(rows.size), several(rows.size);
-    kernel_product(setup, rows, rows, {1, nullptr, nullptr, weights.data()}, precision, reach, 1,
+    kernel_product(setup, rows, rows, {1, nullptr, nullptr, weights.data()}, precision, cutoff, 1,
                    one.data());
-    kernel_product(setup, rows, rows, {1, nullptr, nullptr, weights.data()}, precision, reach,
+    kernel_product(setup, rows, rows, {1, nullptr, nullptr, weights.data()}, precision, cutoff,
                    n_threads, several.data());
     require(same(one, several), "kernel_product");
   }
@@ -231,16 +231,16 @@ void check_locality() {
   Data data(4000, 3, 0, 30);
   for (std::size_t i = 0; i < data.n; ++i) data.dense[i * data.d] += 200.0f * (i % 5);
   const Points points = data.points();
-  const Groups one = find_groups(points, 2000, 10, 1 << 20, 1);
-  const Groups several = find_groups(points, 2000, 10, 1 << 20, n_threads);
+  const Components one = find_components(points, 2000, 10, 1 << 20, 1);
+  const Components several = find_components(points, 2000, 10, 1 << 20, n_threads);
   require(one.start.size() == 6, "groups");
-  require(same(one.order, several.order) && same(one.start, several.start), "find_groups");
+  require(same(one.order, several.order) && same(one.start, several.start), "find_components");
   const RowList ordered{&points, several.order.data(), several.order.size()};
   require(share_apart(ordered, 2000, 100, 1) == share_apart(ordered, 2000, 100, n_threads),
           "share_apart");
   const KernelSetup setup = fitted(data, points, rbf_kernel(0.05));
-  const Reach reach{500, 1e-10};
-  check_products(setup, points, reach);
+  const Cutoff cutoff{500, 1e-10};
+  check_products(setup, points, cutoff);
 }
 
 void check_reader() {

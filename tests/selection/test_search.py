@@ -14,7 +14,7 @@ from reference import (
     solve_reference,
     spots,
     surface,
-    with_sum,
+    with_constraint,
 )
 
 import dcsvm
@@ -49,9 +49,9 @@ SETS = {
 
 
 @pytest.mark.parametrize("name", SETS)
-@pytest.mark.parametrize("most_whole", [search.MOST_WHOLE, 0], ids=["whole", "levels"])
+@pytest.mark.parametrize("most_whole", [search.MAX_WHOLE, 0], ids=["whole", "levels"])
 def test_every_setting_is_scored_as_by_cross_validation(name, most_whole, monkeypatch):
-    monkeypatch.setattr(search, "MOST_WHOLE", most_whole)
+    monkeypatch.setattr(search, "MAX_WHOLE", most_whole)
     (X, y), given = SETS[name]
     options = replace(OPTIONS, **given)
     grid = Grid.of(options, CS, GAMMAS)
@@ -82,8 +82,8 @@ def test_early_scores_are_those_of_early_models(bias, n_classes, overlap):
 @pytest.mark.parametrize("early", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
 def test_leaving_settings_does_not_change_which_is_best(early, bias, monkeypatch):
-    monkeypatch.setattr(search, "MOST_WHOLE", 0)
-    monkeypatch.setattr(search, "WORTH_TRYING", 100)
+    monkeypatch.setattr(search, "MAX_WHOLE", 0)
+    monkeypatch.setattr(search, "TRYING_THRESHOLD", 100)
     monkeypatch.setattr(search, "ROWS_OF_CLUSTER", 60)
     monkeypatch.setattr("dcsvm.selection.cluster_search.PILOT_ROWS", 100)
     X, y = spots(1200, 2, seed=5)
@@ -124,7 +124,7 @@ def test_rows_without_a_fold_are_learnt_from_and_not_scored():
 @pytest.mark.parametrize("how", ["whole", "levels", "early"])
 def test_weights_are_copies(name, how, monkeypatch):
     if how == "levels":
-        monkeypatch.setattr(search, "MOST_WHOLE", 0)
+        monkeypatch.setattr(search, "MAX_WHOLE", 0)
     (X, y), given = SETS[name]
     options = replace(OPTIONS, **given)
     if how == "early":
@@ -153,8 +153,8 @@ def test_a_fold_without_weight_is_empty(monkeypatch):
     (score,) = searched((X, y), OPTIONS, grid, fold=fold, sample_weight=weight)
     assert np.isnan(score.losses).tolist() == [False, False, True]
     assert score.weight == 1.5 * score.n_rows == 300
-    for most_whole in (search.MOST_WHOLE, 0):
-        monkeypatch.setattr(search, "MOST_WHOLE", most_whole)
+    for most_whole in (search.MAX_WHOLE, 0):
+        monkeypatch.setattr(search, "MAX_WHOLE", most_whole)
         (again,) = searched((X, y), OPTIONS, grid, fold=fold, sample_weight=weight)
         assert abs(again.loss - score.loss) < 0.02 and again.converged
     with pytest.raises(ValueError, match="there are no training rows"):
@@ -179,8 +179,8 @@ def test_rows_of_a_kernel_matrix_may_have_no_weight():
 def test_a_class_of_few_rows_is_no_obstacle(monkeypatch):
     X, y = spots(60, 2, seed=8)
     y[0] = 7
-    for most_whole in (search.MOST_WHOLE, 0):
-        monkeypatch.setattr(search, "MOST_WHOLE", most_whole)
+    for most_whole in (search.MAX_WHOLE, 0):
+        monkeypatch.setattr(search, "MAX_WHOLE", most_whole)
         (score,) = searched((X, y), OPTIONS, Grid((10.0,), (3.0,)), n_folds=10)
         predicted = cross_validate(Rows.from_array(X), y, replace(OPTIONS, C=10.0, gamma=3.0), 10)
         assert abs(score.loss - np.mean(predicted != y)) <= 1.01 / 60
@@ -194,7 +194,7 @@ def test_folds_of_one_class_predict_it():
 
 
 def test_larger_C_are_known_where_no_alpha_reaches_its_bound(monkeypatch):
-    monkeypatch.setattr(search, "MOST_WHOLE", 0)
+    monkeypatch.setattr(search, "MAX_WHOLE", 0)
     solved = []
     solve = exact_search.ExactSearch._scored
     monkeypatch.setattr(
@@ -209,8 +209,8 @@ def test_larger_C_are_known_where_no_alpha_reaches_its_bound(monkeypatch):
 
 
 def test_settings_come_gamma_by_gamma_also_where_estimates_are_equal(monkeypatch):
-    monkeypatch.setattr(search, "MOST_WHOLE", 0)
-    monkeypatch.setattr(search, "WORTH_TRYING", 100)
+    monkeypatch.setattr(search, "MAX_WHOLE", 0)
+    monkeypatch.setattr(search, "TRYING_THRESHOLD", 100)
     monkeypatch.setattr("dcsvm.selection.cluster_search.PILOT_ROWS", 100)
     monkeypatch.setattr(search, "ROWS_OF_CLUSTER", 60)
     X, y = spots(900, 2, seed=20)
@@ -253,7 +253,7 @@ def test_held_out_values_are_those_of_an_independent_solver(kept, bias):
     fold = rng.permutation(np.arange(60) % 3)
     kernel = "rbf", 5.0, 0.0, 3
     setup, points = prepared(kernel, points_of(X))
-    problem = with_sum(c_svc(sign, 1.0)) if bias else c_svc(sign, 1.0)
+    problem = with_constraint(c_svc(sign, 1.0)) if bias else c_svc(sign, 1.0)
     order = np.argsort(fold, kind="stable").astype(np.int32)
     held = SimpleNamespace(
         members=np.arange(60, dtype=np.int32), start=np.array([0, 60]),

@@ -7,11 +7,17 @@ import pytest
 from reference import c_svc, certificate, kernel_values, labelled_rows, objective
 
 import dcsvm
-from dcsvm.kernel.kernel_rows import Reach
-from dcsvm.problem.formulation import BoxProblem
+from dcsvm.kernel.kernel_rows import Cutoff
+from dcsvm.problem.formulation import BoxQP
 from dcsvm.solving import conquer
-from dcsvm.solving.certificate import Certificate, Checked, Scope, certificate_of_known, check
-from dcsvm.solving.iterate import Iterate, Parts
+from dcsvm.solving.certificate import (
+    Certificate,
+    CheckSettings,
+    CheckState,
+    certificate_of_known,
+    verify_optimality,
+)
+from dcsvm.solving.iterate import Iterate, Subproblems
 
 PROBLEMS = {
     "many bounded": dict(C=30.0, gamma=0.05),
@@ -55,15 +61,19 @@ def test_the_kernel_values_of_every_step_are_counted():
 
 
 def whole(problem):
-    return Parts(problem, np.array([0, problem.size]), np.arange(problem.size, dtype=np.int32))
+    return Subproblems(
+        problem, np.array([0, problem.size]), np.arange(problem.size, dtype=np.int32)
+    )
 
 
-@pytest.mark.parametrize("n_sums", [0, 1])
-def test_violation_and_gap_hold_for_every_gradient_within_what_is_left_out(n_sums):
+@pytest.mark.parametrize("n_constraints", [0, 1])
+def test_violation_and_gap_hold_for_every_gradient_within_what_is_left_out(n_constraints):
     rng = np.random.default_rng(0)
     gradient, alpha = rng.normal(size=(2, 300))
-    alpha, sums = np.clip(alpha, -1, 1), np.zeros(300, np.int8) if n_sums else None
-    problem = BoxProblem(-gradient, -np.ones(300), np.ones(300), sums, n_sums, unit=0.5)
+    alpha, sums = np.clip(alpha, -1, 1), np.zeros(300, np.int8) if n_constraints else None
+    problem = BoxQP(
+        -gradient, -np.ones(300), np.ones(300), sums, n_constraints, violation_scale=0.5
+    )
     known = Iterate.of(alpha)
     known.learn(np.arange(300), gradient)
     plain, stated = (
@@ -84,10 +94,10 @@ def checked(problem, alpha, gradient, difference, **changes):
     """(certificate, which entries were checked) of a gradient whose float64 values differ so."""
     n, known = len(alpha), Iterate.of(alpha)
     known.learn(np.arange(n), gradient.copy())
-    scope = Scope(n, 1, True, False, 0.0, Reach(), tolerance=1e9, seed=0)
-    exact, state = gradient + difference, Checked.nothing(n)
+    scope = CheckSettings(n, 1, True, False, 0.0, Cutoff(), tolerance=1e9, seed=0)
+    exact, state = gradient + difference, CheckState.nothing(n)
     gradients = lambda some, _: [(some, exact[some])]  # noqa: E731
-    found = check(whole(problem), known, state, gradients, replace(scope, **changes))
+    found = verify_optimality(whole(problem), known, state, gradients, replace(scope, **changes))
     return found, state.is_exact == 1
 
 
@@ -120,26 +130,26 @@ def test_more_are_drawn_until_the_objective_is_known():
     assert found.objective_error <= 2e-6 * abs(found.objective) and not is_exact.all()
 
 
-@pytest.mark.parametrize("n_sums", [0, 1])
-def test_what_could_violate_is_checked(n_sums):
+@pytest.mark.parametrize("n_constraints", [0, 1])
+def test_what_could_violate_is_checked(n_constraints):
     """Free variables by half of the tolerance where a violation is the difference of two."""
     rng, n = np.random.default_rng(0), 6000
     gradient = rng.uniform(-0.45, 0.45, n)
     alpha = np.where(rng.random(n) < 0.5, 0.0, 1.0)
     gradient[alpha == 0] = np.abs(gradient[alpha == 0])
-    gradient += 0.7 * n_sums
-    sums = np.zeros(n, np.int8) if n_sums else None
-    problem = BoxProblem(np.zeros(n), np.zeros(n), np.full(n, 2.0), sums, n_sums)
+    gradient += 0.7 * n_constraints
+    sums = np.zeros(n, np.int8) if n_constraints else None
+    problem = BoxQP(np.zeros(n), np.zeros(n), np.full(n, 2.0), sums, n_constraints)
     found, is_exact = checked(problem, alpha, gradient, 0.0, tolerance=1.0, neglected=0.3)
     reduced = gradient + found.multipliers.sum()
-    at_bound, most = alpha == 0, 0.5 if n_sums else 1.0
+    at_bound, most = alpha == 0, 0.5 if n_constraints else 1.0
     assert is_exact[~at_bound & (np.abs(reduced) > most - 0.29)].all()
     assert is_exact[at_bound & (np.abs(reduced) < 0.29)].all() and not is_exact.all()
 
 
 def test_free_variables_that_are_not_checked_count_by_the_error_seen():
     n, alpha = 6000, np.full(6000, 0.5)
-    problem = BoxProblem(np.zeros(n), np.zeros(n), np.ones(n))
+    problem = BoxQP(np.zeros(n), np.zeros(n), np.ones(n))
     found, is_exact = checked(problem, alpha, np.full(n, 0.5), 0.01)
     assert not is_exact.all() and found.kernel_error == pytest.approx(0.01)
     assert found.violation == pytest.approx(0.5 + 0.04)
@@ -148,10 +158,10 @@ def test_free_variables_that_are_not_checked_count_by_the_error_seen():
 
 
 def test_values_between_groups_are_in_no_gradient_but_in_violation_and_gap():
-    alpha, problem = np.ones(700), BoxProblem(np.zeros(700), np.zeros(700), np.full(700, 3.0))
+    alpha, problem = np.ones(700), BoxQP(np.zeros(700), np.zeros(700), np.full(700, 3.0))
     gradient = np.zeros(700)
     without, found = (
-        checked(problem, alpha, gradient, 0.0, between=Reach(0.0, value))[0] for value in (0, 1e-4)
+        checked(problem, alpha, gradient, 0.0, between=Cutoff(0.0, value))[0] for value in (0, 1e-4)
     )
     assert found.violation - without.violation == pytest.approx(0.07)
     assert found.gap - without.gap == pytest.approx(0.07 * 2 * 700)
@@ -171,9 +181,9 @@ def test_every_check_draws_other_rows(wavy, monkeypatch):
 
     def noted(*arguments):
         seeds.append(arguments[-1].seed)
-        return check(*arguments)
+        return verify_optimality(*arguments)
 
-    monkeypatch.setattr(conquer, "check", noted)
+    monkeypatch.setattr(conquer, "verify_optimality", noted)
     monkeypatch.setattr(conquer, "_is_reached", lambda *_: len(seeds) == 3)
     dcsvm.train(*wavy, gamma=2.0, seed=5)
     assert seeds == [5, 6, 7]

@@ -21,8 +21,8 @@ from dcsvm.data.rows import Rows
 from dcsvm.model.reader import load_model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import checkpoint, solver
-from dcsvm.solving.certificate import Certificate, Checked
-from dcsvm.solving.checkpoint import Checkpoint, CheckpointError, Control
+from dcsvm.solving.certificate import Certificate, CheckState
+from dcsvm.solving.checkpoint import Checkpoint, CheckpointError, RunControl
 from dcsvm.solving.report import EarlyChoice, LevelReport, Progress
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.solving.state import Budget
@@ -59,7 +59,7 @@ def train(data, folder=None, *, resume=False, progress=None, **options):
     chosen = OPTIONS | options
     stop = getattr(progress, "stop", None) or _core.Stop()
     kept = None if folder is None else Checkpoint(folder, resume=resume)
-    return train_rows(*data, TrainOptions(**chosen), Control(progress or Progress(), stop, kept))
+    return train_rows(*data, TrainOptions(**chosen), RunControl(progress or Progress(), stop, kept))
 
 
 class StopAt(Progress):
@@ -183,9 +183,9 @@ def test_a_stopped_run_has_the_last_level_as_its_early_model(data, tmp_path):
 
 
 def test_the_float64_check_goes_on_where_it_was_killed(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "SHORTEST_PAUSE", 0.0)
-    monkeypatch.setattr(checkpoint, "LARGEST_SHARE", np.inf)
-    monkeypatch.setattr(solver, "VALUES_AT_ONCE", 100_000)
+    monkeypatch.setattr(checkpoint, "MIN_PAUSE", 0.0)
+    monkeypatch.setattr(checkpoint, "MAX_SHARE", np.inf)
+    monkeypatch.setattr(solver, "BATCH_VALUES", 100_000)
     gradient_of, sizes = FormulationSolver.gradient_of, []
 
     def counted(self, variables, how, *sources):
@@ -213,8 +213,8 @@ def test_the_float64_check_goes_on_where_it_was_killed(data, tmp_path, monkeypat
 @pytest.mark.parametrize("name", ["levels", "cached rows", "relaxed", "linear with bias"])
 def test_a_run_that_is_killed_at_any_checkpoint_goes_on(data, tmp_path, monkeypatch, name):
     """A run can resume from every stored state."""
-    monkeypatch.setattr(checkpoint, "SHORTEST_PAUSE", 0.0)
-    monkeypatch.setattr(checkpoint, "LARGEST_SHARE", np.inf)
+    monkeypatch.setattr(checkpoint, "MIN_PAUSE", 0.0)
+    monkeypatch.setattr(checkpoint, "MAX_SHARE", np.inf)
     saved, save = [], Checkpoint.save
 
     def save_and_copy(self, *state):
@@ -244,7 +244,7 @@ def plain(value):
 def test_a_state_comes_back_as_it_was_stored(data, tmp_path):
     def begun(**how):
         kept = Checkpoint(tmp_path / "c", **how)
-        return ready(*data, TrainOptions(**LEVELS), Control(checkpoint=kept))
+        return ready(*data, TrainOptions(**LEVELS), RunControl(checkpoint=kept))
 
     run, some = begun(), np.arange(5, 40, dtype=np.int32)
     state, fresh = run.state, plain(run.state)
@@ -256,13 +256,13 @@ def test_a_state_comes_back_as_it_was_stored(data, tmp_path):
     state.budget, state.converged = Budget(12345), np.ones(1, bool)
     state.has_begun, state.float64, state.is_global = True, True, False
     state.sample, state.n_iterations = some, state.n_iterations + 7
-    state.checked = Checked.nothing(run.solver.problem.size)
+    state.checked = CheckState.nothing(run.solver.problem.size)
     state.checked.replace(state.iterate.gradient, some, np.tan(some))
     state.checked.drawn[some], state.checked.wanted[some + 1] = 1, 1
     state.solve, state.weight = _core.SolveState([5, 0, 7]), 2.5
     state.n_moves, state.move, state.missing = 2, -0.25, 0.125
     values = [np.array([one]) for one in (-2.5, 1e-3, 0.5, 1e-6, 5, 0.25, 1.0)]
-    state.certificate = Certificate(*values, np.zeros((1, run.solver.problem.n_sums)))
+    state.certificate = Certificate(*values, np.zeros((1, run.solver.problem.n_constraints)))
     state.levels = [LevelReport(3, 8, 500, 0.1, 0.2, 900, -1.5, 7, 8)]
     state.support_by_level = [some]
     state.early_choice = EarlyChoice(2, 3, 1, 0.1, 0.01, 100, True)
@@ -281,7 +281,7 @@ def test_a_state_comes_back_as_it_was_stored(data, tmp_path):
 
 def test_storing_takes_a_small_share_of_the_time(data, tmp_path, monkeypatch):
     kept = Checkpoint(tmp_path / "c")
-    run, times = ready(*data, TrainOptions(), Control(checkpoint=kept)), iter([100.0, 102.0])
+    run, times = ready(*data, TrainOptions(), RunControl(checkpoint=kept)), iter([100.0, 102.0])
     monkeypatch.setattr(checkpoint, "time", SimpleNamespace(monotonic=lambda: next(times)))
     run.save()
     assert kept.due == 102 + 2 / 0.05
@@ -298,8 +298,8 @@ def test_what_a_killed_process_was_writing_is_removed(data, tmp_path):
 
 @pytest.fixture
 def is_always_due(monkeypatch):
-    monkeypatch.setattr(checkpoint, "SHORTEST_PAUSE", 0.0)
-    monkeypatch.setattr(checkpoint, "LARGEST_SHARE", np.inf)
+    monkeypatch.setattr(checkpoint, "MIN_PAUSE", 0.0)
+    monkeypatch.setattr(checkpoint, "MAX_SHARE", np.inf)
 
 
 class Kept(StopAt):
@@ -465,7 +465,7 @@ def test_damaged_checkpoints_give_one_sentence_or_are_whole(data, tmp_path):
         path.write_bytes(changed)
         try:
             kept = Checkpoint(tmp_path / "c", resume=True)
-            ready(*data, TrainOptions(**OPTIONS | LEVELS), Control(checkpoint=kept))
+            ready(*data, TrainOptions(**OPTIONS | LEVELS), RunControl(checkpoint=kept))
         except CheckpointError as error:
             assert str(error).endswith("the checkpoint is damaged")
             n_refused += 1
@@ -585,7 +585,7 @@ def test_a_signal_writes_what_there_is(slow_file, tmp_path, number):
     assert started.returncode == 128 + number, said
     assert "interrupted, not converged: violation" in said
     assert json.loads(report.read_text())["stopped"] is True
-    assert load_model(model).exact.worth.converged is False
+    assert load_model(model).exact.status.converged is False
     assert sorted(os.listdir(tmp_path)) == ["m", "r"]
 
 
@@ -653,7 +653,7 @@ def test_a_command_that_is_killed_goes_on(slow_file, tmp_path):
     assert started.wait() == -signal.SIGKILL
     done = subprocess.run(command(*easy, *both), capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert load_model(tmp_path / "m").exact.worth.converged is True
+    assert load_model(tmp_path / "m").exact.status.converged is True
     assert not folder.exists()
 
 

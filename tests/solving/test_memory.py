@@ -9,7 +9,7 @@ import pytest
 
 from dcsvm import _core, _svmlight
 from dcsvm.data.rows import ChosenRows, Rows
-from dcsvm.data.sorting import AT_ONCE
+from dcsvm.data.sorting import BATCH_SIZE
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import memory
 from dcsvm.solving.memory import MB, plan_memory
@@ -166,7 +166,7 @@ def test_rows_are_reordered_where_they_are():
         _core.reorder_rows(X.view(np.uint8), np.zeros(1000, np.int32))
 
 
-@pytest.mark.parametrize("n_values", [1, 10, AT_ONCE])
+@pytest.mark.parametrize("n_values", [1, 10, BATCH_SIZE])
 def test_slices_cut_all_rows(n_values):
     for rows in (Rows.from_array(np.ones((37, 3), np.float32)),
                  Rows.from_array(np.eye(200, dtype=np.float32))):  # fmt: skip

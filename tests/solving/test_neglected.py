@@ -8,9 +8,9 @@ import pytest
 from reference import kernel_values
 
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernel_rows import Reach
+from dcsvm.kernel.kernel_rows import Cutoff
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import active_set, engine
+from dcsvm.solving import chunking, engine
 from dcsvm.solving.conquer import conquer, verify
 from dcsvm.solving.preparation import prepare_rows
 from dcsvm.solving.solver import FormulationSolver
@@ -27,8 +27,10 @@ def solver():
     X = np.sort(rng.uniform(-1, 1, (3000, 1)), axis=0).astype(np.float32)
     y = np.where(np.sin(9 * X[:, 0]) > rng.normal(0, 0.5, 3000), 1.0, -1.0)
     prepared = prepare_rows(Rows.from_array(X), y, TrainOptions(C=1.0, gamma=GAMMA, threads=1))
-    reach = Reach.of(prepared.data.kernel, 1e-3)
-    return FormulationSolver(replace(prepared, locality=replace(prepared.locality, within=reach)))
+    cutoff = Cutoff.of(prepared.data.kernel, 1e-3)
+    return FormulationSolver(
+        replace(prepared, components=replace(prepared.components, within=cutoff))
+    )
 
 
 def error(solver):
@@ -58,13 +60,13 @@ def test_a_gradient_that_is_extended_is_bounded(solver):
 
 @pytest.mark.parametrize("first", [0.0, 5.0])
 def test_every_round_of_an_active_set_adds_to_the_bound(solver, monkeypatch, first):
-    monkeypatch.setattr(active_set, "LARGE", 1000)
+    monkeypatch.setattr(chunking, "LARGE", 1000)
     monkeypatch.setattr(engine.LocalEngine, "is_out_of_core", True)
     together, told = engine.LocalEngine.solve_together, []
 
-    def noted(self, parts, iterate, effort, *rest):
-        told.append(effort.neglected)
-        return together(self, parts, iterate, effort, *rest)
+    def noted(self, parts, iterate, settings, *rest):
+        told.append(settings.neglected)
+        return together(self, parts, iterate, settings, *rest)
 
     monkeypatch.setattr(engine.LocalEngine, "solve_together", noted)
     solver.extend_gradient()
@@ -73,7 +75,7 @@ def test_every_round_of_an_active_set_adds_to_the_bound(solver, monkeypatch, fir
     assert solver.engine.n_rounds > 1 and error(solver) > 1e-4
     assert told[0] == first and told == sorted(set(told))
     steps = np.abs(solver.alpha).sum()  # at least, all rounds together
-    assert first + max(error(solver), solver.reach.value * steps) <= solver.state.neglected
+    assert first + max(error(solver), solver.cutoff.value * steps) <= solver.state.neglected
 
 
 def test_a_gradient_of_which_too_much_was_left_out_is_computed_anew(solver):

@@ -8,11 +8,11 @@ from reference import certificate, full_alpha, kernel_values, objective
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.kernel import locality
+from dcsvm.kernel import row_components
 from dcsvm.problem.dual_problems import c_svc_pairs
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import checkpoint, relaxation
-from dcsvm.solving.checkpoint import Checkpoint, Control
+from dcsvm.solving.checkpoint import Checkpoint, RunControl
 from dcsvm.solving.preparation import prepare_rows
 from dcsvm.solving.report import Progress
 from dcsvm.training import train as train_module
@@ -25,7 +25,7 @@ WEIGHTED = {"class_weight": {1.0: 3.0, -1.0: 0.5}}
 
 @pytest.fixture(autouse=True)
 def small_groups(monkeypatch):
-    monkeypatch.setattr(locality, "SMALLEST_GROUP", 200)
+    monkeypatch.setattr(row_components, "MIN_COMPONENT", 200)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def train(data, progress=None, kept=None, **chosen):
     X, y = data
     progress = progress or Progress()
     stop = getattr(progress, "stop", None) or _core.Stop()
-    return train_rows(Rows.from_array(X), y, options(**chosen), Control(progress, stop, kept))
+    return train_rows(Rows.from_array(X), y, options(**chosen), RunControl(progress, stop, kept))
 
 
 def formulation_of(y, class_weight):
@@ -72,15 +72,15 @@ class Counted(Progress):
 @pytest.fixture
 def relaxed(monkeypatch):
     """The multipliers that the sum was relaxed with at last."""
-    seen, keep_sum = [], relaxation.keep_sum
+    seen, restore_constraint = [], relaxation.restore_constraint
 
     def noted(solver):
         if solver.state.multiplier is not None:
             seen.append(solver.state.multiplier)
-        keep_sum(solver)
+        restore_constraint(solver)
 
     for module in (relaxation, train_module):
-        monkeypatch.setattr(module, "keep_sum", noted)
+        monkeypatch.setattr(module, "restore_constraint", noted)
     return seen
 
 
@@ -144,8 +144,8 @@ def test_a_stop_anywhere_keeps_the_sum_and_a_checkpoint_goes_on(data, relaxed, t
 
 
 def test_every_checkpoint_of_a_relaxed_run_is_one_to_go_on_from(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "SHORTEST_PAUSE", 0.0)
-    monkeypatch.setattr(checkpoint, "LARGEST_SHARE", np.inf)
+    monkeypatch.setattr(checkpoint, "MIN_PAUSE", 0.0)
+    monkeypatch.setattr(checkpoint, "MAX_SHARE", np.inf)
     saved, save = [], Checkpoint.save
 
     def save_and_read(self, state, model_of_early):
@@ -156,7 +156,7 @@ def test_every_checkpoint_of_a_relaxed_run_is_one_to_go_on_from(data, tmp_path, 
     monkeypatch.setattr(Checkpoint, "save", save_and_read)
     whole = train(data, kept=Checkpoint(tmp_path / "c"))[1]
     monkeypatch.undo()
-    monkeypatch.setattr(locality, "SMALLEST_GROUP", 200)
+    monkeypatch.setattr(row_components, "MIN_COMPONENT", 200)
     stored = [text for multiplier, text in saved if multiplier is not None]
     assert len({multiplier for multiplier, _ in saved}) > 3
     for text in stored[:: max(1, len(stored) // 6)]:

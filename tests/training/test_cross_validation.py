@@ -10,14 +10,14 @@ from reference import kernel_values, spots, surface
 from scipy.sparse import csr_matrix
 
 from dcsvm.data.rows import Rows
-from dcsvm.kernel import locality
+from dcsvm.kernel import row_components
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.problem.folds import shuffled_folds, stratified_folds
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.preparation import prepare_rows
 from dcsvm.solving.report import Progress
 from dcsvm.training import cross_validation, held_out
-from dcsvm.training.cross_validation import HeldOut, cross_validate
+from dcsvm.training.cross_validation import CrossValidationRun, cross_validate
 from dcsvm.training.held_out import folds_of
 from dcsvm.training.train import train_rows
 
@@ -93,7 +93,7 @@ def test_sparse_rows_are_held_out_too():
 
 
 def test_independent_groups_are_held_out_too(monkeypatch):
-    monkeypatch.setattr(locality, "SMALLEST_GROUP", 200)
+    monkeypatch.setattr(row_components, "MIN_COMPONENT", 200)
     rng = np.random.default_rng(1)
     X = (10 * rng.integers(0, 3, (2400, 1)) + rng.random((2400, 2))).astype(np.float32)
     y = np.where(np.sin(6 * X).sum(axis=1) + 0.5 * rng.standard_normal(2400) > 0, 1.0, -1.0)
@@ -175,7 +175,7 @@ def test_folds_in_batches_are_the_same_folds(monkeypatch, n_folds):
         return kept(prepared, folds, some)
 
     monkeypatch.setattr(cross_validation, "formulation_of_folds", counted)
-    monkeypatch.setattr(cross_validation, "VARIABLES_AT_ONCE", 1)
+    monkeypatch.setattr(cross_validation, "BATCH_VARIABLES", 1)
     assert np.array_equal(cross_validate(rows, y, PRECISE, n_folds), together)
     assert sum(batches) == n_folds
     assert 2 <= len(batches) <= n_folds / 3
@@ -186,7 +186,7 @@ def test_folds_have_their_clusterings_in_common(monkeypatch):
     calls = []
     kept = Tree.grow
     monkeypatch.setattr(Tree, "grow", lambda *a, **k: calls.append(a[1]) or kept(*a, **k))
-    monkeypatch.setattr(cross_validation, "VARIABLES_AT_ONCE", 1)
+    monkeypatch.setattr(cross_validation, "BATCH_VARIABLES", 1)
     cross_validate(Rows.from_array(X), y, replace(OPTIONS, levels=2, branching=2), 9)
     assert calls == [2, 4]
 
@@ -199,7 +199,9 @@ def test_folds_have_the_clusterings_by_which_the_early_level_was_chosen(monkeypa
     monkeypatch.setattr(Tree, "grow", lambda *a, **k: calls.append(a[1]) or kept(*a, **k))
     predicted = cross_validate(rows, y, options, 4)
     assert calls == [2, 4, 8]
-    monkeypatch.setattr(cross_validation, "HeldOut", partial(fresh_tree, HeldOut))
+    monkeypatch.setattr(
+        cross_validation, "CrossValidationRun", partial(fresh_tree, CrossValidationRun)
+    )
     assert np.array_equal(cross_validate(rows, y, options, 4), predicted)
     assert len(calls) > 6
 
@@ -256,7 +258,7 @@ class Recorded(Progress):
 
 
 def test_progress_is_that_of_one_phase(monkeypatch):
-    monkeypatch.setattr(cross_validation, "VARIABLES_AT_ONCE", 1)
+    monkeypatch.setattr(cross_validation, "BATCH_VARIABLES", 1)
     X, y = spots(600, 2, seed=8)
     progress = Recorded()
     cross_validate(Rows.from_array(X), y, replace(OPTIONS, levels=1), 10, progress)
@@ -271,7 +273,7 @@ def test_support_vectors_are_counted_as_those_of_the_models():
     X, y = spots(300, 3, seed=9, repeats=100)
     rows = Rows.from_array(X)
     prepared = prepare_rows(rows, y, PRECISE)
-    held = HeldOut(prepared, folds_of(prepared, 3), Progress())
+    held = CrossValidationRun(prepared, folds_of(prepared, 3), Progress())
     for some in held.batches(held.open):
         held.solve(some)
     fold = stratified_folds(y, 3, PRECISE.seed)

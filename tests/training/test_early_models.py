@@ -15,13 +15,13 @@ from dcsvm.data.rows import Rows
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import checkpoint
-from dcsvm.solving.checkpoint import Control
-from dcsvm.solving.division import Division
+from dcsvm.solving.checkpoint import RunControl
+from dcsvm.solving.level_partition import LevelPartition
 from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.preparation import prepare_rows
 from dcsvm.training import early_level
-from dcsvm.training.early_level import EARLY_TOLERANCE, Compared, is_worth
-from dcsvm.training.left_out import _add_other_pairs, left_out_losses, left_out_values, n_spans
+from dcsvm.training.early_level import EARLY_TOLERANCE, LossSample, improves_enough
+from dcsvm.training.leave_one_out import _add_other_pairs, loo_losses, loo_values, n_spans
 from dcsvm.training.run import Run
 from dcsvm.training.train import train_rows
 
@@ -46,7 +46,7 @@ def level_of(X, y, level, *, overlap=1.5, sample_weight=None, **options):
     chosen = TrainOptions(**given, early_level=level, overlap=overlap)
     run = Run(prepare_rows(Rows.from_array(X), y, chosen, sample_weight))
     division = run.levels.divided(level, run.solver)
-    solving = LevelSolver(run.prepared, Control(), run.solver.formulation, division, level)
+    solving = LevelSolver(run.prepared, RunControl(), run.solver.formulation, division, level)
     solving.solve_clusters(1e-5)
     return solving
 
@@ -59,7 +59,7 @@ def test_the_rows_nearest_to_borders_are_in_two_clusters(wavy):
     run.levels.divided(2, run.solver)
     partition, placed = run.levels.tree.partition(2), run.levels.tree.placed[2]
     for overlap in (1.0, 1.2, 1.5, 2.0):
-        division = Division.overlapping(partition, placed, overlap)
+        division = LevelPartition.overlapping(partition, placed, overlap)
         inside = division.is_in_two
         assert np.count_nonzero(inside) == round(3000 * (overlap - 1))
         if 1 < overlap < 2:
@@ -194,7 +194,7 @@ def test_values_of_rows_left_out_are_nearly_those_of_training_without_them(bias)
     level = level_of(X, y, 1, overlap=1.0, bias=bias)
     cluster = level.division.cluster
     rows = np.random.default_rng(0).choice(800, 60, replace=False)
-    found = left_out_values(level, np.arange(800))[rows, 0]
+    found = loo_values(level, np.arange(800))[rows, 0]
     expected = np.concatenate(
         [retrained_without(X, y, [i], np.flatnonzero(cluster == cluster[i]), bias=bias)
          for i in rows]
@@ -211,12 +211,12 @@ def test_values_of_rows_left_out_are_nearly_those_of_training_without_them(bias)
 def test_spans_that_are_not_computed_would_change_no_class(bias):
     X, y = labelled_rows(600, 3, seed=9)
     level, every = level_of(X, y, 1, overlap=1.4, bias=bias, gamma=100.0), np.arange(600)
-    losses, values, few = (of(level, every) for of in (left_out_losses, left_out_values, n_spans))
+    losses, values, few = (of(level, every) for of in (loo_losses, loo_values, n_spans))
     is_in_two = level.division.is_in_two
     vars(level.division)["is_in_two"] = np.ones(600, bool)  # as if all were needed
     assert few < n_spans(level, every)
-    assert np.array_equal(left_out_losses(level, every), losses)
-    assert np.array_equal(left_out_values(level, every)[is_in_two], values[is_in_two])
+    assert np.array_equal(loo_losses(level, every), losses)
+    assert np.array_equal(loo_values(level, every)[is_in_two], values[is_in_two])
 
 
 def test_spans_are_distances_to_the_span_of_the_others():
@@ -258,7 +258,7 @@ def test_rows_that_support_nothing_are_not_missed(n_classes):
     y += 10 * ((X[:, 1] > 0.3) & (y > 0)) * (n_classes == 3)
     level = level_of(X, y, 1, overlap=1.4 if n_classes == 2 else 1.0, bias=True)
     rows = np.setdiff1d(np.arange(1500), level.solver.problem.rows[level.solver.alpha != 0])
-    values = left_out_values(level, rows)
+    values = loo_values(level, rows)
     _add_other_pairs(level, rows, values, np.arange(len(rows)))
     labels = level.solver.task.labels
     model = Model(level.solver.data.kernel, labels, None, level.model()[0], "c_svc")
@@ -270,8 +270,8 @@ def test_a_row_with_equals_that_remain_is_hardly_missed():
     X, y = labelled_rows(600, 2, seed=8)
     X, y = np.concatenate([X, X[:300]]), np.concatenate([y, y[:300]])
     level = level_of(X, y, 1, overlap=1.0)
-    twice = level.solver.prepared.row_map.n_given_of_row == 2
-    values = left_out_values(level, np.arange(level.solver.data.rows.n_samples))[:, 0]
+    twice = level.solver.prepared.row_map.n_inputs_of_row == 2
+    values = loo_values(level, np.arange(level.solver.data.rows.n_samples))[:, 0]
     taken_over = twice & (np.abs(level.solver.alpha) <= 4.0)  # by the other one
     assert taken_over.sum() > 150
     known = (level.solver.gradient + level.solver.problem.linear)[taken_over]
@@ -287,7 +287,7 @@ def test_losses_of_rows_left_out_predict_those_of_new_rows():
         train, test = slice(0, 3000), slice(3000, 6000)
         for level in (1, 2):
             solving = level_of(X[train], y[train], level)
-            losses = left_out_losses(solving, np.arange(3000))
+            losses = loo_losses(solving, np.arange(3000))
             model = dcsvm.train(X[train], y[train], **EARLY, early_level=level)
             wrong = np.mean(model.predict(X[test]) != y[test])
             assert abs(losses.mean() - wrong) < 0.025
@@ -299,20 +299,20 @@ def test_losses_of_rows_left_out_predict_those_of_new_rows():
 def test_a_coarser_level_has_to_gain_where_it_costs():
     rng = np.random.default_rng(0)
     ones = np.ones(10000)
-    finer = Compared((rng.random(10000) < 0.1).astype(float), ones)
-    same = Compared(finer.losses.copy(), ones)
-    better = Compared(np.where(rng.random(10000) < 0.3, 0.0, finer.losses), ones)
+    finer = LossSample((rng.random(10000) < 0.1).astype(float), ones)
+    same = LossSample(finer.losses.copy(), ones)
+    better = LossSample(np.where(rng.random(10000) < 0.3, 0.0, finer.losses), ones)
     slightly = finer.losses.copy()
     slightly[np.flatnonzero(slightly)[:5]] = 0
-    slightly = Compared(slightly, ones)
+    slightly = LossSample(slightly, ones)
     for is_cheap in (False, True):
-        assert is_worth(finer, better, True, is_cheap=is_cheap)
-        assert not is_worth(finer, same, True, is_cheap=is_cheap)
-        assert is_worth(finer, slightly, True, is_cheap=is_cheap) == is_cheap
+        assert improves_enough(finer, better, True, is_cheap=is_cheap)
+        assert not improves_enough(finer, same, True, is_cheap=is_cheap)
+        assert improves_enough(finer, slightly, True, is_cheap=is_cheap) == is_cheap
     for n_noise in (0, 49):  # two rows in 400, which may be chance
         turned = np.repeat([1.0, 0.0, 0.5], [2 + n_noise, n_noise, 398 - 2 * n_noise])
-        finer, other = Compared(turned, np.ones(400)), Compared(1 - turned, np.ones(400))
-        assert is_worth(finer, other, True, is_cheap=False) == (n_noise == 0)
+        finer, other = LossSample(turned, np.ones(400)), LossSample(1 - turned, np.ones(400))
+        assert improves_enough(finer, other, True, is_cheap=False) == (n_noise == 0)
 
 
 def test_the_level_that_is_found_is_about_as_good_as_the_best():
@@ -336,7 +336,7 @@ def test_the_level_that_is_found_is_about_as_good_as_the_best():
 
 
 def test_coarser_levels_that_cost_nothing_are_all_looked_at(wavy, monkeypatch):
-    monkeypatch.setattr(early_level, "is_worth", lambda *_, **__: False)
+    monkeypatch.setattr(early_level, "improves_enough", lambda *_, **__: False)
     choice = dcsvm.train(*wavy, **SEARCH, branching=2).report.early_choice
     assert (choice.level, choice.finest, choice.coarsest) == (4, 4, 1)
 
@@ -383,8 +383,8 @@ class _Halt(Exception):
 @pytest.mark.parametrize("after", [1, 2, 4])
 def test_an_overlapping_level_goes_on_from_its_checkpoint(wavy, tmp_path, monkeypatch, after):
     X, y = wavy
-    monkeypatch.setattr(checkpoint, "SHORTEST_PAUSE", 0.0)
-    monkeypatch.setattr(checkpoint, "LARGEST_SHARE", np.inf)
+    monkeypatch.setattr(checkpoint, "MIN_PAUSE", 0.0)
+    monkeypatch.setattr(checkpoint, "MAX_SHARE", np.inf)
     options = TrainOptions(**EARLY)
     expected = train_rows(Rows.from_array(X), y, options)[0]
     kept, calls = checkpoint.Checkpoint.save, []
@@ -399,11 +399,11 @@ def test_an_overlapping_level_goes_on_from_its_checkpoint(wavy, tmp_path, monkey
     halting.setattr(checkpoint.Checkpoint, "save", counted)
     folder = str(tmp_path / "c")
     with pytest.raises(_Halt):
-        control = Control(checkpoint=checkpoint.Checkpoint(folder))
+        control = RunControl(checkpoint=checkpoint.Checkpoint(folder))
         train_rows(Rows.from_array(X), y, options, control)
         raise _Halt
     halting.undo()
-    control = Control(checkpoint=checkpoint.Checkpoint(folder, resume=True))
+    control = RunControl(checkpoint=checkpoint.Checkpoint(folder, resume=True))
     found, report = train_rows(Rows.from_array(X), y, options, control)
     assert report.converged and found.early.level == expected.early.level
     T = np.random.default_rng(0).uniform(-1, 1, (300, 3)).astype(np.float32)

@@ -9,7 +9,7 @@ from dcsvm.problem.folds import Folds
 from dcsvm.problem.formulation import in_folds
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.conquer import conquer
-from dcsvm.solving.iterate import Parts
+from dcsvm.solving.iterate import Subproblems
 from dcsvm.solving.preparation import prepare_rows
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training import probability
@@ -50,7 +50,7 @@ def test_the_problems_of_a_fold_are_those_of_its_rows(name):
     together = formulation_of_folds(prepared, folds, [3, 1])
     assert together.n_folds == 2
     for k, fold in enumerate([3, 1]):
-        weight = folds.left(fold)
+        weight = folds.train_weight(fold)
         kept = np.flatnonzero(weight)
         alone = prepared.task.formulate(prepared.targets[kept], weight[kept])
         own = together.variables_of_fold(k)
@@ -58,7 +58,7 @@ def test_the_problems_of_a_fold_are_those_of_its_rows(name):
         assert np.array_equal(together.problem.upper[own], alone.problem.upper)
         assert np.array_equal(together.problem.linear[own], alone.problem.linear)
         assert np.array_equal(together.alpha[own], alone.alpha)
-        parts = Parts.of_folds(together, [k])
+        parts = Subproblems.of_folds(together, [k])
         assert np.array_equal(parts.members, own)
         assert np.array_equal(parts.start, alone.start)
 
@@ -69,7 +69,7 @@ def test_a_pair_of_which_a_fold_lacks_a_class_is_empty():
     weights = [without, prepared.sample_weight]
     both = in_folds(prepared.task.formulate, prepared.targets, weights)
     assert np.flatnonzero(np.diff(both.start) == 0).tolist() == [0, 2]
-    assert [len(Parts.of_folds(both, [k]).sizes) for k in (0, 1)] == [1, 3]
+    assert [len(Subproblems.of_folds(both, [k]).sizes) for k in (0, 1)] == [1, 3]
 
 
 def test_entries_say_what_each_fold_holds_out():
@@ -79,8 +79,8 @@ def test_entries_say_what_each_fold_holds_out():
     assert folds.weight.tolist() == [2, 1, 1, 1.5]
     assert np.array_equal(folds.fold[folds.entry], fold)
     assert np.array_equal(folds.row[folds.entry], row)
-    assert folds.left(0).tolist() == [1, 0, 1.5]
-    assert folds.left(1).tolist() == [0, 2, 1]
+    assert folds.train_weight(0).tolist() == [1, 0, 1.5]
+    assert folds.train_weight(1).tolist() == [0, 2, 1]
     assert folds.n_held([1]) == 3
     learns = folds.learns(np.array([0, 1, 2, 1])[folds.row], 3)
     assert learns.tolist() == [[True, False, True], [False, True, True]]
@@ -133,8 +133,8 @@ def check_feasible(formulation, alpha):
     problem = formulation.problem
     assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
     for part in formulation.parts():
-        for number in range(problem.n_sums):
-            own = part.start + np.flatnonzero(problem.sum_of[part] == number)
+        for number in range(problem.n_constraints):
+            own = part.start + np.flatnonzero(problem.constraint_of[part] == number)
             assert alpha[own].sum() == pytest.approx(formulation.alpha[own].sum(), abs=1e-9)
 
 

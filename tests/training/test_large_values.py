@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reference import c_svc, certificate, dense_rows, full_alpha, kernel_values, with_sum
+from reference import c_svc, certificate, dense_rows, full_alpha, kernel_values, with_constraint
 
 import dcsvm
 from dcsvm.kernel.kernels import BeyondFloat32Error
@@ -31,7 +31,7 @@ def noisy(n=200, seed=0):
 def violation_of(model, kernel, X, y, bound):
     """Recompute in float64 the violation of a model of two classes with a bias."""
     sign = np.where(y == model.labels[0], 1.0, -1.0)
-    problem = with_sum(c_svc(sign, 1.0, bound))
+    problem = with_constraint(c_svc(sign, 1.0, bound))
     alpha = np.clip(full_alpha(model, len(y)), problem.lower, problem.upper)
     return certificate(kernel_values(kernel, X, X), problem, alpha)[0]
 

@@ -13,9 +13,9 @@ import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.model.lines import ModelError
 from dcsvm.model.reader import load_model
-from dcsvm.problem.formulation import BoxProblem
+from dcsvm.model.text_reader import ModelError
+from dcsvm.problem.formulation import BoxQP
 from dcsvm.solving.iterate import Iterate
 
 MODEL = svm_train_text("1 1:0.5\n", kernel_type="polynomial", degree=3, coef0=0, nr_sv="1 0")
@@ -43,7 +43,7 @@ def weighted(indptr=np.arange(51), columns=np.zeros(50)):  # noqa: B008
 
 def solve(start=(0, 50), members=range(50), row=None, threads=1, n=50, group=None):  # noqa: B008
     q = c_svc(np.where(np.arange(n) % 2, 1.0, -1.0), 1.0)
-    q = BoxProblem(q.linear, q.lower, q.upper, group, 0 if group is None else 1, row)
+    q = BoxQP(q.linear, q.lower, q.upper, group, 0 if group is None else 1, row)
     setup, p = prepared(Kernel(), dense())
     _core.solve_clusters(setup, p, q, np.array(start, np.int64),
                          np.array(members, np.int32), Iterate.of(np.zeros(n)), 1e-3, -1,

@@ -9,7 +9,7 @@ import pytest
 import dcsvm
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import Checkpoint, Control
+from dcsvm.solving.checkpoint import Checkpoint, RunControl
 from dcsvm.solving.report import Progress
 from dcsvm.training.train import train_rows
 
@@ -43,12 +43,12 @@ def test_a_stop_while_probabilities_are_fitted_leaves_the_solution_as_it_is(
     whole, _ = train_rows(rows, y, options)
     progress = StopWhen("probabilities", at_once=at_once)
     kept = Checkpoint(tmp_path / "kept")
-    model, report = train_rows(rows, y, options, Control(progress, progress.stop, kept))
+    model, report = train_rows(rows, y, options, RunControl(progress, progress.stop, kept))
     assert report.converged and report.stopped and report.missing == ["probabilities"]
-    assert model.exact.worth.converged and model.probability is None
+    assert model.exact.status.converged and model.probability is None
     assert model.exact.dual_coef.tobytes() == whole.exact.dual_coef.tobytes()
     assert report.violation <= 1e-3 and report.n_checked > 0
-    resumed = Control(checkpoint=Checkpoint(tmp_path / "kept", resume=True))
+    resumed = RunControl(checkpoint=Checkpoint(tmp_path / "kept", resume=True))
     again, report = train_rows(rows, y, options, resumed)
     assert report.missing == [] and not report.stopped
     assert np.allclose(again.probability.A, whole.probability.A, rtol=1e-2)
@@ -58,8 +58,8 @@ def test_the_report_of_a_resumed_run_counts_all_steps(wavy, tmp_path):
     rows, y = Rows.from_array(wavy[0]), wavy[1]
     options = TrainOptions(**OPTIONS, levels=2, branching=3)
     progress = StopWhen("conquer")
-    train_rows(rows, y, options, Control(progress, progress.stop, Checkpoint(tmp_path / "kept")))
-    resumed = Control(checkpoint=Checkpoint(tmp_path / "kept", resume=True))
+    train_rows(rows, y, options, RunControl(progress, progress.stop, Checkpoint(tmp_path / "kept")))
+    resumed = RunControl(checkpoint=Checkpoint(tmp_path / "kept", resume=True))
     _, report = train_rows(rows, y, options, resumed)
     assert report.values["levels"] > 0 and report.values["gradient"] > 0
     steps = sum(n for step, n in report.values.items() if step != "check")

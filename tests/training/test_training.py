@@ -19,9 +19,9 @@ from reference import (
 import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.model.parts import Worth
+from dcsvm.model.parts import ConvergenceStatus
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import Control
+from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.report import LevelReport, Progress, report_dict
 from dcsvm.training import train as train_module
 from dcsvm.training.early_level import EARLY_TOLERANCE
@@ -34,7 +34,7 @@ KERNELS = [("linear", 1.0, 0.0, 3), ("polynomial", 0.5, 1.0, 2), ("rbf", 2.0, 0.
 def train(X, y, progress=None, **options):
     chosen = {"C": 4.0, "gamma": 2.0, "threads": 1, "cache_mb": 50, "levels": 0} | options
     stop = getattr(progress, "stop", None) or _core.Stop()
-    control = Control(progress or Progress(), stop)
+    control = RunControl(progress or Progress(), stop)
     return train_rows(Rows.from_array(X), y, TrainOptions(**chosen), control)
 
 
@@ -330,7 +330,7 @@ def test_progress_tells_how_many_rows_are_support_vectors(repeats):
             counts.append((name, n_sv))
 
     options = TrainOptions(C=1.0, gamma=1.0, threads=1, probability=True)
-    _, report = train_rows(Rows.from_array(X), y, options, Control(Counts()))
+    _, report = train_rows(Rows.from_array(X), y, options, RunControl(Counts()))
     assert counts == [("conquer", report.n_sv), ("probabilities", None)]
     assert report.n_sv <= len(X) < sum(problem.n_sv for problem in report.problems)
 
@@ -350,7 +350,7 @@ def test_a_stop_gives_an_honest_model(wavy, phase):
     assert abs(report.violation - violation) <= 1e-4
     assert model.early.level == 2
     assert report.stopped
-    assert model.exact.worth == Worth(False, report.violation, report.duality_gap)
+    assert model.exact.status == ConvergenceStatus(False, report.violation, report.duality_gap)
     assert np.all(np.isfinite(model.decision_function(X)))
 
 

@@ -93,7 +93,7 @@ def test_the_command_begins_with_a_model(tmp_path, write_libsvm):
     assert runner.invoke(main, ["-c", "1", *files]).exit_code == 0
     done = runner.invoke(main, ["-c", "8", "--init-model", files[1], *files])
     assert done.exit_code == 0, done.output
-    assert load_model(files[1]).exact.worth.converged
+    assert load_model(files[1]).exact.status.converged
     text = (tmp_path / "m").read_bytes().partition(b"dcsvm_section")[0]
     (tmp_path / "m").write_bytes(text)
     done = runner.invoke(main, ["--init-model", files[1], *files])

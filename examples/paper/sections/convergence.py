@@ -12,7 +12,7 @@ from paper.sections import Page, title
 
 EXACT = ("early", "dcsvm", "direct", "libsvm", "cascade")
 ACCURACY_SPAN = 20  # percent below the best: the figure ends there
-LEAST_ERROR = 1e-9  # relative; the optimum is not known better
+MIN_ERROR = 1e-9  # relative; the optimum is not known better
 
 
 def show(page: Page, experiment: ModuleType = convergence) -> str:
@@ -59,7 +59,7 @@ def error(method: str, point: dict, points: list[dict], best: float | None) -> f
         best = None if point is points[-1] else points[-1]["objective"]
     if best is None or point.get("objective") is None:
         return None
-    return max((point["objective"] - best) / abs(best), LEAST_ERROR)
+    return max((point["objective"] - best) / abs(best), MIN_ERROR)
 
 
 def numbers(points: dict[str, list[dict]], best: float | None) -> str:

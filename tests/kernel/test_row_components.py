@@ -7,10 +7,10 @@ from scipy.spatial.distance import cdist
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.kernel import locality
-from dcsvm.kernel.kernel_rows import Evaluation
+from dcsvm.kernel import row_components
+from dcsvm.kernel.kernel_rows import KernelEvalOptions
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.locality import find_locality
+from dcsvm.kernel.row_components import find_components
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.preparation import prepare_rows
 from dcsvm.training.run import Run
@@ -20,7 +20,7 @@ from dcsvm.training.train import train_rows
 
 def groups_of(X, squared_distance, smallest=1, threads=2):
     points = _core.Points(Rows.from_array(X), threads)
-    return _core.find_groups(points, squared_distance, smallest, threads)
+    return _core.find_components(points, squared_distance, smallest, threads)
 
 
 def assert_apart(X, order, start, squared_distance):
@@ -98,13 +98,13 @@ def far_problem():
 
 @pytest.mark.parametrize("levels", [0, 1, 2])
 def test_training_by_groups_gives_the_optimum_of_the_whole(monkeypatch, levels):
-    monkeypatch.setattr(locality, "SMALLEST_GROUP", 200)
+    monkeypatch.setattr(row_components, "MIN_COMPONENT", 200)
     X, y = far_problem()
     options = TrainOptions(C=10.0, gamma=8.0, levels=levels, threads=2, tolerance=1e-4)
     model, report = train_rows(Rows.from_array(X), y, options)
     K, problem = kernel_values(("rbf", 8.0, 0, 0), X, X), c_svc(y, 10.0)
-    found = find_locality(Rows.from_array(X), Kernel("rbf", 8.0), 10.0 * len(X), 1e-4, 1)
-    assert found.n_groups > 2
+    found = find_components(Rows.from_array(X), Kernel("rbf", 8.0), 10.0 * len(X), 1e-4, 1)
+    assert found.n_components > 2
     alpha = full_alpha(model, len(X))
     violation, gap = certificate(K, problem, alpha)
     assert report.converged
@@ -123,16 +123,16 @@ def test_training_by_groups_gives_the_optimum_of_the_whole(monkeypatch, levels):
 
 def test_a_group_that_is_divided_again_is_no_longer_whole(monkeypatch):
     """The early level is solved further than the others and may cut what they left whole."""
-    monkeypatch.setattr(locality, "SMALLEST_GROUP", 200)
+    monkeypatch.setattr(row_components, "MIN_COMPONENT", 200)
     X, y = far_problem()
     options = TrainOptions(C=10.0, gamma=8.0, levels=2, early_level=2, threads=1, tolerance=1e-4)
     run = Run(prepare_rows(Rows.from_array(X), y, options))
-    sizes = np.diff(run.prepared.locality.start)
+    sizes = np.diff(run.prepared.components.start)
     run.solver.solve(np.arange(len(X), dtype=np.int32), sizes, 0.1)
     run.state.whole_tolerance[:] = 0.1
     divide(run, 2)
     whole = np.flatnonzero(run.is_whole)
-    exact, _ = run.solver.gradient_of(whole, Evaluation(True, run.solver.reach))
+    exact, _ = run.solver.gradient_of(whole, KernelEvalOptions(True, run.solver.cutoff))
     assert len(whole) < len(X)
     assert np.allclose(run.solver.gradient[whole], exact, atol=1e-4)
 
@@ -140,11 +140,11 @@ def test_a_group_that_is_divided_again_is_no_longer_whole(monkeypatch):
 def test_what_is_neglected_is_within_the_budget():
     X, y = far_problem()
     problem, kernel = c_svc(y, 10.0), Kernel("rbf", 8.0)
-    found = find_locality(Rows.from_array(X), kernel, 10.0 * len(X), 1e-3, 1)
+    found = find_components(Rows.from_array(X), kernel, 10.0 * len(X), 1e-3, 1)
     K = kernel_values(("rbf", 8.0, 0, 0), X, X)[np.ix_(found.order, found.order)]
-    group = np.repeat(np.arange(found.n_groups), np.diff(found.start))
+    group = np.repeat(np.arange(found.n_components), np.diff(found.start))
     between = K[group[:, None] != group]
-    assert found.n_groups == 1 or between.max() <= found.between.value
+    assert found.n_components == 1 or between.max() <= found.between.value
     alpha = problem.upper + problem.lower
     assert found.between.value * np.abs(alpha).sum() <= 1e-9 * 1.001
 
@@ -153,8 +153,8 @@ def test_nothing_is_negligible_for_other_kernels_or_a_small_gamma():
     X, y = far_problem()
     rows = Rows.from_array(X)
     for kernel in (Kernel("linear"), Kernel("rbf", 1e-3), Kernel("rbf", 0.0)):
-        found = find_locality(rows, kernel, 1.0 * len(X), 1e-3, 1)
-        assert found.n_groups == 1
+        found = find_components(rows, kernel, 1.0 * len(X), 1e-3, 1)
+        assert found.n_components == 1
         assert np.array_equal(found.order, np.arange(len(X)))
         assert found.between.value == 0
 
@@ -162,7 +162,7 @@ def test_nothing_is_negligible_for_other_kernels_or_a_small_gamma():
 def test_a_stop_ends_the_search_for_groups():
     rows = Rows.from_array(np.random.default_rng(0).random((2100, 10)))
     with pytest.raises(_core.Stopped):
-        find_locality(rows, Kernel("rbf", 1.0), 1e4, 1e-3, 1, _core.Stop(seconds=0))
+        find_components(rows, Kernel("rbf", 1.0), 1e4, 1e-3, 1, _core.Stop(seconds=0))
 
 
 def test_a_stop_ends_the_preparation():

@@ -11,14 +11,14 @@ from functools import cached_property
 
 import numpy as np
 
-from dcsvm.kernel.kernel_sums import Terms
-from dcsvm.kernel.locality import Locality
-from dcsvm.kernel.partition import Partition, Placed
-from dcsvm.problem.formulation import BoxProblem, Formulation
+from dcsvm.kernel.kernel_sums import TermIndex
+from dcsvm.kernel.partition import Assignment, Partition
+from dcsvm.kernel.row_components import RowComponents
+from dcsvm.problem.formulation import BoxQP, Formulation
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class VariableComponents:
     """Independent units of the variables of a formulation.
 
     A unit is a binary problem (one against one). Without an equality constraint it is the part of a
@@ -27,79 +27,85 @@ class Units:
     """
 
     formulation: Formulation
-    locality: Locality
+    row_components: RowComponents
 
     @cached_property
-    def group(self) -> np.ndarray:
+    def row_component(self) -> np.ndarray:
         """The component of every row, int32; all 0 with an equality constraint."""
-        if self.formulation.has_sums:
-            return np.zeros(len(self.locality.order), np.int32)
-        return self.locality.group
+        if self.formulation.has_constraints:
+            return np.zeros(len(self.row_components.order), np.int32)
+        return self.row_components.component
 
     @cached_property
-    def of(self) -> np.ndarray:
+    def component(self) -> np.ndarray:
         """The unit of every variable."""
-        n_groups = int(self.group[-1]) + 1
-        return self.formulation.number * n_groups + self.group[self.formulation.problem.rows]
+        n_groups = int(self.row_component[-1]) + 1
+        return (
+            self.formulation.problem_index * n_groups
+            + self.row_component[self.formulation.problem.rows]
+        )
 
     @property
-    def n_of_fold(self) -> int:
-        return self.formulation.n_problems_of_fold * (int(self.group[-1]) + 1)
+    def n_components_of_fold(self) -> int:
+        return self.formulation.n_problems_of_fold * (int(self.row_component[-1]) + 1)
 
     @property
-    def n_units(self) -> int:
-        return self.formulation.n_folds * self.n_of_fold
+    def n_components(self) -> int:
+        return self.formulation.n_folds * self.n_components_of_fold
 
     @cached_property
     def start(self) -> np.ndarray:
         """The first variable of each unit, and the number of variables."""
-        return np.searchsorted(self.of, np.arange(self.n_units + 1))
+        return np.searchsorted(self.component, np.arange(self.n_components + 1))
 
     def sizes(self, variables: np.ndarray) -> np.ndarray:
         """Count these variables, ascending, by unit."""
         return np.diff(np.searchsorted(variables, self.start))
 
-    def terms(self, variables: np.ndarray) -> Terms:
+    def terms(self, variables: np.ndarray) -> TermIndex:
         """Return the terms of these variables in kernel sums, separated by row component.
 
         Components stay separate even if an equality constraint couples them.
         """
-        n_groups, rows = self.locality.n_groups, self.formulation.problem.rows[variables]
-        unit = self.formulation.number[variables] * n_groups + self.locality.group[rows]
-        return Terms(rows, unit, unit % (self.formulation.n_problems_of_fold * n_groups))
+        n_groups, rows = self.row_components.n_components, self.formulation.problem.rows[variables]
+        unit = (
+            self.formulation.problem_index[variables] * n_groups
+            + self.row_components.component[rows]
+        )
+        return TermIndex(rows, unit, unit % (self.formulation.n_problems_of_fold * n_groups))
 
 
 @dataclass(frozen=True, eq=False)
-class Division:
+class LevelPartition:
     """The `partition` of a level and the assignment `placed` of every row.
 
     Rows with a distance to their nearest cluster boundary below `border` are in two clusters.
     """
 
     partition: Partition
-    placed: Placed
+    placed: Assignment
     border: float = 0.0
 
     @staticmethod
-    def overlapping(partition: Partition, placed: Placed, overlap: float) -> Division:
+    def overlapping(partition: Partition, placed: Assignment, overlap: float) -> LevelPartition:
         """Create a division with about `overlap` cluster members per row.
 
         Prediction blends two clusters for rows within the median distance to a boundary, or
         within `border` if that is smaller.
         """
         if overlap == 1 or placed.second is None:
-            return Division(partition, placed)
+            return LevelPartition(partition, placed)
         second, distance = placed.boundaries
         has_border = second >= 0
         if not has_border.any():
-            return Division(partition, placed)
+            return LevelPartition(partition, placed)
         wanted = min(round((overlap - 1.0) * len(has_border)), int(np.count_nonzero(has_border)))
         distances = distance[has_border]
         last, middle = max(wanted, 1) - 1, (len(distances) - 1) // 2
         distances = np.partition(distances, [last, middle])
         border = np.nextafter(distances[last], np.inf)
         blend = min(border, distances[middle])
-        return Division(replace(partition, blend=float(blend)), placed, float(border))
+        return LevelPartition(replace(partition, blend=float(blend)), placed, float(border))
 
     @property
     def n_clusters(self) -> int:
@@ -116,16 +122,16 @@ class Division:
             return np.zeros(len(self.cluster), bool)
         return self.placed.boundaries[1] < self.border
 
-    def clustered(self, formulation: Formulation) -> Clustered:
+    def clustered(self, formulation: Formulation) -> ClusteredFormulation:
         """Return the formulation with one variable per row and cluster of the row."""
         problem = formulation.problem
         if self.border == 0:
             every = np.arange(problem.size)
-            return Clustered(
+            return ClusteredFormulation(
                 formulation, self.cluster[problem.rows], every, np.zeros(problem.size, bool)
             )
         copied = np.flatnonzero(self.is_in_two[problem.rows])
-        number = formulation.number[copied]
+        number = formulation.problem_index[copied]
         # the copies of each problem follow its original variables
         origin = np.insert(np.arange(problem.size), formulation.start[number + 1], copied)
         is_copy = np.insert(np.zeros(problem.size, bool), formulation.start[number + 1], True)
@@ -139,11 +145,11 @@ class Division:
             start=formulation.start + np.concatenate(([0], np.cumsum(counts))),
             alpha=np.where(is_copy, 0.0, formulation.alpha[origin]),
         )
-        return Clustered(whole, cluster, origin, is_copy)
+        return ClusteredFormulation(whole, cluster, origin, is_copy)
 
 
 @dataclass(frozen=True, eq=False)
-class Clustered:
+class ClusteredFormulation:
     """A formulation with each variable in one cluster.
 
     Attributes
@@ -160,5 +166,5 @@ class Clustered:
     is_copy: np.ndarray
 
 
-def _chosen(problem: BoxProblem, variables: np.ndarray) -> BoxProblem:
+def _chosen(problem: BoxQP, variables: np.ndarray) -> BoxQP:
     return replace(problem.part(variables), row=problem.rows[variables].astype(np.int32))

@@ -33,11 +33,11 @@ def test_every_line_is_in_one_range(tmp_path, text, step):
 
 
 def test_ranges_cover_the_file_and_depend_on_its_size_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "SMALLEST", 10)
+    monkeypatch.setattr(module, "MIN_RANGE", 10)
     path = tmp_path / "rows"
     path.write_bytes(b"1 1:1\n" * 100)
     parts = byte_ranges(str(path))
-    assert 10 < len(parts) <= module.MOST_RANGES
+    assert 10 < len(parts) <= module.MAX_RANGES
     assert [part.begin for part in parts] == [0, *(part.end for part in parts[:-1])]
     assert parts[-1].end == 600
 
@@ -49,7 +49,7 @@ def test_ranges_cover_the_file_and_depend_on_its_size_alone(tmp_path, monkeypatc
 def test_chunks_are_consecutive_ranges_up_to_two_for_each_thread(
     monkeypatch, n_threads, smallest, n_chunks
 ):
-    monkeypatch.setattr(module, "SMALLEST_CHUNK", smallest)
+    monkeypatch.setattr(module, "MIN_CHUNK", smallest)
     ranges = [ByteRange("rows", begin, begin + 10) for begin in range(0, 170, 10)]
     chunks = chunks_of_ranges(ranges, n_threads)
     assert [one for chunk in chunks for one in chunk] == ranges
@@ -57,7 +57,7 @@ def test_chunks_are_consecutive_ranges_up_to_two_for_each_thread(
 
 
 def test_chunks_have_a_largest_size(monkeypatch):
-    monkeypatch.setattr(module, "LARGEST_CHUNK", 50)
+    monkeypatch.setattr(module, "MAX_CHUNK", 50)
     ranges = [ByteRange("rows", begin, begin + 10) for begin in range(0, 170, 10)]
     assert max(map(len, chunks_of_ranges(ranges, 1))) == 5
 

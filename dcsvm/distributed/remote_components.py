@@ -14,24 +14,24 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.distributed.chunks import taken
 from dcsvm.distributed.remote_rows import RemoteRows
-from dcsvm.kernel.kernel_rows import Reach
+from dcsvm.kernel.kernel_rows import Cutoff
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.locality import (
-    FEWEST_ROWS,
+from dcsvm.kernel.row_components import (
     LEFT_OUT,
+    MIN_COMPONENT,
+    MIN_ROWS,
     NEGLIGIBLE,
     SAMPLE,
-    SMALLEST_GROUP,
-    Locality,
+    RowComponents,
     is_worth_ordering,
 )
 
-MOST_BOXES = 4096  # boxes of all sections, compared pairwise; with more, all rows are one component
+MAX_BOXES = 4096  # boxes of all sections, compared pairwise; with more, all rows are one component
 SAFETY = 1.0 + 1e-6  # factor for rounding of squared distances: the corners are float32
 
 
 @dataclass(frozen=True, eq=False)
-class Boxes:
+class ComponentBoxes:
     """Components of a section: `group` int32 of each row, and corners of the bounding boxes.
 
     `low` and `high` are float32 (n_groups, d).
@@ -42,18 +42,18 @@ class Boxes:
     high: np.ndarray
 
 
-def find_remote_locality(
+def find_remote_components(
     rows: RemoteRows, kernel: Kernel, weight: float, tolerance: float, stop: _core.Stop
-) -> Locality:
-    """Find the components and the order of remote rows, as `find_locality`. Raises Stopped."""
+) -> RowComponents:
+    """Find the components and the order of remote rows, as `find_components`. Raises Stopped."""
     n_rows = rows.n_samples
-    whole = Locality(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
-    if kernel.type.fall is None or not rows.is_dense or n_rows < FEWEST_ROWS or weight == 0:
+    whole = RowComponents(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
+    if kernel.type.fall is None or not rows.is_dense or n_rows < MIN_ROWS or weight == 0:
         return whole
-    between = Reach.of(kernel, NEGLIGIBLE * tolerance / weight)
-    within = Reach.of(kernel, LEFT_OUT * tolerance / weight)
+    between = Cutoff.of(kernel, NEGLIGIBLE * tolerance / weight)
+    within = Cutoff.of(kernel, LEFT_OUT * tolerance / weight)
     sample = rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)), stop)
-    start = _core.find_groups(_core.Points(sample, 1), between.squared_distance, 1, 1)[1]
+    start = _core.find_components(_core.Points(sample, 1), between.squared_distance, 1, 1)[1]
     if len(start) == 2:
         pays = is_worth_ordering(sample, within, stop)
         return replace(whole, between=between, within=within) if pays else whole
@@ -63,12 +63,12 @@ def find_remote_locality(
     group, sizes = _large_enough(group)
     order = np.argsort(group, kind="stable").astype(np.int32)
     start = np.concatenate(([0], np.cumsum(sizes)))
-    return Locality(order, start, between, within, is_ordered=True)
+    return RowComponents(order, start, between, within, is_ordered=True)
 
 
 def boxes_of(
-    chunk: Rows, selected: np.ndarray | None, sections: np.ndarray, between: Reach
-) -> list[Boxes]:
+    chunk: Rows, selected: np.ndarray | None, sections: np.ndarray, between: Cutoff
+) -> list[ComponentBoxes]:
     """Find the components of selected rows of a chunk, ascending or None for all, by section.
 
     `sections` are the ends of the sections.
@@ -82,20 +82,20 @@ def boxes_of(
     ]
 
 
-def _boxes(rows: Rows, between: Reach, threads: int) -> Boxes:
+def _boxes(rows: Rows, between: Cutoff, threads: int) -> ComponentBoxes:
     points = _core.Points(rows, threads)
-    order, start = _core.find_groups(points, between.squared_distance, 1, threads)
-    if len(start) - 1 > MOST_BOXES:
+    order, start = _core.find_components(points, between.squared_distance, 1, threads)
+    if len(start) - 1 > MAX_BOXES:
         order = np.arange(rows.n_samples, dtype=np.int32)
         start = np.array([0, rows.n_samples])
     group = np.empty(rows.n_samples, np.int32)
     group[order] = np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
     sorted_rows = rows.features[order].astype(np.float32)
     low = np.minimum.reduceat(sorted_rows, start[:-1], axis=0)
-    return Boxes(group, low, np.maximum.reduceat(sorted_rows, start[:-1], axis=0))
+    return ComponentBoxes(group, low, np.maximum.reduceat(sorted_rows, start[:-1], axis=0))
 
 
-def _boxes_of_sections(rows: RemoteRows, between: Reach, stop: _core.Stop) -> list[Boxes]:
+def _boxes_of_sections(rows: RemoteRows, between: Cutoff, stop: _core.Stop) -> list[ComponentBoxes]:
     futures = [
         rows.tasks.submit(
             f"groups-chunk{chunk}", boxes_of, rows.chunks[chunk], selected, rows.sections[chunk],
@@ -106,18 +106,18 @@ def _boxes_of_sections(rows: RemoteRows, between: Reach, stop: _core.Stop) -> li
     return [boxes for of_chunk in rows.tasks.results(futures, stop) for boxes in of_chunk]
 
 
-def _joined(boxes: list[Boxes], between: Reach) -> np.ndarray:
+def _joined(boxes: list[ComponentBoxes], between: Cutoff) -> np.ndarray:
     """Join components whose boxes are near, and return the component of each row, by section."""
     n_boxes = [len(one.low) for one in boxes]
     first = np.cumsum(n_boxes) - n_boxes
     group = np.concatenate([one.group + begin for one, begin in zip(boxes, first, strict=True)])
     low, high = (np.concatenate([getattr(one, end) for one in boxes]) for end in ("low", "high"))
-    if len(low) > MOST_BOXES:
+    if len(low) > MAX_BOXES:
         return np.zeros(len(group), np.int64)
     return _connected(low.astype(np.float64), high.astype(np.float64), between)[group]
 
 
-def _connected(low: np.ndarray, high: np.ndarray, between: Reach) -> np.ndarray:
+def _connected(low: np.ndarray, high: np.ndarray, between: Cutoff) -> np.ndarray:
     """Label boxes by connected components; the label is the first box of the component."""
     label, free = np.empty(len(low), np.int64), np.arange(len(low))  # free: not labelled
     free_low, free_high = low, high
@@ -140,7 +140,7 @@ def _large_enough(group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     _, first, group, sizes = np.unique(
         group, return_index=True, return_inverse=True, return_counts=True
     )
-    is_small = sizes < SMALLEST_GROUP
+    is_small = sizes < MIN_COMPONENT
     order = np.lexsort((first, is_small))
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order))

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from dcsvm.distributed.groups import _connected, _large_enough
-from dcsvm.kernel.kernel_rows import Reach
+from dcsvm.distributed.remote_components import _connected, _large_enough
+from dcsvm.kernel.kernel_rows import Cutoff
 
 
 def test_boxes_within_reach_are_one_group_through_others():
     low = np.array([[0.0], [10.0], [3.0], [20.0]])
     high = low + [[1.0], [1.0], [6.0], [1.0]]
-    label = _connected(low, high, Reach(4.1, 1e-9))
+    label = _connected(low, high, Cutoff(4.1, 1e-9))
     assert label.tolist() == [0, 0, 0, 3]
 
 
@@ -17,7 +17,7 @@ def test_boxes_of_random_groups_are_apart():
     rng = np.random.default_rng(0)
     low = rng.uniform(0, 30, (200, 2))
     high = low + rng.uniform(0, 1, (200, 2))
-    label = _connected(low, high, Reach(1.0, 1e-9))
+    label = _connected(low, high, Cutoff(1.0, 1e-9))
     gap = np.maximum(np.maximum(low[:, None] - high, low - high[:, None]), 0)
     is_near = (gap**2).sum(axis=2) < 1
     assert np.all((label[:, None] == label)[is_near])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reference import csr_rows, dense_rows
 
-from dcsvm.data.advice import advice
+from dcsvm.data.data_warnings import data_warnings
 from dcsvm.data.rows import Rows
 
 LABELS = np.where(np.arange(200) % 3, 1.0, -1.0)
@@ -16,8 +16,8 @@ def numbers(n_features=6, seed=0):
 
 def said(X, labels=LABELS):
     """Return the warnings about the rows; both storage formats give the same."""
-    sentences = advice(dense_rows(X), labels)
-    assert advice(csr_rows(X), labels) == sentences
+    sentences = data_warnings(dense_rows(X), labels)
+    assert data_warnings(csr_rows(X), labels) == sentences
     return sentences
 
 
@@ -90,4 +90,4 @@ def test_few_rows_empty_rows_and_huge_indices_are_no_trouble():
     wide = Rows(
         200, 2**31 - 2, indptr=wide.indptr, indices=wide.indices + 2**30, values=wide.values
     )
-    assert advice(wide, LABELS) == []
+    assert data_warnings(wide, LABELS) == []

@@ -14,7 +14,7 @@ from dcsvm import _core
 from dcsvm.data.arrays import as_float32
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.partition import Partition
-from dcsvm.kernel.sources import COPY_BYTES, Sources
+from dcsvm.kernel.sources import COPY_BYTES, EncodedSources
 from dcsvm.model.pair_weights import PairWeights, needs_float64
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 
@@ -55,11 +55,11 @@ class _Prepared:
         self.kernel = kernel
         self.core: _core.FewRows | None = None
         tree = part.partition if isinstance(part, EarlyModel) else None
-        if kernel.type.is_linear or not _suits(Sources.kept(part.rows, kernel)):
+        if kernel.type.is_linear or not _suits(EncodedSources.cached(part.rows, kernel)):
             return
         if tree is not None and not _suits_tree(tree):
             return
-        sources = _served(Sources.kept(part.rows, kernel))
+        sources = _served(EncodedSources.cached(part.rows, kernel))
         start = np.array([0, part.rows.n_samples])
         if isinstance(part, EarlyModel):
             start = np.searchsorted(part.cluster, np.arange(part.partition.n_clusters + 1))
@@ -72,19 +72,19 @@ class _Prepared:
             needs_float64(model, part),
         )
         if tree is not None:
-            sampled = _served(Sources.kept(tree.sample, tree.kernel))
+            sampled = _served(EncodedSources.cached(tree.sample, tree.kernel))
             core.set_tree(sampled.setup, tree.found(sampled), tree.blend)
         self.core = core
 
 
-def _served(sources: Sources) -> KernelRows:
+def _served(sources: EncodedSources) -> KernelRows:
     """Return the form of sources that serves single rows."""
     form = sources.stepped() or sources.form()
     assert form is not None  # only the "stepped" form can be missing
     return form
 
 
-def _suits(sources: Sources) -> bool:
+def _suits(sources: EncodedSources) -> bool:
     """Return whether single rows are supported and their copy of the sources is small enough."""
     if not sources.rows.is_dense or sources.kernel.is_precomputed:
         return False
@@ -100,7 +100,7 @@ def _suits_tree(tree: Partition) -> bool:
     each of them, which rounds differently.
     """
     if tree.kernel.type.is_linear and tree.sample.n_samples > sum(
-        np.count_nonzero(np.repeat(fork.n_parts > 1, fork.n_parts)) for fork in tree.forks
+        np.count_nonzero(np.repeat(split.n_parts > 1, split.n_parts)) for split in tree.splits
     ):
         return False
-    return _suits(Sources.kept(tree.sample, tree.kernel))
+    return _suits(EncodedSources.cached(tree.sample, tree.kernel))

@@ -12,13 +12,13 @@ import numpy as np
 
 from dcsvm.data.rows import Rows
 
-FEWEST_ROWS = 20  # no warnings for fewer
+MIN_ROWS = 20  # no warnings for fewer
 DIFFERENT_SCALES = 1000  # largest span of a feature over the lower quartile of the spans
 DISTINCT_LABELS = 0.9  # fraction of the rows
 BLOCK = 2**18  # values of a block of rows that stays in the CPU cache
 
 
-def advice(rows: Rows, labels: np.ndarray | None, first_index: int = 1) -> list[str]:
+def data_warnings(rows: Rows, labels: np.ndarray | None, first_index: int = 1) -> list[str]:
     """Return the warnings about training rows, one sentence each.
 
     `labels` are the classes, float64 (n_samples,), or None without classes. `first_index` is the
@@ -26,7 +26,7 @@ def advice(rows: Rows, labels: np.ndarray | None, first_index: int = 1) -> list[
     """
     if first_index == 0 and _are_numbered(rows):
         return ["the rows are numbered 0:1, 0:2, ..., as in files of a precomputed kernel (-t 4)"]
-    if rows.n_samples < FEWEST_ROWS:
+    if rows.n_samples < MIN_ROWS:
         return []
     warnings = [] if labels is None else list(_label_warnings(labels))
     if rows.columns is None:

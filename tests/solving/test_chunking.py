@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from reference import labelled_rows
 
-from dcsvm.data import room, rows
+from dcsvm.data import allocation, rows
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import active_set, engine, preparation
+from dcsvm.solving import chunking, engine, preparation
 from dcsvm.training.train import train_rows
 
 
@@ -30,7 +30,7 @@ def test_the_solution_is_that_of_the_whole_part(monkeypatch, options):
     own, options = Rows.from_array(X), TrainOptions(gamma=2.0, levels=1, threads=1, **options)
     wanted = train_rows(own, y, options)[1]
     monkeypatch.setattr(preparation, "LocalEngine", FarRows)
-    monkeypatch.setattr(active_set, "LARGE", 1000)
+    monkeypatch.setattr(chunking, "LARGE", 1000)
     monkeypatch.setattr(FarRows, "made", [])
     found = train_rows(own, y, options)[1]
     assert FarRows.made[0].n_rounds > 1
@@ -49,12 +49,14 @@ def test_rows_of_a_file(monkeypatch, tmp_path, levels, dtype):
     mapped[:] = X
     assert Rows.from_array(mapped).is_mapped
     rounds = []
-    solve = active_set.ActiveSet.solve
+    solve = chunking.ChunkingSolver.solve
     monkeypatch.setattr(
-        active_set.ActiveSet, "solve", lambda self, stop: (rounds.append(1), solve(self, stop))[1]
+        chunking.ChunkingSolver,
+        "solve",
+        lambda self, stop: (rounds.append(1), solve(self, stop))[1],
     )
-    monkeypatch.setattr(active_set, "LARGE", 1000)
-    for module in (rows, room):
+    monkeypatch.setattr(chunking, "LARGE", 1000)
+    for module in (rows, allocation):
         monkeypatch.setattr(module, "fits_memory", lambda n_bytes: n_bytes < X.nbytes)
     options = TrainOptions(
         C=2.0, gamma=1e-4 if dtype == np.uint8 else 6.0, levels=levels, threads=1

@@ -11,14 +11,14 @@ from typing import TypeVar
 import numpy as np
 
 from dcsvm import _svmlight
-from dcsvm.data.arrays import LARGEST_N_FEATURES
+from dcsvm.data.arrays import MAX_N_FEATURES
 from dcsvm.data.dataset import parsed_rows
 from dcsvm.data.rows import Rows
 from dcsvm.data.sorting import slices
 
-LONGEST_QUOTE = 40
-SCANNED_AT_ONCE = 2**22  # bytes, whole pages
-LARGEST_EXPANSION = 256  # bytes of dense rows per byte of text
+MAX_QUOTE = 40
+BATCH_SCANNED = 2**22  # bytes, whole pages
+MAX_EXPANSION = 256  # bytes of dense rows per byte of text
 
 Header = dict[str, list[str]]  # keys and the words that follow them
 Features = tuple[int | None, str | None]  # n_features and storage format of rows; None: any
@@ -32,10 +32,10 @@ class ModelError(ValueError):
 def shown(words: list[str]) -> str:
     """Return words of a file for an error message, printable and not too long."""
     text = "".join(c if c.isprintable() else "?" for c in " ".join(words))
-    return text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
+    return text if len(text) <= MAX_QUOTE else text[:MAX_QUOTE] + "..."
 
 
-class Lines:
+class ModelTextReader:
     """A cursor on the lines of a model file; `name` is the file's name in errors."""
 
     def __init__(self, text: bytearray | mmap.mmap, name: str, threads: int):
@@ -84,8 +84,8 @@ class Lines:
             raise self.error(
                 f"{key} must be one {kind.__name__}, got {shown(values[key])!r}"
             ) from None
-        if kind is int and not 0 <= number <= LARGEST_N_FEATURES:
-            raise self.error(f"{key} must be from 0 to {LARGEST_N_FEATURES}, got {shown([word])}")
+        if kind is int and not 0 <= number <= MAX_N_FEATURES:
+            raise self.error(f"{key} must be from 0 to {MAX_N_FEATURES}, got {shown([word])}")
         if not math.isfinite(number):
             raise self.error(f"{key} must be finite, got {number}")
         return number
@@ -173,7 +173,7 @@ class Lines:
         if n_columns:
             raise self.error("rows of a precomputed kernel must only have a serial number")
         serial = prefix[:, -1]
-        wrong = (serial != np.floor(serial)) | (serial < 1) | (serial > LARGEST_N_FEATURES)
+        wrong = (serial != np.floor(serial)) | (serial < 1) | (serial > MAX_N_FEATURES)
         if wrong.any():
             self.line += int(wrong.argmax()) + 1
             raise self.error("a serial number must be an integer from 1")
@@ -197,7 +197,7 @@ class Lines:
             index = text.n_features - 1 + self.first_index
             raise self.error(f"a feature index {index} is above n_features {n_features}")
         if form == "dense" and text.n_rows * n_features * 4 > (
-            LARGEST_EXPANSION * len(self.text) + 2**20
+            MAX_EXPANSION * len(self.text) + 2**20
         ):
             self.line += text.n_rows
             raise self.error(f"the file is too short for dense rows of {n_features} features")
@@ -218,7 +218,7 @@ class Lines:
 def _ends_of_lines(text: bytearray | mmap.mmap) -> np.ndarray:
     """Find the ends of the lines, int64; pages of a mapped file are released again."""
     parts = []
-    for block in slices(len(text), SCANNED_AT_ONCE):
+    for block in slices(len(text), BATCH_SCANNED):
         codes = np.frombuffer(text, np.uint8, block.stop - block.start, block.start)
         parts.append(np.flatnonzero(codes == ord("\n")) + block.start)
         if isinstance(text, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):

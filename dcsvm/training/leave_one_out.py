@@ -11,21 +11,21 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.sorting import group_order, group_sizes, slices
-from dcsvm.kernel.kernel_rows import Evaluation
-from dcsvm.kernel.kernel_sums import Sources, weighted_sums
+from dcsvm.kernel.kernel_rows import KernelEvalOptions
+from dcsvm.kernel.kernel_sums import WeightedSources, weighted_sums
 from dcsvm.model.pair_weights import most_voted
 from dcsvm.problem.dual_problems import pairs_of
-from dcsvm.solving.iterate import Parts
+from dcsvm.solving.iterate import Subproblems
 from dcsvm.solving.level_solver import LevelSolver
 
-VALUES_AT_ONCE = 2**22  # decision values, rows times pairs of classes
-# Exact spans use at most MOST_EXACT free support vectors of a cluster; fewer, but at least
-# FEWEST_EXACT, if memory is short. Each pair of them takes EXACT_BYTES per thread.
-FEWEST_EXACT, MOST_EXACT = 512, 4096
+BATCH_VALUES = 2**22  # decision values, rows times pairs of classes
+# Exact spans use at most MAX_EXACT free support vectors of a cluster; fewer, but at least
+# MIN_EXACT, if memory is short. Each pair of them takes EXACT_BYTES per thread.
+MIN_EXACT, MAX_EXACT = 512, 4096
 EXACT_BYTES = 12
 
 
-def left_out_losses(level: LevelSolver, rows: np.ndarray, n_exact: int = MOST_EXACT) -> np.ndarray:
+def loo_losses(level: LevelSolver, rows: np.ndarray, n_exact: int = MAX_EXACT) -> np.ndarray:
     """Compute leave-one-out losses of rows, int64 (m,), with solved nearest clusters.
 
     The loss is 1 for a wrong class, or the squared error of a regression. With more than `n_exact`
@@ -33,13 +33,13 @@ def left_out_losses(level: LevelSolver, rows: np.ndarray, n_exact: int = MOST_EX
     """
     losses = np.empty(len(rows))
     order = group_order(level.division.cluster[rows])  # spans are computed by cluster
-    for batch in slices(len(rows), VALUES_AT_ONCE // level.formulation.n_problems):
+    for batch in slices(len(rows), BATCH_VALUES // level.formulation.n_problems):
         losses[order[batch]] = _losses(level, rows[order[batch]], n_exact)
     return losses
 
 
 def _losses(level: LevelSolver, rows: np.ndarray, n_exact: int) -> np.ndarray:
-    values, truth = left_out_values(level, rows, n_exact), level.solver.prepared.targets[rows]
+    values, truth = loo_values(level, rows, n_exact), level.solver.prepared.targets[rows]
     task = level.solver.task
     if not task.is_classification:
         return (truth - values[:, 0]) ** 2
@@ -52,7 +52,7 @@ def _losses(level: LevelSolver, rows: np.ndarray, n_exact: int) -> np.ndarray:
     return wrong.astype(np.float64)
 
 
-def left_out_values(level: LevelSolver, rows: np.ndarray, n_exact: int = MOST_EXACT) -> np.ndarray:
+def loo_values(level: LevelSolver, rows: np.ndarray, n_exact: int = MAX_EXACT) -> np.ndarray:
     """Compute leave-one-out decision values of rows for the pairs with their own class.
 
     Returns float64 (m, n_pairs), nan for other pairs. Raises Stopped.
@@ -62,7 +62,7 @@ def left_out_values(level: LevelSolver, rows: np.ndarray, n_exact: int = MOST_EX
     row = level.formulation.problem.rows[variables.index]
     is_copy = level.clustered.is_copy[variables.index]
     n_problems = level.formulation.n_problems
-    cell = variables.position[row] * n_problems + level.formulation.number[variables.index]
+    cell = variables.position[row] * n_problems + level.formulation.problem_index[variables.index]
     values = _fill_cells(variables.values, change, cell, ~is_copy, len(rows) * n_problems)
     if is_copy.any():
         other = _fill_cells(variables.values, change, cell, is_copy, len(values))
@@ -98,13 +98,13 @@ class _RowVariables:
         self.index = np.flatnonzero(mask)
         self.values = level.solver.gradient[self.index] + problem.linear[self.index]
         offsets = level.offsets()
-        self.values -= offsets[level.cluster[self.index], formulation.number[self.index]]
+        self.values -= offsets[level.cluster[self.index], formulation.problem_index[self.index]]
         self.alpha_lost = _alpha_lost(level, self.index)
         # A squared span is at most K(x, x) = 1, or 2 with an equality constraint. In two clusters
         # neither value decides the class alone.
         self.is_doubtful = self.alpha_lost != 0
         if level.solver.task.is_classification and level.solver.data.kernel.type.fall is not None:
-            longest = 2.0 if level.formulation.has_sums else 1.0
+            longest = 2.0 if level.formulation.has_constraints else 1.0
             may_turn = self.values * np.sign(self.alpha_lost) <= longest * np.abs(self.alpha_lost)
             self.is_doubtful &= may_turn | level.division.is_in_two[problem.rows[self.index]]
 
@@ -136,8 +136,8 @@ def _spans(level: LevelSolver, variables: _RowVariables, n_exact: int) -> np.nda
     members = support[group_order(level.part[support])].astype(np.int32)
     sizes = group_sizes(level.part[support])[1]
     affordable = isqrt(solver.memory_bytes // (EXACT_BYTES * solver.threads))
-    n_exact = min(max(affordable, FEWEST_EXACT), n_exact)
-    parts = Parts.of_sizes(solver.problem, members, sizes)
+    n_exact = min(max(affordable, MIN_EXACT), n_exact)
+    parts = Subproblems.of_sizes(solver.problem, members, sizes)
     spans = solver.engine.spans(parts, solver.alpha, wanted, n_exact, solver.threads)
     return spans[variables.index]
 
@@ -149,8 +149,8 @@ def _alpha_lost(level: LevelSolver, variables: np.ndarray) -> np.ndarray:
     """
     problem, alpha = level.formulation.problem, level.solver.alpha[variables]
     bound = np.maximum(problem.upper[variables], -problem.lower[variables])
-    n_given = level.solver.prepared.row_map.n_given_of_row[problem.rows[variables]]
-    remaining = bound * (1.0 - 1.0 / n_given)
+    n_input_rows = level.solver.prepared.row_map.n_inputs_of_row[problem.rows[variables]]
+    remaining = bound * (1.0 - 1.0 / n_input_rows)
     return np.sign(alpha) * np.maximum(np.abs(alpha) - remaining, 0.0)
 
 
@@ -171,14 +171,14 @@ def _add_other_pairs(
     They are computed by the nearest cluster of each row.
     """
     solver = level.solver
-    clusters, number = level.division.cluster[rows], level.formulation.number
+    clusters, number = level.division.cluster[rows], level.formulation.problem_index
     support = np.flatnonzero((solver.alpha != 0) & level.is_solved[level.cluster])
     support = support[group_order(level.cluster[support])]
     ends = np.searchsorted(level.cluster[support], np.arange(level.division.n_clusters + 1))
-    offsets, how = level.offsets(), Evaluation(stop=solver.control.stop)
+    offsets, how = level.offsets(), KernelEvalOptions(stop=solver.control.stop)
     for c in np.unique(clusters):
         own, members = np.flatnonzero(clusters == c), support[ends[c] : ends[c + 1]]
-        sources = Sources(
+        sources = WeightedSources(
             solver.problem.rows[members], number[members], solver.alpha[members], values.shape[1]
         )
         others = weighted_sums(solver.data, rows[own], sources, how)[0] - offsets[c]

@@ -19,19 +19,21 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.data.sorting import slices
-from dcsvm.kernel.kernel_rows import Reach
+from dcsvm.kernel.kernel_rows import Cutoff
 from dcsvm.kernel.kernels import Kernel
 
 # Truncation errors as fractions of the tolerance: all kernel values between components, and the
 # solver's cutoff (flat).
 NEGLIGIBLE, LEFT_OUT = 1e-6, 0.05
-SMALLEST_GROUP = 250  # rows; smaller components are merged; 125 slows covtype down 1.15 times
-FEWEST_ROWS = 2000  # no search for components in fewer rows
+MIN_COMPONENT = 250  # rows; smaller components are merged; 125 slows covtype down 1.15 times
+MIN_ROWS = 2000  # no search for components in fewer rows
 SAMPLE = 2048  # rows; if the sample is one component, so are all rows
 MEASURED_FROM = 256  # sampled rows that are compared with all sampled rows
 ORDERING_VALUES = 2**22  # float64 values of a batch of rows for distances
-WORTH_ORDERING = 0.5  # fraction of sampled pairs that must be beyond the cutoff; flat
-WORTH_SKIPPING = 0.2  # fraction of pairs of rows and blocks that must be beyond the cutoff; flat
+ORDERING_THRESHOLD = 0.5  # fraction of sampled pairs that must be beyond the cutoff; flat
+SKIPPING_THRESHOLD = (
+    0.2  # fraction of pairs of rows and blocks that must be beyond the cutoff; flat
+)
 # Memory for the bounding boxes: less than the arrays of the variables. It must not depend on the
 # machine: the order of the rows depends on it, and a checkpoint on that order.
 TREE_BYTES, TREE_BYTES_OF_ROW = 50_000_000, 16
@@ -39,7 +41,7 @@ TRIED_ROWS, MEASURED_GROUPS = 64, 8  # sampled rows of each of the largest compo
 
 
 @dataclass(frozen=True, eq=False)
-class Locality:
+class RowComponents:
     """Components of the rows.
 
     `order` int32 (n,) lists the rows component by component, component c from start[c] to before
@@ -50,35 +52,35 @@ class Locality:
 
     order: np.ndarray
     start: np.ndarray
-    between: Reach = Reach()
-    within: Reach = Reach()
+    between: Cutoff = Cutoff()
+    within: Cutoff = Cutoff()
     is_ordered: bool = False
 
     @property
-    def n_groups(self) -> int:
+    def n_components(self) -> int:
         return len(self.start) - 1
 
-    def reach(self, *, coupled: bool) -> Reach:
+    def cutoff(self, *, coupled: bool) -> Cutoff:
         """Return the cutoff of the solver.
 
         Kernel values between components matter only if an equality constraint couples them.
         """
-        return self.between if coupled and self.within == Reach() else self.within
+        return self.between if coupled and self.within == Cutoff() else self.within
 
     @property
-    def group(self) -> np.ndarray:
+    def component(self) -> np.ndarray:
         """Component of each row, in `order`, int32 (n,)."""
-        return np.repeat(np.arange(self.n_groups, dtype=np.int32), np.diff(self.start))
+        return np.repeat(np.arange(self.n_components, dtype=np.int32), np.diff(self.start))
 
 
-def find_locality(
+def find_components(
     rows: Rows,
     kernel: Kernel,
     weight: float,
     tolerance: float,
     threads: int,
     stop: _core.Stop | None = None,
-) -> Locality:
+) -> RowComponents:
     """Find the components of the rows, and the cutoff inside them.
 
     `weight` bounds the sum of |alpha|. Returns a single component with all rows in input order if
@@ -87,32 +89,32 @@ def find_locality(
     Stopped.
     """
     n_rows = rows.n_samples
-    whole = Locality(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
-    if kernel.type.fall is None or not rows.is_dense or n_rows < FEWEST_ROWS:
+    whole = RowComponents(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
+    if kernel.type.fall is None or not rows.is_dense or n_rows < MIN_ROWS:
         return whole
-    between = Reach.of(kernel, NEGLIGIBLE * tolerance / weight)
-    within = Reach.of(kernel, LEFT_OUT * tolerance / weight)
+    between = Cutoff.of(kernel, NEGLIGIBLE * tolerance / weight)
+    within = Cutoff.of(kernel, LEFT_OUT * tolerance / weight)
     sample = rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))
     points = _core.Points(sample, threads)
-    start = _core.find_groups(points, between.squared_distance, 1, threads)[1]
+    start = _core.find_components(points, between.squared_distance, 1, threads)[1]
     if len(start) == 2 and not is_worth_ordering(sample, within, stop):
         return whole
     points = _core.Points(rows, threads)
-    order, start = _core.find_groups(
+    order, start = _core.find_components(
         points,
         between.squared_distance,
-        SMALLEST_GROUP,
+        MIN_COMPONENT,
         threads,
         TREE_BYTES + n_rows * TREE_BYTES_OF_ROW,
     )
     if not is_worth_skipping(points, order, start, within, threads):
-        within = Reach()
+        within = Cutoff()
         if len(start) == 2:
             return whole
-    return Locality(order, start, between, within, is_ordered=True)
+    return RowComponents(order, start, between, within, is_ordered=True)
 
 
-def is_worth_ordering(rows: Rows, reach: Reach, stop: _core.Stop | None = None) -> bool:
+def is_worth_ordering(rows: Rows, cutoff: Cutoff, stop: _core.Stop | None = None) -> bool:
     """Return whether enough pairs of sampled dense rows are beyond the cutoff. Raises Stopped."""
     few = _dense64(rows, np.arange(0, rows.n_samples, max(1, rows.n_samples // MEASURED_FROM)))
     norms, n_apart = np.einsum("ij,ij->i", few, few), 0
@@ -121,8 +123,8 @@ def is_worth_ordering(rows: Rows, reach: Reach, stop: _core.Stop | None = None) 
             stop.check()
         others = _dense64(rows, np.arange(batch.start, batch.stop))
         distances = norms[:, None] + np.einsum("ij,ij->i", others, others) - 2.0 * few @ others.T
-        n_apart += int(np.count_nonzero(distances >= reach.squared_distance))
-    return n_apart >= WORTH_ORDERING * len(few) * rows.n_samples
+        n_apart += int(np.count_nonzero(distances >= cutoff.squared_distance))
+    return n_apart >= ORDERING_THRESHOLD * len(few) * rows.n_samples
 
 
 def _dense64(rows: Rows, numbers: np.ndarray) -> np.ndarray:
@@ -133,9 +135,9 @@ def is_worth_skipping(
     points: _core.Points,
     order: np.ndarray,
     start: np.ndarray,
-    reach: Reach,
+    cutoff: Cutoff,
     threads: int,
-    least: float = WORTH_SKIPPING,
+    least: float = SKIPPING_THRESHOLD,
 ) -> bool:
     """Return whether enough pairs of rows and blocks of rows are provably beyond the cutoff.
 
@@ -146,7 +148,7 @@ def is_worth_skipping(
     groups = np.argsort(-sizes, kind="stable")[:MEASURED_GROUPS]
     shares = [
         _core.share_apart(
-            points, order[start[g] : start[g + 1]], reach.squared_distance, TRIED_ROWS, threads
+            points, order[start[g] : start[g + 1]], cutoff.squared_distance, TRIED_ROWS, threads
         )
         for g in groups
     ]

@@ -8,19 +8,19 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.locality import Reach
+from dcsvm.kernel.row_components import Cutoff
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.train import train_rows
 
 
 def tree_order(X, distance=1e-30):
-    return _core.find_groups(_core.Points(Rows.from_array(X), 1), distance, 1, 1)[0]
+    return _core.find_components(_core.Points(Rows.from_array(X), 1), distance, 1, 1)[0]
 
 
-def products(X, gamma, weights, reach, *, double, threads=1, targets=None):
+def products(X, gamma, weights, cutoff, *, double, threads=1, targets=None):
     data = KernelRows(Rows.from_array(X), Kernel("rbf", gamma), 1)
     return _core.kernel_product(
-        data.setup, data.points, targets, data.points, None, weights, double, threads, reach
+        data.setup, data.points, targets, data.points, None, weights, double, threads, cutoff
     )
 
 
@@ -46,15 +46,15 @@ def test_what_is_left_out_is_within_the_bound(name, X, value, double):
     X = X[tree_order(X)].astype(np.float32)
     rng = np.random.default_rng(1)
     gamma = 40.0
-    reach = Reach.of(Kernel("rbf", gamma), value)
+    cutoff = Cutoff.of(Kernel("rbf", gamma), value)
     weights = rng.standard_normal(len(X))
     K = kernel_values(("rbf", gamma, 0, 0), X.astype(float), X.astype(float))
-    result = products(X, gamma, weights, reach, double=double)[:, 0]
+    result = products(X, gamma, weights, cutoff, double=double)[:, 0]
     rounding = (1e-12 if double else 3e-6) * (K @ np.abs(weights))
     assert np.all(np.abs(result - K @ weights) <= value * np.abs(weights).sum() + rounding)
     # no value within the cutoff is omitted
     kept = np.where(value < K, K, 0.0)
-    sure = products(X, gamma, np.abs(weights), reach, double=double)[:, 0]
+    sure = products(X, gamma, np.abs(weights), cutoff, double=double)[:, 0]
     assert np.all(sure >= kept @ np.abs(weights) - rounding)
 
 
@@ -69,18 +69,18 @@ def test_nothing_at_exactly_the_reach_is_lost_by_rounding():
         X = np.stack([base, other])
         true = float(((base.astype(float) - other.astype(float)) ** 2).sum())
         for threshold in (true, np.nextafter(true, 0), np.nextafter(true, 9)):
-            reach = Reach(float(threshold), float(np.exp(-threshold)))
-            result = products(X, gamma, np.array([0.0, 1.0]), reach, double=True)[0, 0]
+            cutoff = Cutoff(float(threshold), float(np.exp(-threshold)))
+            result = products(X, gamma, np.array([0.0, 1.0]), cutoff, double=True)[0, 0]
             assert result >= np.exp(-true) * (1 - 1e-12) or true >= threshold
 
 
 def test_far_rows_are_left_out():
     X = dict(SETS)["clumps"]
     X = X[tree_order(X)]
-    reach = Reach.of(Kernel("rbf", 2000.0), 1e-10)
+    cutoff = Cutoff.of(Kernel("rbf", 2000.0), 1e-10)
     points = _core.Points(Rows.from_array(X), 1)
     order = np.arange(len(X), dtype=np.int32)
-    share = _core.share_apart(points, order, reach.squared_distance, 64, 1)
+    share = _core.share_apart(points, order, cutoff.squared_distance, 64, 1)
     assert 0.5 < share < 1
     assert _core.share_apart(points, order, 1e-9, 64, 2) >= share
     assert _core.share_apart(points, order, 1e9, 64, 1) == 0
@@ -90,8 +90,8 @@ def test_threads_do_not_change_a_bit():
     X = dict(SETS)["clumps"]
     X = X[tree_order(X)]
     weights = np.random.default_rng(0).standard_normal(len(X))
-    reach = Reach.of(Kernel("rbf", 500.0), 1e-8)
-    one, three = (products(X, 500.0, weights, reach, double=False, threads=n) for n in (1, 3))
+    cutoff = Cutoff.of(Kernel("rbf", 500.0), 1e-8)
+    one, three = (products(X, 500.0, weights, cutoff, double=False, threads=n) for n in (1, 3))
     assert np.array_equal(one, three)
 
 

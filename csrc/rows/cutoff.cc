@@ -1,4 +1,4 @@
-#include "rows/reach.h"
+#include "rows/cutoff.h"
 
 #include <algorithm>
 
@@ -25,7 +25,8 @@ double code_distance(std::int16_t a, std::int16_t b) {
 
 }  // namespace
 
-Boxes::Boxes(const Points& points, const std::int32_t* rows, std::size_t n, std::size_t block_rows)
+BoundingBoxes::BoundingBoxes(const Points& points, const std::int32_t* rows, std::size_t n,
+                             std::size_t block_rows)
     : d_(points.n_features), n_codes_(points.n_codes) {
   const std::size_t n_blocks = (n + block_rows - 1) / block_rows;
   extents_.resize(n_blocks * 2 * d_);
@@ -62,8 +63,9 @@ BlockedRows::BlockedRows(const Points& points, const std::int32_t* rows, std::si
   }
 }
 
-std::size_t Boxes::find_near(std::size_t block, const BlockedRows& others, std::size_t other_block,
-                             double squared_distance, std::uint32_t* near) const {
+std::size_t BoundingBoxes::find_near(std::size_t block, const BlockedRows& others,
+                                     std::size_t other_block, double squared_distance,
+                                     std::uint32_t* near) const {
   const float* x = others.features_.data() + other_block * blocked_rows * d_;
   const std::uint8_t* code = others.codes_.data() + other_block * blocked_rows * n_codes_;
   float sum[blocked_rows] = {};
@@ -92,8 +94,8 @@ std::size_t Boxes::find_near(std::size_t block, const BlockedRows& others, std::
   return n_near;
 }
 
-bool Boxes::are_apart(std::size_t block, const Boxes& other, std::size_t other_block,
-                      double squared_distance) const {
+bool BoundingBoxes::are_apart(std::size_t block, const BoundingBoxes& other,
+                              std::size_t other_block, double squared_distance) const {
   const double limit = squared_distance * (1 + outward);
   double sum = 0;
   for (std::size_t k = 0; k < n_codes_; ++k) {
@@ -112,8 +114,8 @@ bool Boxes::are_apart(std::size_t block, const Boxes& other, std::size_t other_b
   return sum >= limit;
 }
 
-bool Boxes::is_apart(std::size_t block, const Points& points, std::size_t place,
-                     double squared_distance) const {
+bool BoundingBoxes::is_apart(std::size_t block, const Points& points, std::size_t place,
+                             double squared_distance) const {
   const float* row = features_of(points, place);
   const float *lowest = low(block), *highest = high(block);
   double sum = 0;
@@ -129,8 +131,8 @@ bool Boxes::is_apart(std::size_t block, const Points& points, std::size_t place,
   return sum * (1 - outward) >= squared_distance;
 }
 
-bool Boxes::are_near(std::size_t block, const Boxes& other, std::size_t other_block,
-                     double squared_distance) const {
+bool BoundingBoxes::are_near(std::size_t block, const BoundingBoxes& other, std::size_t other_block,
+                             double squared_distance) const {
   const float *low_a = low(block), *high_a = high(block);
   const float *low_b = other.low(other_block), *high_b = other.high(other_block);
   double sum = 0;
@@ -159,7 +161,8 @@ double share_apart(const RowList& list, double squared_distance, std::size_t n_t
       {n_threads, n_blocks}, [] { return std::size_t{0}; },
       [&](std::size_t& found, std::size_t b) {
         const std::size_t first = b * block_rows;
-        const Boxes box(points, list.index + first, std::min(block_rows, n - first), block_rows);
+        const BoundingBoxes box(points, list.index + first, std::min(block_rows, n - first),
+                                block_rows);
         for (std::size_t i = 0; i < n; i += stride)
           found += box.is_apart(0, points, list[i], squared_distance);
       },

@@ -25,7 +25,7 @@
 namespace dcsvm {
 
 // One row of floats as some sources see it. It stays where it is.
-class LoneRow {
+class EncodedRow {
  public:
   // False where the row has other values in the columns of a code than rows of codes have, or is
   // not one of bytes where these are wanted. There are no codes where `coded` is null.
@@ -48,12 +48,12 @@ class PackedSources {
   PackedSources(const KernelSetup& setup, const Points& points, const CodedColumns* coded,
                 const SourceWeights& weights, Precision precision);
 
-  bool encode(const float* row, std::size_t n_features, LoneRow& out) const {
+  bool encode(const float* row, std::size_t n_features, EncodedRow& out) const {
     return out.encode(row, n_features, coded_, setup_);
   }
 
   // sums[c] = K(row, sources begin to end) times their weights, for n_columns columns.
-  void sum(const LoneRow& row, std::size_t begin, std::size_t end, std::size_t n_columns,
+  void sum(const EncodedRow& row, std::size_t begin, std::size_t end, std::size_t n_columns,
            double* sums) const;
 
  private:
@@ -74,7 +74,7 @@ struct ClusterModels {
 
 // What makes sums over sampled rows means of the parts of their nodes, fork after fork.
 struct MeanWeights {
-  explicit MeanWeights(const std::vector<Fork>& forks);
+  explicit MeanWeights(const std::vector<NodeSplit>& splits);
 
   std::vector<std::int64_t> indptr;
   std::vector<std::int32_t> part;
@@ -82,23 +82,23 @@ struct MeanWeights {
 };
 
 // The tree of clusters. The points are the sampled rows of its forks, in order.
-class ServedTree {
+class RoutingTree {
  public:
-  ServedTree(const KernelSetup& setup, const Points& points, const CodedColumns* coded,
-             std::vector<Fork> forks);
+  RoutingTree(const KernelSetup& setup, const Points& points, const CodedColumns* coded,
+              std::vector<NodeSplit> splits);
 
-  bool encode(const float* row, std::size_t n_features, LoneRow& out) const {
+  bool encode(const float* row, std::size_t n_features, EncodedRow& out) const {
     return sample_.encode(row, n_features, out);
   }
 
   // As route(), from the root to the finest level; with what is across the nearest border where
   // `second` is wanted.
-  Place place(const LoneRow& row, bool second) const;
+  Assignment place(const EncodedRow& row, bool second) const;
 
  private:
-  Place step(const LoneRow& row, std::size_t fork, std::int32_t node, bool second) const;
+  Assignment step(const EncodedRow& row, std::size_t split, std::int32_t node, bool second) const;
 
-  std::vector<Fork> forks_;
+  std::vector<NodeSplit> splits_;
   std::vector<std::size_t> first_;  // of the sampled rows of each fork
   MeanWeights weights_;
   PackedSources sample_;
@@ -107,6 +107,6 @@ class ServedTree {
 // Decision values of one row, n_columns of them. False where it takes kernel_product(): a value is
 // not finite, or the row does not fit the codes or bytes. `tree` is null for an exact model.
 bool decision_values(const float* row, std::size_t n_features, const PackedSources& sources,
-                     const ClusterModels& models, const ServedTree* tree, double* out);
+                     const ClusterModels& models, const RoutingTree* tree, double* out);
 
 }  // namespace dcsvm

@@ -1,4 +1,4 @@
-#include "kernel/few_rows.h"
+#include "kernel/single_row.h"
 
 #include <algorithm>
 #include <cmath>
@@ -35,8 +35,8 @@ void add_values(const double* values, const SourceWeights& w, std::size_t n, dou
 }
 
 // The values of one cluster.
-void cluster_values(const LoneRow& row, const PackedSources& sources, const ClusterModels& models,
-                    std::int32_t cluster, double* out) {
+void cluster_values(const EncodedRow& row, const PackedSources& sources,
+                    const ClusterModels& models, std::int32_t cluster, double* out) {
   const auto c = static_cast<std::size_t>(cluster);
   sources.sum(row, static_cast<std::size_t>(models.start[c]),
               static_cast<std::size_t>(models.start[c + 1]), models.n_columns, out);
@@ -54,8 +54,8 @@ void blend_with(const std::vector<double>& second, double share, double* out) {
 
 }  // namespace
 
-bool LoneRow::encode(const float* row, std::size_t n_features, const CodedColumns* coded,
-                     const KernelSetup& setup) {
+bool EncodedRow::encode(const float* row, std::size_t n_features, const CodedColumns* coded,
+                        const KernelSetup& setup) {
   points_ = Points();
   points_.n_samples = 1;
   points_.n_features = n_features;
@@ -94,7 +94,7 @@ PackedSources::PackedSources(const KernelSetup& setup, const Points& points,
       lanes_(setup, {&points, nullptr, points.n_samples}),
       precision_(precision) {}
 
-void PackedSources::sum(const LoneRow& row, std::size_t begin, std::size_t end,
+void PackedSources::sum(const EncodedRow& row, std::size_t begin, std::size_t end,
                         std::size_t n_columns, double* sums) const {
   std::fill_n(sums, n_columns, 0.0);
   if (begin == end) return;
@@ -117,52 +117,53 @@ void PackedSources::sum(const LoneRow& row, std::size_t begin, std::size_t end,
   isa().add_in_order(values.data() + skipped, own, end - begin, sums);
 }
 
-MeanWeights::MeanWeights(const std::vector<Fork>& forks) : indptr{0} {
-  for (const Fork& fork : forks) {
-    const NodeSamples& samples = fork.samples;
+MeanWeights::MeanWeights(const std::vector<NodeSplit>& splits) : indptr{0} {
+  for (const NodeSplit& split : splits) {
+    const NodeSamples& samples = split.samples;
     for (std::size_t node = 0; node < samples.n_nodes; ++node) {
       const auto begin = static_cast<std::size_t>(samples.start[node]);
       const std::size_t end = begin + samples.size(node);
-      std::vector<double> sizes(fork.n_parts(node), 0.0);
-      for (std::size_t s = begin; s < end; ++s) sizes[static_cast<std::size_t>(fork.part[s])] += 1;
+      std::vector<double> sizes(split.n_parts(node), 0.0);
+      for (std::size_t s = begin; s < end; ++s) sizes[static_cast<std::size_t>(split.part[s])] += 1;
       for (std::size_t s = begin; s < end; ++s) {
-        part.push_back(fork.part[s]);
-        values.push_back(1.0 / sizes[static_cast<std::size_t>(fork.part[s])]);
+        part.push_back(split.part[s]);
+        values.push_back(1.0 / sizes[static_cast<std::size_t>(split.part[s])]);
         indptr.push_back(static_cast<std::int64_t>(part.size()));
       }
     }
   }
 }
 
-ServedTree::ServedTree(const KernelSetup& setup, const Points& points, const CodedColumns* coded,
-                       std::vector<Fork> forks)
-    : forks_(std::move(forks)),
-      weights_(forks_),
+RoutingTree::RoutingTree(const KernelSetup& setup, const Points& points, const CodedColumns* coded,
+                         std::vector<NodeSplit> splits)
+    : splits_(std::move(splits)),
+      weights_(splits_),
       sample_(setup, points, coded,
               {1, weights_.indptr.data(), weights_.part.data(), weights_.values.data()},
               Precision::single_tiles) {
   std::size_t first = 0;
-  for (const Fork& fork : forks_) {
+  for (const NodeSplit& split : splits_) {
     first_.push_back(first);
-    first += fork.samples.rows.size;
+    first += split.samples.rows.size;
   }
 }
 
-Place ServedTree::step(const LoneRow& row, std::size_t k, std::int32_t at, bool second) const {
-  const Fork& fork = forks_[k];
+Assignment RoutingTree::step(const EncodedRow& row, std::size_t k, std::int32_t at,
+                             bool second) const {
+  const NodeSplit& split = splits_[k];
   const auto node = static_cast<std::size_t>(at);
-  const std::size_t n_parts = fork.n_parts(node);
-  if (n_parts == 1) return {static_cast<std::int32_t>(fork.first_child[node])};
+  const std::size_t n_parts = split.n_parts(node);
+  if (n_parts == 1) return {static_cast<std::int32_t>(split.first_child[node])};
   std::vector<double> means(n_parts);
-  const auto begin = first_[k] + static_cast<std::size_t>(fork.samples.start[node]);
-  sample_.sum(row, begin, begin + fork.samples.size(node), n_parts, means.data());
-  return nearest_part(fork, node, means.data(), second);
+  const auto begin = first_[k] + static_cast<std::size_t>(split.samples.start[node]);
+  sample_.sum(row, begin, begin + split.samples.size(node), n_parts, means.data());
+  return nearest_child(split, node, means.data(), second);
 }
 
-Place ServedTree::place(const LoneRow& row, bool second) const {
-  Place at{0};
-  for (std::size_t k = 0; k < forks_.size(); ++k) {
-    const Place next = step(row, k, at.nearest, second);
+Assignment RoutingTree::place(const EncodedRow& row, bool second) const {
+  Assignment at{0};
+  for (std::size_t k = 0; k < splits_.size(); ++k) {
+    const Assignment next = step(row, k, at.nearest, second);
     if (!second || next.distance < at.distance) {
       at = next;
       continue;
@@ -175,11 +176,11 @@ Place ServedTree::place(const LoneRow& row, bool second) const {
 }
 
 bool decision_values(const float* row, std::size_t n_features, const PackedSources& sources,
-                     const ClusterModels& models, const ServedTree* tree, double* out) {
+                     const ClusterModels& models, const RoutingTree* tree, double* out) {
   for (std::size_t k = 0; k < n_features; ++k)
     if (!std::isfinite(row[k])) return false;
-  LoneRow own;
-  Place at{0};
+  EncodedRow own;
+  Assignment at{0};
   if (tree) {
     if (!tree->encode(row, n_features, own)) return false;
     at = tree->place(own, models.blend > 0);

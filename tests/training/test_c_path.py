@@ -12,7 +12,7 @@ from dcsvm.solving.preparation import prepare_rows
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.run import Run
 from dcsvm.training.steps import improve
-from dcsvm.training.warm_start import SmallerC
+from dcsvm.training.warm_start import PathWarmStart
 
 OPTIONS = {"gamma": 0.05, "threads": 1, "cache_mb": 50, "tolerance": 1e-4}
 KERNEL = "rbf", 0.05, 0.0, 3
@@ -44,7 +44,7 @@ def held(run, folds, some, known=None):
 
 
 def solved(X, y, C, some, **how):
-    smaller = SmallerC()
+    smaller = PathWarmStart()
     run, folds = run_of(X, y, C, some, **how)
     known = smaller.begin(run.solver, some)
     improve(run)
@@ -94,7 +94,8 @@ def test_a_run_goes_on_from_a_smaller_C(name, some, smallest, monkeypatch):
         Z = run.solver.data.rows.take(own.rows).dense
         K = kernel_values(KERNEL, Z, Z)
         assert (
-            certificate(K, own, run.solver.alpha[part])[0] <= 1.01e-4 * run.state.certificate.unit
+            certificate(K, own, run.solver.alpha[part])[0]
+            <= 1.01e-4 * run.state.certificate.violation_scale
         )
 
 
@@ -143,7 +144,7 @@ def test_what_does_not_fit_into_the_memory_is_not_kept():
     improve(run)
     tight = replace(run.prepared.memory, budget=run.prepared.memory.matrices)
     run.solver.prepared = replace(run.prepared, memory=tight)
-    smaller, known = SmallerC(), {}
+    smaller, known = PathWarmStart(), {}
     held(run, folds, [0], known)
     smaller.keep(run.solver, [0], known)
     assert not smaller.of_fold

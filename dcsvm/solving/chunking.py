@@ -14,77 +14,82 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.sorting import slices
-from dcsvm.kernel.kernel_rows import Evaluation
-from dcsvm.kernel.kernel_sums import Terms
+from dcsvm.kernel.kernel_rows import KernelEvalOptions
+from dcsvm.kernel.kernel_sums import TermIndex
 from dcsvm.solving.certificate import reduced_gradient
 from dcsvm.solving.checkpoint import CoreProgress
 from dcsvm.solving.engine import Engine
-from dcsvm.solving.iterate import Effort, Iterate, Parts
+from dcsvm.solving.iterate import Iterate, SolverSettings, Subproblems
 
 LARGE = 4000  # minimum number of variables of a part solved by its active set
-MOST_ROUNDS = 50
+MAX_ROUNDS = 50
 ROUND_SHARE = 0.1  # tolerance of a round, as a share of the largest violation before it
-# maximum growth of the active set in a round: this share of it, or FEWEST variables if that is more
+# growth of the active set in a round: at most this share, or MIN_GROWTH variables if that is more
 GROWTH = 0.5
-FEWEST = 1000
+MIN_GROWTH = 1000
 
 
 def solve_parts(
-    engine: Engine, parts: Parts, iterate: Iterate, effort: Effort, progress: CoreProgress | None,
-    stop: _core.Stop, state: _core.SolveState,
+    engine: Engine, parts: Subproblems, iterate: Iterate, settings: SolverSettings,
+    progress: CoreProgress | None, stop: _core.Stop, state: _core.SolveState,
 ) -> np.ndarray:  # fmt: skip
     """Solve parts in place, as `Engine.solve_together`.
 
     One large, nearly solved part of out-of-core rows is solved by its active set. Raises Stopped.
     """
     if engine.is_out_of_core and _is_nearly_solved(parts, iterate):
-        active = ActiveSet(engine, parts, iterate, effort, progress)
+        active = ChunkingSolver(engine, parts, iterate, settings, progress)
         report = active.solve(stop)
         engine.n_rounds += active.n_rounds
         state.finish(0, report[0])
         return report
-    return engine.solve_together(parts, iterate, effort, progress, stop, state)
+    return engine.solve_together(parts, iterate, settings, progress, stop, state)
 
 
-class ActiveSet:
+class ChunkingSolver:
     """Active-set solver of one part with a known gradient, in place."""
 
     def __init__(
         self,
         engine: Engine,
-        parts: Parts,
+        parts: Subproblems,
         iterate: Iterate,
-        effort: Effort,
+        settings: SolverSettings,
         progress: CoreProgress | None,
     ):
-        self.engine, self.iterate, self.effort, self.progress = engine, iterate, effort, progress
+        self.engine, self.iterate, self.settings, self.progress = (
+            engine,
+            iterate,
+            settings,
+            progress,
+        )
         self.whole, self.problem = parts.problem, parts.problem
         self.members: slice | np.ndarray = slice(None)
         if len(parts.members) < parts.problem.size:
             self.problem, self.members = parts.problem.part(parts.members), parts.members
         self.is_active = iterate.alpha[self.members] != 0
         self.report = np.zeros(1, _core.SOLVE_REPORT)
-        self.neglected = effort.neglected  # truncation error of an entry, all rounds so far
+        self.neglected = settings.neglected  # truncation error of an entry, all rounds so far
         self.n_rounds = 0
 
     def solve(self, stop: _core.Stop) -> np.ndarray:
         """Solve to the tolerance; return the report of the part. Raises Stopped."""
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             worst = self._violation()
-            if worst <= self.effort.tolerance and self.n_rounds:
+            if worst <= self.settings.tolerance and self.n_rounds:
                 self.report["converged"] = True
                 return self.report
             self.n_rounds += 1
             self._join()
-            _core.give_back_memory()
+            _core.trim_heap()
             active = self._numbers(self.is_active)
             before = self.iterate.alpha[active]
-            one = Parts.of_sizes(self.whole, active, np.array([len(active)]))
-            wanted = max(self.effort.tolerance, ROUND_SHARE * worst)
-            effort = replace(self.effort, tolerance=wanted, neglected=self.neglected)
+            one = Subproblems.of_sizes(self.whole, active, np.array([len(active)]))
+            wanted = max(self.settings.tolerance, ROUND_SHARE * worst)
+            settings = replace(self.settings, tolerance=wanted, neglected=self.neglected)
             state = _core.SolveState(one.sizes)
             self._add(
-                self.engine.solve_together(one, self.iterate, effort, self.progress, stop, state)
+                self.engine.solve_together(one, self.iterate, settings, self.progress, stop, state)
             )
             self._bring_up_to_date(active, self.iterate.alpha[active] - before, stop)
             if self._has_no_iterations_left:
@@ -107,13 +112,13 @@ class ActiveSet:
         """Add the variables that violate most to the active set."""
         alpha, gradient = (one[self.members] for one in (self.iterate.alpha, self.iterate.gradient))
         size = reduced_gradient(self.problem, alpha, gradient)
-        least = 0.5 * self.effort.tolerance * self.problem.unit
+        least = 0.5 * self.settings.tolerance * self.problem.violation_scale
         new = ~self.is_active
         new &= ((size < -least) & (alpha < self.problem.upper)) | (
             (size > least) & (alpha > self.problem.lower)
         )
         joining = np.flatnonzero(new)
-        most = max(int(GROWTH * np.count_nonzero(self.is_active)), FEWEST)
+        most = max(int(GROWTH * np.count_nonzero(self.is_active)), MIN_GROWTH)
         self.is_active[joining[np.argsort(-np.abs(size[joining]), kind="stable")[:most]]] = True
 
     def _bring_up_to_date(self, active: np.ndarray, step: np.ndarray, stop: _core.Stop) -> None:
@@ -121,14 +126,14 @@ class ActiveSet:
         iterate, rows = self.iterate, self.whole.rows
         changed, others = step != 0, self._numbers(~self.is_active)
         sources, step = _together(rows[active[changed]]), step[changed]
-        how = Evaluation(self.effort.float64, self.effort.reach, stop)
+        how = KernelEvalOptions(self.settings.float64, self.settings.cutoff, stop)
         for some in slices(len(others), self.engine.targets_at_once):
             own = others[some]
             sums, n_values = self.engine.sums(_together(rows[own]), sources, step, how)
             iterate.gradient[own] += sums
             iterate.base[own] = iterate.alpha[own]
             self.report["kernel_evaluations"] += n_values
-        self.neglected += self.effort.reach.value * float(np.abs(step).sum())
+        self.neglected += self.settings.cutoff.value * float(np.abs(step).sum())
         self.neglected = max(self.neglected, float(self.report["neglected"][0]))
         self.report["neglected"] = self.neglected
 
@@ -140,16 +145,16 @@ class ActiveSet:
 
     @property
     def _has_no_iterations_left(self) -> bool:
-        most = self.effort.max_iterations
+        most = self.settings.max_iterations
         return 0 <= most <= int(self.report["iterations"][0])
 
 
-def _is_nearly_solved(parts: Parts, iterate: Iterate) -> bool:
+def _is_nearly_solved(parts: Subproblems, iterate: Iterate) -> bool:
     """Whether there is one part, large and with a known gradient."""
     is_one = len(parts.sizes) == 1 and len(parts.members) > LARGE
     return is_one and bool(iterate.is_known[parts.members].all())
 
 
-def _together(rows: np.ndarray) -> Terms:
+def _together(rows: np.ndarray) -> TermIndex:
     nothing = np.zeros(len(rows), np.int64)
-    return Terms(rows, nothing, nothing)
+    return TermIndex(rows, nothing, nothing)

@@ -1,4 +1,4 @@
-#include "rows/locality.h"
+#include "rows/components.h"
 
 #include <algorithm>
 #include <limits>
@@ -15,9 +15,9 @@ namespace {
 using Node = BoxTree::Node;
 
 // Connected components of leaves that are not provably apart.
-class Components {
+class UnionFind {
  public:
-  Components(BoxTree& tree, double squared_distance)
+  UnionFind(BoxTree& tree, double squared_distance)
       : tree_(tree), squared_distance_(squared_distance), parent_(tree.n_leaves()) {
     std::iota(parent_.begin(), parent_.end(), 0);
     for (auto at = static_cast<std::int32_t>(tree_.n_nodes()); at-- > 0;) {
@@ -76,7 +76,7 @@ class Components {
 };
 
 // All leaves in the order of their rows, component by component in the order of their first rows.
-std::vector<std::int32_t> by_component(const BoxTree& tree, Components& components) {
+std::vector<std::int32_t> by_component(const BoxTree& tree, UnionFind& components) {
   std::vector<std::int32_t> leaves(tree.n_leaves());
   std::iota(leaves.begin(), leaves.end(), 0);
   std::vector<std::size_t> first(leaves.size(), tree.order().size());
@@ -94,21 +94,21 @@ std::vector<std::int32_t> by_component(const BoxTree& tree, Components& componen
 
 }  // namespace
 
-Groups find_groups(const Points& points, double squared_distance, std::size_t smallest_group,
-                   std::size_t memory_bytes, int n_threads) {
+Components find_components(const Points& points, double squared_distance, std::size_t min_component,
+                           std::size_t memory_bytes, int n_threads) {
   BoxTree tree(points, memory_bytes, n_threads);
   if (tree.squared_extent(0) < squared_distance)
     return {tree.order(), {0, static_cast<std::int64_t>(points.n_samples)}};
   tree.grow(squared_distance);
-  Components components(tree, squared_distance);
-  Groups groups;
+  UnionFind components(tree, squared_distance);
+  Components groups;
   groups.start.push_back(0);
   std::int32_t previous = -1;
   for (const std::int32_t leaf : by_component(tree, components)) {
     const std::int32_t component = components.find(leaf);
     const auto n = static_cast<std::int64_t>(groups.order.size());
     if (component != previous &&
-        n - groups.start.back() >= static_cast<std::int64_t>(smallest_group))
+        n - groups.start.back() >= static_cast<std::int64_t>(min_component))
       groups.start.push_back(n);
     previous = component;
     const Node& node = tree.leaf(leaf);

@@ -26,7 +26,7 @@ DECAYS = np.float32(0.9), np.float32(0.99)  # of Adam's first and second moments
 # 1.8 % of the labels, 60 change 1.65 % and take more memory.
 PAIRS_KEPT = 20
 SHARD_WORK, ROWS_OF_SHARD = 2**25, 64  # products of a step above which threads share it
-ROWS_AT_ONCE = 1024  # rows of a shard of L-BFGS
+BATCH_ROWS = 1024  # rows of a shard of L-BFGS
 BLOCK = 2**14  # numbers that fit the second-level cache
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Target:
 
 
 @dataclass(eq=False)
-class Moving:
+class LandmarkOptimizer:
     """Landmarks while they are optimized.
 
     `vectors` (m, d), `coefficients` (m, p) and `offset` (p,) are float32. Coefficients that are not
@@ -140,7 +140,7 @@ class Moving:
 
 
 def descend(
-    moving: Moving,
+    moving: LandmarkOptimizer,
     target: Target,
     n_steps: int,
     rng: np.random.Generator,
@@ -188,7 +188,7 @@ def _step(
 
 
 def refine(
-    moving: Moving, target: Target, n_steps: int, each: Map, tell: Callable[[int], None]
+    moving: LandmarkOptimizer, target: Target, n_steps: int, each: Map, tell: Callable[[int], None]
 ) -> None:
     """Run steps of L-BFGS on all rows of the target."""
     from scipy.optimize import minimize  # slow to import, and used only here
@@ -196,7 +196,7 @@ def refine(
     shapes = [part.shape for part in moving.parts]
     ends = np.cumsum([part.size for part in moving.parts])
     scale = np.repeat(moving.sizes, [part.size for part in moving.parts])
-    shards = np.array_split(np.arange(len(target.rows)), -(-len(target.rows) // ROWS_AT_ONCE))
+    shards = np.array_split(np.arange(len(target.rows)), -(-len(target.rows) // BATCH_ROWS))
     done = 0
 
     def set_to(x: np.ndarray) -> None:

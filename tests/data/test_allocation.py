@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 from reference import libsvm_text
 
-from dcsvm.data import room
+from dcsvm.data import allocation
 from dcsvm.data.dataset import parse_dataset
 from dcsvm.data.pieces import DataError
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import active_set, engine
+from dcsvm.solving import chunking, engine
 from dcsvm.solving.preparation import prepare_rows
 from dcsvm.training.train import train_rows
 
 
 @pytest.fixture
 def little_memory(monkeypatch):
-    monkeypatch.setattr(room, "available_memory", lambda: 10_000)
+    monkeypatch.setattr(allocation, "available_memory", lambda: 10_000)
 
 
 def text_of(X, y):
@@ -50,7 +50,7 @@ def test_models_are_those_of_rows_in_memory(kind, repeats, monkeypatch):
     X, y = np.concatenate([X, X[:repeats]]), np.concatenate([y, y[:repeats]])
     found = []
     for memory in (10**9, 10_000):
-        monkeypatch.setattr(room, "available_memory", lambda memory=memory: memory)
+        monkeypatch.setattr(allocation, "available_memory", lambda memory=memory: memory)
         data = parse_dataset(text_of(X, y), "rows")
         assert data.rows.is_mapped == (memory == 10_000)
         assert data.rows.is_bytes == (kind == "bytes")
@@ -86,14 +86,14 @@ def test_copies_of_sparse_rows_are_mapped_too(little_memory):
 
 
 def test_support_vectors_of_rows_in_a_file_are_solved_apart(tmp_path, little_memory, monkeypatch):
-    monkeypatch.setattr(active_set, "LARGE", 100)
+    monkeypatch.setattr(chunking, "LARGE", 100)
     X = np.random.default_rng(0).integers(0, 9, (2000, 20)).astype(np.uint8)
     y = np.where(X[:, 0] > X[:, 1] + 0.5, 1.0, -1.0)
     mapped = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.uint8, X.shape)
     mapped[:] = X
     options = TrainOptions(C=4, gamma=0.001, levels=1, threads=1)
     here, there = (train_rows(Rows.from_array(one), y, options)[0] for one in (X, mapped))
-    assert there.report.n_sv < engine.MOST_COPIED * len(X)
+    assert there.report.n_sv < engine.MAX_COPIED * len(X)
     assert there.report.converged
     assert there.report.objective == pytest.approx(here.report.objective, rel=options.tolerance)
     assert isinstance(there.exact.rows, Rows) and isinstance(there.early.rows, Rows)
@@ -118,11 +118,11 @@ def test_what_is_memory_is_not_mapped():
 
 def test_a_full_disk_is_said_before_anything_is_read(little_memory, monkeypatch):
     text = text_of(numbers("bytes"), np.ones(600))
-    monkeypatch.setattr(room.shutil, "disk_usage", lambda folder: SimpleNamespace(free=5000))
+    monkeypatch.setattr(allocation.shutil, "disk_usage", lambda folder: SimpleNamespace(free=5000))
     with pytest.raises(DataError, match="rows: the rows take 1 MB, .*: only 1 MB are free"):
         parse_dataset(text, "rows")
     monkeypatch.undo()
-    monkeypatch.setattr(room, "available_memory", lambda: 10_000)
+    monkeypatch.setattr(allocation, "available_memory", lambda: 10_000)
 
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -130,24 +130,24 @@ def test_a_full_disk_is_said_before_anything_is_read(little_memory, monkeypatch)
     def unknown(*_):
         raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
 
-    monkeypatch.setattr(room.os, "posix_fallocate", unknown, raising=False)
+    monkeypatch.setattr(allocation.os, "posix_fallocate", unknown, raising=False)
     assert parse_dataset(text, "rows").rows.is_mapped
-    monkeypatch.setattr(room, "_is_memory", lambda folder: True)
+    monkeypatch.setattr(allocation, "_is_memory", lambda folder: True)
     with pytest.raises(DataError, match="it is a file system in memory"):
         parse_dataset(text, "rows")
-    monkeypatch.setattr(room, "_is_memory", lambda folder: False)
-    monkeypatch.setattr(room.os, "posix_fallocate", full, raising=False)
+    monkeypatch.setattr(allocation, "_is_memory", lambda folder: False)
+    monkeypatch.setattr(allocation.os, "posix_fallocate", full, raising=False)
     with pytest.raises(DataError, match=rf"in {tempfile.gettempdir()} \(TMPDIR\): no space left"):
         parse_dataset(text, "rows")
 
 
 def test_rows_are_gathered_in_any_order(monkeypatch):
-    monkeypatch.setattr(room, "BLOCK_BYTES", 7 * 12)
+    monkeypatch.setattr(allocation, "BLOCK_BYTES", 7 * 12)
     rng = np.random.default_rng(0)
     source = rng.normal(size=(100, 3)).astype(np.float32)
     for numbers_ in (rng.permutation(100), rng.integers(0, 100, 250), np.arange(5), np.arange(0)):
         out = np.empty((len(numbers_), 3), np.float32)
-        room.gather(source, numbers_, out)
+        allocation.gather(source, numbers_, out)
         assert np.array_equal(out, source[numbers_])
 
 

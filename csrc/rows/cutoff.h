@@ -1,6 +1,6 @@
 // Boxes around consecutive rows, which prove that pairs of rows are beyond the cutoff.
 //
-// With rows in spatial order (locality.h), most pairs of boxes are far apart if an RBF kernel is
+// With rows in spatial order (components.h), most pairs of boxes are far apart if an RBF kernel is
 // narrow, and their kernel values are negligible. Bounds are float64 and rounded outwards.
 // Conservative: every skipped pair is beyond the cutoff.
 #pragma once
@@ -16,7 +16,7 @@ namespace dcsvm {
 
 // Kernel values of rows with |x - z|^2 >= squared_distance are at most `value` and may be skipped.
 // By default no pair is skipped.
-struct Reach {
+struct Cutoff {
   double squared_distance = std::numeric_limits<double>::infinity();
   double value = 0;
 
@@ -33,7 +33,7 @@ class BlockedRows {
   BlockedRows(const Points& points, const std::int32_t* rows, std::size_t n);
 
  private:
-  friend class Boxes;
+  friend class BoundingBoxes;
   std::size_t n_ = 0;
   std::vector<float> features_;      // blocked_rows of each feature of each block
   std::vector<std::uint8_t> codes_;  // the same of codes
@@ -41,14 +41,15 @@ class BlockedRows {
 
 // Boxes around blocks of `block_rows` consecutive rows of a list of dense points. A code counts
 // where all rows of a block have the same value.
-class Boxes {
+class BoundingBoxes {
  public:
-  Boxes() = default;
-  Boxes(const Points& points, const std::int32_t* rows, std::size_t n, std::size_t block_rows);
+  BoundingBoxes() = default;
+  BoundingBoxes(const Points& points, const std::int32_t* rows, std::size_t n,
+                std::size_t block_rows);
 
   bool empty() const { return extents_.empty(); }
 
-  bool are_apart(std::size_t block, const Boxes& other, std::size_t other_block,
+  bool are_apart(std::size_t block, const BoundingBoxes& other, std::size_t other_block,
                  double squared_distance) const;
   bool is_apart(std::size_t block, const Points& points, std::size_t row,
                 double squared_distance) const;
@@ -57,7 +58,7 @@ class Boxes {
   std::size_t find_near(std::size_t block, const BlockedRows& others, std::size_t other_block,
                         double squared_distance, std::uint32_t* near) const;
   // Whether no row of one block is as far as that from a row of the other.
-  bool are_near(std::size_t block, const Boxes& other, std::size_t other_block,
+  bool are_near(std::size_t block, const BoundingBoxes& other, std::size_t other_block,
                 double squared_distance) const;
 
  private:

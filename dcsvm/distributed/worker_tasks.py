@@ -17,15 +17,15 @@ from distributed.comm import get_address_host
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.distributed.chunks import put_together, taken
-from dcsvm.kernel.cluster_tree import Starts, fork_of, inverse
-from dcsvm.kernel.kernel_rows import Evaluation, KernelRows, Reach
-from dcsvm.kernel.kernel_sums import Terms
+from dcsvm.kernel.cluster_tree import Starts, inverse, split_nodes
+from dcsvm.kernel.kernel_rows import Cutoff, KernelEvalOptions, KernelRows
+from dcsvm.kernel.kernel_sums import TermIndex
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.locality import FEWEST_ROWS, is_worth_skipping
-from dcsvm.kernel.partition import Fork, Partition, Placed
+from dcsvm.kernel.partition import Assignment, NodeSplit, Partition
+from dcsvm.kernel.row_components import MIN_ROWS, is_worth_skipping
 from dcsvm.machine import default_threads
 from dcsvm.solving.engine import LocalEngine
-from dcsvm.solving.iterate import Effort, Iterate, Parts
+from dcsvm.solving.iterate import Iterate, SolverSettings, Subproblems
 from dcsvm.solving.memory import plan_memory
 
 Result = TypeVar("Result")
@@ -48,7 +48,7 @@ def dask_setup(_worker: object) -> None:
 
 
 @dataclass(frozen=True)
-class Means:
+class TaskResources:
     """Kernel and resources of a task: `megabytes` for caches and copies, and threads.
 
     A task uses one thread of its worker. A task that runs alone uses the threads of all workers of
@@ -98,43 +98,45 @@ def stop_of_task() -> Iterator[_core.Stop]:
 
 def run_on_rows(
     work: Callable[..., Result],
-    means: Means,
+    means: TaskResources,
     pieces: Sequence[Rows],
     selected: np.ndarray | None,
     order: np.ndarray | None,
-    reach: Reach | None,
+    cutoff: Cutoff | None,
     *args: object,
 ) -> Result:
     """Call one of the functions below on the rows of a task: `work(rows, *args)`.
 
     The rows are the `selected` ones of the first piece (None for all), followed by the other
-    pieces, in the given order. Kernel values beyond `reach` may be skipped.
+    pieces, in the given order. Kernel values beyond `cutoff` may be skipped.
     """
     first = taken(pieces[0], selected)
     rows = put_together([first, *pieces[1:]], order)
     with stop_of_task() as stop:
-        return work(RowsOfTask(rows, first.n_samples, means, reach or Reach(), stop), *args)
+        return work(RowsOfTask(rows, first.n_samples, means, cutoff or Cutoff(), stop), *args)
 
 
 class RowsOfTask:
     """The rows of a task, `n_first` of them from the first piece.
 
-    If enough kernel values are beyond `reach`, rows are in spatial order; otherwise they keep their
+    If enough kernel values are beyond the `cutoff`, rows are in spatial order; else they keep their
     order, and no kernel value is skipped.
     """
 
-    def __init__(self, rows: Rows, n_first: int, means: Means, reach: Reach, stop: _core.Stop):
+    def __init__(
+        self, rows: Rows, n_first: int, means: TaskResources, cutoff: Cutoff, stop: _core.Stop
+    ):
         self.rows, self.n_first, self.kernel = rows, n_first, means.kernel
         self.megabytes, self.threads, self.stop = means.megabytes, means.threads, stop
-        self.reach = Reach()
+        self.cutoff = Cutoff()
         self.position: np.ndarray | None = None  # of each row in spatial order
-        if reach == Reach() or not rows.is_dense or rows.n_samples < FEWEST_ROWS:
+        if cutoff == Cutoff() or not rows.is_dense or rows.n_samples < MIN_ROWS:
             return
         points = _core.Points(rows, self.threads)
         order = _core.neighbour_order(points, self.threads)
         whole = np.array([0, rows.n_samples])
-        if is_worth_skipping(points, order, whole, reach, self.threads):
-            self.rows, self.reach, self.position = rows.take(order), reach, inverse(order)
+        if is_worth_skipping(points, order, whole, cutoff, self.threads):
+            self.rows, self.cutoff, self.position = rows.take(order), cutoff, inverse(order)
 
     def positions_of(self, rows: np.ndarray) -> np.ndarray:
         """Return the positions of rows, int32."""
@@ -149,7 +151,7 @@ class RowsOfTask:
 
 
 def solve(
-    local: RowsOfTask, parts: Parts, iterate: Iterate, effort: Effort
+    local: RowsOfTask, parts: Subproblems, iterate: Iterate, settings: SolverSettings
 ) -> tuple[Iterate, np.ndarray]:
     """Solve subproblems with implicit members; return the new iterate and a report for each."""
     problem = parts.problem
@@ -162,26 +164,29 @@ def solve(
     engine = local.engine(memory.spare(problem.size))
     local.kernel.check_values(engine.data.encoding.largest_squared_norm)
     nbytes = max(memory.solver(problem.size) - engine.data.copy_bytes, 0)
-    effort = replace(effort, reach=local.reach, threads=local.threads, memory_bytes=nbytes)
+    settings = replace(settings, cutoff=local.cutoff, threads=local.threads, memory_bytes=nbytes)
     members = np.arange(problem.size, dtype=np.int32)
     problem = replace(problem, row=local.positions_of(problem.rows))
     iterate = iterate.take(members)  # a copy: a repeated task starts from the same values
-    parts = Parts(problem, parts.start, members)
+    parts = Subproblems(problem, parts.start, members)
     state = _core.SolveState(parts.sizes)
-    return iterate, engine.solve_together(parts, iterate, effort, None, local.stop, state)
+    return iterate, engine.solve_together(parts, iterate, settings, None, local.stop, state)
 
 
 def spans(
-    local: RowsOfTask, parts: Parts, alpha: np.ndarray, mask: np.ndarray, n_exact: int
+    local: RowsOfTask, parts: Subproblems, alpha: np.ndarray, mask: np.ndarray, n_exact: int
 ) -> np.ndarray:
     """Compute squared spans of support vectors, see `_core.squared_spans`."""
     return local.engine().spans(parts, alpha, mask, n_exact, local.threads)
 
 
 def sums(
-    local: RowsOfTask, shared: tuple[Terms, np.ndarray], how: Evaluation, targets: Terms
+    local: RowsOfTask,
+    shared: tuple[TermIndex, np.ndarray],
+    how: KernelEvalOptions,
+    targets: TermIndex,
 ) -> tuple[np.ndarray, int]:
-    """Compute kernel sums of the first piece over the other pieces, as `sums_of_units`.
+    """Compute kernel sums of the first piece over the other pieces, as `component_sums`.
 
     `shared` are the terms of the sources and their alpha. Rows of targets and of sources are
     counted from 0 each.
@@ -189,39 +194,39 @@ def sums(
     sources, alpha = shared
     targets = replace(targets, row=local.positions_of(targets.row))
     sources = replace(sources, row=local.positions_of(sources.row + local.n_first))
-    how = replace(how, reach=local.reach, stop=local.stop)
+    how = replace(how, cutoff=local.cutoff, stop=local.stop)
     return local.engine().sums(targets, sources, alpha, how)
 
 
-def product(local: RowsOfTask, shared: tuple[Weights], how: Evaluation) -> np.ndarray:
+def product(local: RowsOfTask, shared: tuple[Weights], how: KernelEvalOptions) -> np.ndarray:
     """Compute K(first piece, other pieces) W, see `KernelRows.product`; `shared` is (W,)."""
     first, others = np.split(np.arange(local.rows.n_samples, dtype=np.int32), [local.n_first])
     how = replace(how, stop=local.stop)
     return local.engine().data.product(shared[0], others, target_rows=first, how=how)
 
 
-Split = tuple[Rows, np.ndarray, Fork]
+Split = tuple[Rows, np.ndarray, NodeSplit]
 
 
 def divide(
     local: RowsOfTask, of_node: np.ndarray, n_parts: np.ndarray, seed: int, starts: Starts | None
 ) -> Split:
-    """Split nodes by sampled rows, as `fork_of`.
+    """Split nodes by sampled rows, as `cluster_tree.split_nodes`.
 
-    Returns the rows that the fork keeps, their positions in the sample, and the fork.
+    Returns the rows that the split keeps, their positions in the sample, and the split.
     """
     rows = np.arange(local.rows.n_samples, dtype=np.int32)
     data = local.engine(_core.NO_LIMIT).data
-    kept, fork = fork_of(data, rows, of_node, n_parts, seed, starts)
-    return local.rows.take(kept), kept, fork
+    kept, split = split_nodes(data, rows, of_node, n_parts, seed, starts)
+    return local.rows.take(kept), kept, split
 
 
-def without_rows(split: Split) -> tuple[np.ndarray, Fork]:
+def without_rows(split: Split) -> tuple[np.ndarray, NodeSplit]:
     return split[1:]
 
 
-def route(local: RowsOfTask, placed: Placed | None, split: Split, second: bool) -> Placed:
+def route(local: RowsOfTask, placed: Assignment | None, split: Split, second: bool) -> Assignment:
     """Assign rows to the clusters of the next level; `placed` None is the root."""
-    sample, _, fork = split
-    partition = Partition(local.kernel, sample, (fork,))
+    sample, _, node_split = split
+    partition = Partition(local.kernel, sample, (node_split,))
     return partition.place(local.rows, local.threads, local.stop, second=second, begin=placed)

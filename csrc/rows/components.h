@@ -14,16 +14,16 @@
 
 namespace dcsvm {
 
-struct Groups {
+struct Components {
   std::vector<std::int32_t> order;  // rows, group by group, neighbours in the tree together
   std::vector<std::int64_t> start;  // of each group in `order`, and the end
 };
 
 // Groups of dense points such that |x - z|^2 >= squared_distance for rows of different groups.
-// Groups of fewer than smallest_group rows are put together. One group when nothing is that far.
+// Groups of fewer than min_component rows are put together. One group when nothing is that far.
 // The tree takes at most memory_bytes: with fewer boxes than it would have, fewer groups are found.
-Groups find_groups(const Points& points, double squared_distance, std::size_t smallest_group,
-                   std::size_t memory_bytes, int n_threads);
+Components find_components(const Points& points, double squared_distance, std::size_t min_component,
+                           std::size_t memory_bytes, int n_threads);
 
 // All rows of dense points, in the order of the leaves of their box tree: rows that follow each
 // other are near.
