@@ -56,6 +56,7 @@ $(VENV)/ready: $(NATIVE)
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/clang-format --dry-run -Werror csrc/*/*.cc csrc/*/*.h $(NATIVE_TESTS)
 

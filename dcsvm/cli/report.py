@@ -11,7 +11,7 @@ import numpy as np
 from dcsvm.cli.files import print_status
 from dcsvm.data.output_file import write_beside
 from dcsvm.problem.option_table import REGRESSIONS
-from dcsvm.solving.report import EarlyChoice, LevelReport, Progress, TrainReport
+from dcsvm.solving.report import ERROR_RATE, EarlyChoice, LevelReport, Progress, TrainReport
 
 if TYPE_CHECKING:
     from dcsvm.solving.checkpoint import Checkpoint
@@ -55,14 +55,14 @@ class TerminalProgress(Progress):
         )
 
     def end_choice(self, choice: EarlyChoice) -> None:
-        assert choice.loss is not None and choice.error is not None  # known at the end
+        assert choice.loss is not None and choice.standard_error is not None  # known at the end
         coarsest, finest = sorted((choice.coarsest, choice.finest))
         levels = "" if coarsest == finest else f" (searched {coarsest}-{finest})"
-        rows = "test" if choice.is_test else "LOO"
-        if choice.is_wrong:
-            error = f"{rows} error {100 * choice.loss:.2f} +- {100 * choice.error:.2f} %"
+        rows = "test" if choice.on_test_rows else "LOO"
+        if choice.metric == ERROR_RATE:
+            error = f"{rows} error {100 * choice.loss:.2f} +- {100 * choice.standard_error:.2f} %"
         else:
-            error = f"{rows} mean squared error {choice.loss:.6g} +- {choice.error:.2g}"
+            error = f"{rows} mean squared error {choice.loss:.6g} +- {choice.standard_error:.2g}"
         self.print_status(f"early level {choice.level}{levels}: {error} ({choice.n_rows} rows)")
 
     def end(self, name: str, seconds: float, n_sv: int | None = None) -> None:
@@ -173,7 +173,7 @@ def state_of_solution(report: TrainReport) -> str:
     if report.violation is None:
         return "model of " + ("the last completed level" if report.levels else "completed clusters")
     if report.objective is None:
-        state = f">= {report.violation:.3g}, {report.n_checked} variables checked"
+        state = f">= {report.violation:.3g}, {report.n_variables_checked} variables checked"
     else:
         gap = "" if report.duality_gap is None else f", duality gap {report.duality_gap:.3g}"
         state = f"{report.violation:.3g}{gap}"

@@ -115,7 +115,7 @@ class RemoteRows:
         )
         for k, future in zip(partial, futures, strict=True):
             pieces[k] = future
-        self.tasks.traffic.moved += len(indices) * self.row_bytes
+        self.tasks.traffic.bytes_moved += len(indices) * self.row_bytes
         positions = [positions for _, positions, _ in parts]
         order = np.concatenate(positions) if positions else np.zeros(0, np.int64)
         if np.array_equal(order, np.arange(len(order))):

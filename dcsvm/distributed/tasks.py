@@ -48,7 +48,7 @@ class Tasks:
     ) -> Future:
         """Submit a task under a name, which Dask's dashboard shows."""
         self.traffic.tasks += 1
-        self.traffic.sent += sum(nbytes_of(value) for value in (*args, *kwargs.values()))
+        self.traffic.bytes_sent += sum(nbytes_of(value) for value in (*args, *kwargs.values()))
         with dask.config.set(NO_WARNING):
             return self.client.submit(
                 function, *args, key=self._key(name), priority=priority, pure=False, **kwargs
@@ -61,7 +61,7 @@ class Tasks:
         if not columns[0]:
             return []
         self.traffic.tasks += len(columns[0])
-        self.traffic.sent += sum(nbytes_of(value) for column in columns for value in column)
+        self.traffic.bytes_sent += sum(nbytes_of(value) for column in columns for value in column)
         with dask.config.set(NO_WARNING):
             return self.client.map(
                 function, *columns, key=[self._key(name) for _ in columns[0]], pure=False
@@ -92,7 +92,7 @@ class Tasks:
                     stop.check()  # receiving a result may take long
                     waiting.remove(future)
                     result = future.result()
-                    self.traffic.received += nbytes_of(result)
+                    self.traffic.bytes_received += nbytes_of(result)
                     yield names[future], result
         except KilledWorker as error:
             raise WorkersLostError(

@@ -248,8 +248,8 @@ def plan_memory(
     if rest + used > usable_memory():
         raise OptionError(
             "cache_mb",
-            f"is too much at {megabytes} MB: with {mb(rows.nbytes)} MB of rows it makes "
-            f"{mb(rest + used)} MB of memory, and this process may use {mb(usable_memory())} MB",
+            f"must be at most {(usable_memory() - rest) // MB}, got {megabytes}: this process may "
+            f"use {mb(usable_memory())} MB, with {mb(rows.nbytes)} MB of rows",
         )
     scratches = min(MAX_SCRATCHES * scratch, (budget - least + matrices) // SCRATCH_SHARE)
     return MemoryPlan(
@@ -278,8 +278,8 @@ def _budget(n_rows: int, rest: int, least: int, megabytes: int | None) -> int:
         given = f"the default {mb(budget)}" if megabytes is None else megabytes
         raise OptionError(
             "cache_mb",
-            f"must be at least {mb(least)}, not {given}: so many MB are needed for "
-            f"matrices and working copies of {n_rows} rows",
+            f"must be at least {mb(least)}, got {given}: required for matrices and working copies "
+            f"of {n_rows} rows",
         )
     return budget
 

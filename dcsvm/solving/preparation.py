@@ -90,16 +90,16 @@ class Prepared:
         """Describe the run in one sentence."""
         rows, kernel, threads = self.data.rows, self.data.kernel, self.threads
         described = "kernel values" if kernel.is_precomputed else "features"
-        repeat = f" ({self.row_map.n_merged} repeat others)" if self.row_map.n_merged else ""
+        remarks = f" ({self.row_map.n_merged} duplicates)" if self.row_map.n_merged else ""
         if n_negligible := self.n_negligible:
-            repeat += f" ({n_negligible} of weights too small to count)"
+            remarks += f" ({n_negligible} with negligible weights)"
         sizes = np.diff(self.components.start)
-        groups = f", {len(sizes)} independent groups of up to {sizes.max()} rows"
+        components = f", {len(sizes)} components, largest {sizes.max()} rows"
         return (
-            f"{self.row_map.n_input_rows} rows of {rows.n_features} {described}{repeat}, "
+            f"{self.row_map.n_input_rows} rows of {rows.n_features} {described}{remarks}, "
             f"{kernel.describe()}, "
             f"{self.plan.describe()}, {threads} thread{'s'[: threads > 1]}, "
-            f"{self.memory.describe()}{groups if len(sizes) > 1 else ''}"
+            f"{self.memory.describe()}{components if len(sizes) > 1 else ''}"
         )
 
 

@@ -1,4 +1,4 @@
-"""One sum over many independent groups: its Lagrangian relaxation.
+"""Lagrangian relaxation of one equality constraint over many components.
 
 A sum that is kept couples groups that do not touch each other otherwise. With the sum's multiplier
 (rho) fixed, in the linear term, they are problems of their own. The sum that their solution has

@@ -11,14 +11,16 @@ import numpy as np
 
 EVALUATION_COUNTS = ("kernel_evaluations", "pairs_skipped", "rows_computed", "rows_reused",
                      "iterations", "outer_steps", "newton_steps", "rebuilds")  # fmt: skip
+METRICS = ERROR_RATE, SQUARED_ERROR = "error_rate", "squared_error"
 STEPS = ("levels", "refine", "gradient", "conquer", "check")
 PHASE_SECONDS = ("tiles", "inner", "newton", "selection", "rebuild")
 # what JSON has of a report, before the seconds and after them
 REPORTED = (
     ("objective", "objective_error", "violation", "duality_gap", "relative_gap", "kernel_error",
-     "n_merged", "n_negligible", "n_groups", "problems", "n_sv", "n_bsv", "converged", "usable",
-     "stopped", "missing", "n_checked", "threads"),
-    ("levels", "early_choice", "refine_seconds", "conquer_seconds", "values", "phases", "traffic"),
+     "n_duplicates", "n_negligible", "n_row_components", "problems", "n_sv", "n_bsv", "converged",
+     "usable", "stopped", "missing", "n_variables_checked", "threads"),
+    ("levels", "early_choice", "refine_seconds", "conquer_seconds", "evaluations_by_phase",
+     "seconds_by_phase", "traffic"),
 )  # fmt: skip
 
 
@@ -49,20 +51,20 @@ class EarlyChoice:
     ----------
     level : the chosen level.
     finest, coarsest : the levels searched.
-    loss : mean over `n_rows`: the error rate if it `is_wrong`, else the squared error; None if
-        unknown.
-    error : standard error of the loss.
-    is_test : whether the rows are test rows, not rows of the leave-one-out estimate.
+    loss : mean of the `metric` over `n_rows`; None if unknown.
+    standard_error : standard error of the loss.
+    metric : "error_rate" or "squared_error".
+    on_test_rows : whether the rows are test rows, not rows of the leave-one-out estimate.
     """
 
     level: int
     finest: int
     coarsest: int
     loss: float | None
-    error: float | None
+    standard_error: float | None
     n_rows: int
-    is_wrong: bool
-    is_test: bool = False
+    metric: str
+    on_test_rows: bool = False
 
 
 @dataclass
@@ -140,15 +142,15 @@ class Traffic:
 
     Attributes
     ----------
-    sent, received : bytes to the workers, and to the client.
-    moved : upper bound of bytes of rows moved between workers.
+    bytes_sent, bytes_received : bytes to the workers, and to the client.
+    bytes_moved : upper bound of bytes of rows moved between workers.
     tasks, rounds : numbers of tasks and of chunking rounds.
     workers : traffic by the address of the worker.
     """
 
-    sent: int = 0
-    received: int = 0
-    moved: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    bytes_moved: int = 0
     tasks: int = 0
     rounds: int = 0
     workers: dict[str, WorkerTraffic] = field(default_factory=dict)
@@ -161,15 +163,17 @@ class Costs:
     Attributes
     ----------
     counts : counters of the solver.
-    values : kernel evaluations of each of STEPS, those of the check in float64.
-    phases : seconds of the solver's phases.
+    evaluations_by_phase : kernel evaluations of each of STEPS, those of the check in float64.
+    seconds_by_phase : seconds of the solver's phases.
 
     The other fields are seconds of steps and in all.
     """
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(EVALUATION_COUNTS, 0))
-    values: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STEPS, 0))
-    phases: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASE_SECONDS, 0.0))
+    evaluations_by_phase: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STEPS, 0))
+    seconds_by_phase: dict[str, float] = field(
+        default_factory=lambda: dict.fromkeys(PHASE_SECONDS, 0.0)
+    )
     seconds_train: float = 0.0
     seconds_verify: float = 0.0
     refine_seconds: float = 0.0
@@ -180,19 +184,19 @@ class Costs:
         for name in EVALUATION_COUNTS:
             self.counts[name] += int(solved[name].sum())
         for name in PHASE_SECONDS:
-            self.phases[name] += float(solved[f"seconds_{name}"].sum())
+            self.seconds_by_phase[name] += float(solved[f"seconds_{name}"].sum())
 
     def count_values_of(self, step: str) -> None:
         """Count the kernel values that are of no step yet."""
-        known = sum(n for name, n in self.values.items() if name != "check")
-        self.values[step] += self.counts["kernel_evaluations"] - known
+        known = sum(n for name, n in self.evaluations_by_phase.items() if name != "check")
+        self.evaluations_by_phase[step] += self.counts["kernel_evaluations"] - known
 
     def include(self, other: Costs) -> None:
         """Count the work of another solver as work of this one."""
         for name in EVALUATION_COUNTS:
             self.counts[name] += other.counts[name]
         for name in PHASE_SECONDS:
-            self.phases[name] += other.phases[name]
+            self.seconds_by_phase[name] += other.seconds_by_phase[name]
 
 
 @dataclass(kw_only=True)
@@ -210,16 +214,16 @@ class TrainReport(Costs):
     duality_gap: float | None = None
     relative_gap: float | None = None
     kernel_error: float | None = None
-    n_merged: int = 0
+    n_duplicates: int = 0
     n_negligible: int = 0
-    n_groups: int = 1
+    n_row_components: int = 1
     n_sv: int = 0
     n_bsv: int = 0
     converged: bool = False
     usable: bool = True
     stopped: bool = False
     missing: list[str] = field(default_factory=list)
-    n_checked: int | None = None
+    n_variables_checked: int | None = None
     threads: int = 1
     levels: list[LevelReport] = field(default_factory=list)
     early_choice: EarlyChoice | None = None

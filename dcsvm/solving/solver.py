@@ -135,7 +135,7 @@ class FormulationSolver:
         left_out = self.cutoff.value * float(np.abs(self.alpha).sum())
         state.neglected = max(state.neglected, left_out)
         seconds = time.perf_counter() - start
-        self.costs.phases["rebuild"] += seconds
+        self.costs.seconds_by_phase["rebuild"] += seconds
         n_sv = int(np.count_nonzero(self.alpha))
         self.control.progress.end("gradient", seconds, n_sv)
 
@@ -187,7 +187,7 @@ class FormulationSolver:
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         how = KernelEvalOptions(True, self.locality.between, self.control.stop)
         for some, gradient, n_values in self.gradients_of(variables, is_done, how):
-            self.costs.values["check"] += n_values
+            self.costs.evaluations_by_phase["check"] += n_values
             yield some, gradient
 
     def solve(

@@ -14,7 +14,7 @@ from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.formulation import BoxQP
 from dcsvm.solving.certificate import Certificate, CheckState
 from dcsvm.solving.iterate import Iterate
-from dcsvm.solving.report import Costs, EarlyChoice, LevelReport
+from dcsvm.solving.report import METRICS, Costs, EarlyChoice, LevelReport
 
 CERTIFICATE, LEVEL = "certificate_", "level_"  # begin the names of their arrays
 DONE = "done"  # instead of the name of a step
@@ -230,10 +230,11 @@ def _choice(values: dict | None) -> EarlyChoice | None:
     """Return the stored choice of the early level, if it is valid."""
     if values is None:
         return None
-    flags = {name: bool(values.pop(name)) for name in ("is_wrong", "is_test")}
-    choice = EarlyChoice(
-        **{name: _number(one, unknown=True) for name, one in values.items()}, **flags
-    )
+    metric, on_test_rows = values.pop("metric"), bool(values.pop("on_test_rows"))
+    numbers = {name: _number(one, unknown=True) for name, one in values.items()}
+    choice = EarlyChoice(**numbers, metric=metric, on_test_rows=on_test_rows)
+    if metric not in METRICS:
+        raise ValueError("metric")
     if not all(isinstance(one, int) for one in (choice.level, choice.finest, choice.coarsest)):
         raise ValueError("early level")
     return choice

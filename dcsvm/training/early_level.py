@@ -17,7 +17,7 @@ from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import predictions
 from dcsvm.problem.task import Task
 from dcsvm.solving.level_solver import LevelSolver
-from dcsvm.solving.report import EarlyChoice
+from dcsvm.solving.report import ERROR_RATE, SQUARED_ERROR, EarlyChoice
 from dcsvm.training.leave_one_out import MAX_EXACT, loo_losses, n_spans
 
 EARLY_TOLERANCE = 1e-3  # of early models, as guaranteed by the default -e
@@ -92,7 +92,7 @@ def best_level(
     """
     rng = np.random.default_rng(seed)
     finer, coarsest = begin(levels[0]), levels[0]
-    is_wrong = finer.solver.task.is_classification
+    metric = metric_of(finer.solver.task)
     keep(finer)
     for level in levels[1:]:
         coarser = begin(level)
@@ -108,13 +108,13 @@ def best_level(
             solver.solve_clusters(EARLY_TOLERANCE, np.isin(clusters, solver.division.cluster[rows]))
         rows = _affordable(rows, (finer, coarser), rng)
         losses, coarser_losses = (_compared(solver, rows) for solver in (finer, coarser))
-        if improves_enough(losses, coarser_losses, is_wrong, is_cheap=cost <= CHEAP_VALUES):
+        if improves_enough(losses, coarser_losses, metric, is_cheap=cost <= CHEAP_VALUES):
             finer = coarser
             keep(finer)
         elif cost > FREE_VALUES:
             break
         del coarser, solver  # frees its memory before the next one is made
-    return EarlyChoice(finer.level, levels[0], coarsest, None, None, 0, is_wrong)
+    return EarlyChoice(finer.level, levels[0], coarsest, None, None, 0, metric)
 
 
 def estimate_loss(choice: EarlyChoice, level: LevelSolver, seed: int) -> EarlyChoice:
@@ -130,7 +130,7 @@ def estimate_loss(choice: EarlyChoice, level: LevelSolver, seed: int) -> EarlyCh
     ]
     rows = _affordable(np.sort(rows), (level,), rng)
     losses = _compared(level, rows, TOLD_EXACT)
-    return replace(choice, loss=losses.mean, error=losses.error, n_rows=len(rows))
+    return replace(choice, loss=losses.mean, standard_error=losses.error, n_rows=len(rows))
 
 
 def best_on_test(
@@ -153,11 +153,11 @@ def best_on_test(
             break
         chosen, best = level, losses
         keep(solver)
-        is_wrong = solver.solver.task.is_classification
+        metric = metric_of(solver.solver.task)
         del solver
     assert best is not None
     return EarlyChoice(
-        chosen, levels[0], level, best.mean, best.error, len(best.losses), is_wrong, is_test=True
+        chosen, levels[0], level, best.mean, best.error, len(best.losses), metric, on_test_rows=True
     )
 
 
@@ -172,14 +172,16 @@ def _test_losses(level: LevelSolver, test: TestRows) -> np.ndarray:
     return (predicted - test.labels) ** 2
 
 
-def improves_enough(
-    finer: LossSample, coarser: LossSample, is_wrong: bool, *, is_cheap: bool
-) -> bool:
-    """Decide whether a coarser level gains enough; `is_wrong` for losses of 0 or 1."""
+def metric_of(task: Task) -> str:
+    return ERROR_RATE if task.is_classification else SQUARED_ERROR
+
+
+def improves_enough(finer: LossSample, coarser: LossSample, metric: str, *, is_cheap: bool) -> bool:
+    """Decide whether a coarser level gains enough."""
     gain = LossSample(finer.losses - coarser.losses, finer.weights)
     if is_cheap:
         return gain.mean > 0
-    least = ROWS_THRESHOLD if is_wrong else ERROR_THRESHOLD * finer.mean
+    least = ROWS_THRESHOLD if metric == ERROR_RATE else ERROR_THRESHOLD * finer.mean
     return gain.mean > max(least, CERTAIN * gain.error)
 
 

@@ -174,9 +174,9 @@ def report_of(run: Run, result: ExactResult | None) -> TrainReport:
     report = TrainReport(
         **vars(state.costs),
         threads=prepared.threads,
-        n_merged=prepared.row_map.n_merged,
+        n_duplicates=prepared.row_map.n_merged,
         n_negligible=prepared.n_negligible,
-        n_groups=prepared.components.n_components,
+        n_row_components=prepared.components.n_components,
         n_sv=0 if state.early is None else state.early.rows.n_samples,
         n_bsv=state.n_bsv,
         levels=state.levels,
@@ -190,7 +190,7 @@ def report_of(run: Run, result: ExactResult | None) -> TrainReport:
     assert certificate is not None
     report.objective_error = certificate.objective_error
     report.relative_gap, report.kernel_error = certificate.relative_gap, certificate.kernel_error
-    report.n_checked = certificate.n_checked
+    report.n_variables_checked = certificate.n_checked
     report.n_sv, report.n_bsv = result.model.rows.n_samples, result.n_bsv
     report.violation, report.duality_gap = result.violation, result.gap
     report.usable = bool(result.violation < run.solver.size_of_values)

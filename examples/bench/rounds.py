@@ -70,7 +70,12 @@ class Steps(dcsvm.Progress):
         traffic = self.tasks.traffic
         there = self.tasks.client.run(of_worker)
         each = list(zip(*(there[worker] for worker in sorted(there)), strict=True))
-        return traffic.sent + traffic.received, traffic.tasks, self.summed, *map(list, each)
+        return (
+            traffic.bytes_sent + traffic.bytes_received,
+            traffic.tasks,
+            self.summed,
+            *map(list, each),
+        )
 
     def next(self, name: str) -> None:
         after = self.look()
@@ -130,9 +135,9 @@ def values_of(name: str, report: TrainReport, taken: Taken) -> dict[str, int]:
     if name.startswith("level"):
         found = [one for one in report.levels if f"level {one.level}" == name]
         return {"all": sum(one.kernel_evaluations for one in found)}
-    values = report.values.get(name, 0)
+    values = report.evaluations_by_phase.get(name, 0)
     if name == "conquer":  # and the check
-        all_of_them = taken.summed + report.values["check"]
+        all_of_them = taken.summed + report.evaluations_by_phase["check"]
         return {"all": all_of_them, "one": values - taken.summed}
     return {"one": values} if name == "refine" else {"all": values}
 
@@ -179,7 +184,7 @@ def tell(case: Case, n_workers: int, report: TrainReport, steps: dict[str, Taken
     is_early = case.options.early
     formula = Formula(n, report.n_sv, case.row_bytes, rounds, n_workers, finest, is_early)
     print(f"\n{case.name}, {n_workers} workers: n = {n}, S = {report.n_sv}, R = {rounds}, "
-          f"{report.n_groups} groups\n", flush=True)  # fmt: skip
+          f"{report.n_row_components} groups\n", flush=True)  # fmt: skip
     print("| step | kernel values, all | one worker | MB to each | MB at the client | tasks "
           "| processor s | busiest |")  # fmt: skip
     print("|---|---|---|---|---|---|---|---|")

@@ -85,7 +85,7 @@ def profile(results: list[Result]) -> str:
         if runs:
             report = sorted(runs, key=lambda run: run.seconds)[len(runs) // 2].report
             clustering = sum(level["seconds_clustering"] for level in report["levels"])
-            times = [clustering, *(report["phases"][phase] for phase in phases)]
+            times = [clustering, *(report["seconds_by_phase"][phase] for phase in phases)]
             times += [report["seconds"]["verify"], report["seconds"]["train"]]
             numbers = [f"{report['kernel_evaluations']:.3g}"]
             numbers += [str(report[count]) for count in counts[1:]]

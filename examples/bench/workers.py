@@ -83,7 +83,9 @@ def measure(case: Case, data: Path, n_workers: int, runs: int) -> None:
     traffic = there["traffic"]
     cells = [case.name, str(n_workers), *(f"{one:.2f}" for one in seconds)]
     cells.append(f"{100 * seconds[0] / seconds[1]:.0f} %")
-    cells += [f"{traffic[name] / 1e6:.1f}" for name in ("sent", "received", "moved")]
+    cells += [
+        f"{traffic[name] / 1e6:.1f}" for name in ("bytes_sent", "bytes_received", "bytes_moved")
+    ]
     cells += [str(traffic[name]) for name in ("tasks", "rounds")]
     cells.append(" ".join(f"{one['kernel_evaluations']:.3g}" for one in (here, there)))
     cells.append(" ".join(objective_of(one) for one in (here, there)))

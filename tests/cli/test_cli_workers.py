@@ -30,7 +30,7 @@ def test_workers_of_this_machine_train_the_model_of_one_process(
     assert done.exit_code == 0, done.output
     assert "2 workers, at most" in done.stderr
     traffic = json.loads(report.read_text())["traffic"]
-    assert traffic["tasks"] > 0 and traffic["sent"] > 0 and len(traffic["workers"]) >= 1
+    assert traffic["tasks"] > 0 and traffic["bytes_sent"] > 0 and len(traffic["workers"]) >= 1
     test = write_libsvm(*wavy_test, name="test.txt")
     found = [run(predict, test, model, tmp_path / "out").output for model in (here, there)]
     assert found[0] == found[1]

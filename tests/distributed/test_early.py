@@ -50,7 +50,7 @@ def test_early_models_are_the_same_bits_for_any_ranges_in_a_chunk(
         ]
         options = TrainOptions(**EARLY, cache_mb=100)
         model, report = train_chunks(tasks, parts, options, RunControl())
-        assert report.n_groups == 3
+        assert report.n_row_components == 3
         found.add(saved(model, tmp_path))
     assert len(found) == 1
 

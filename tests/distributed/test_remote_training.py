@@ -83,7 +83,7 @@ def test_equal_rows_are_merged_across_chunks(client, rows_in_spots):
     X, y = (np.tile(one[:700], (3,) + (1,) * (one.ndim - 1)) for one in rows_in_spots)
     here = dcsvm.train(X, y, C=2, gamma=0.5, threads=1)
     model = train(client, *cut(X, y, 600), C=2, gamma=0.5)
-    assert model.report.n_merged == here.report.n_merged == 1400
+    assert model.report.n_duplicates == here.report.n_duplicates == 1400
     assert model.report.objective == pytest.approx(here.report.objective, rel=1e-5)
     assert np.array_equal(model.exact.row_numbers, here.exact.row_numbers)
 
@@ -104,7 +104,7 @@ def test_test_rows_choose_the_early_level(client, rows_in_spots):
     options = {"C": 4, "gamma": 0.5, "early": True, "test": test}
     here = dcsvm.train(X[:4000], y[:4000], threads=1, **options)
     model = train(client, *cut(X[:4000], y[:4000]), **options)
-    assert model.report.early_choice.is_test
+    assert model.report.early_choice.on_test_rows
     assert model.report.early_choice.level == here.report.early_choice.level
 
 

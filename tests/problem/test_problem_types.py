@@ -206,7 +206,7 @@ def test_repeated_rows_leave_a_fold_one_by_one(name, monkeypatch):
     X = rng.integers(0, 4, (600, 3)).astype(np.float32)
     y = (X.sum(axis=1) + rng.standard_normal(600) > 4.5).astype(float)
     _, model, report = solved(X, y, probability=True, **TYPES[name])
-    assert report.n_merged > 400
+    assert report.n_duplicates > 400
     if name == "epsilon_svr":
         assert model.probability.A[0] < 0.5
     else:
@@ -215,7 +215,7 @@ def test_repeated_rows_leave_a_fold_one_by_one(name, monkeypatch):
         assert np.mean(chosen == y) > 0.7
     monkeypatch.setattr(duplicates, "MERGING_THRESHOLD", 1.0)
     _, apart, report = solved(X, y, probability=True, **TYPES[name])
-    assert report.n_merged == 0
+    assert report.n_duplicates == 0
     assert np.allclose(model.probability.A, apart.probability.A, rtol=5e-3)
     if name != "epsilon_svr":
         assert np.allclose(model.probability.B, apart.probability.B, atol=5e-3)

@@ -97,7 +97,7 @@ def test_the_solution_of_merged_rows_is_optimal_for_all_of_them(bias, levels):
     weights = rng.exponential(size=len(y)) * (rng.random(len(y)) < 0.9)
     model, report = solved(dense_rows(X), y, weights, bias=bias, levels=levels, C=2.0,
                            class_weight={-1.0: 0.25})  # fmt: skip
-    assert report.converged and report.n_merged > 300
+    assert report.converged and report.n_duplicates > 300
     bound = 2.0 * weights * np.where(y > 0, 1.0, 0.25)
     problem = BoxQP(y, np.where(y > 0, 0, -bound), np.where(y > 0, bound, 0),
                          np.zeros(len(y), np.int8) if bias else None, int(bias))  # fmt: skip

@@ -32,7 +32,7 @@ def test_what_is_stated_holds_for_all_rows(options):
     X, y = labelled_rows(2500, 5, seed=8, noise=0.2)
     model = dcsvm.train(X, y, threads=2, **options)
     report, n = model.report, len(X)
-    assert report.converged and report.n_checked < n
+    assert report.converged and report.n_variables_checked < n
     alpha = np.zeros(n)
     alpha[model.exact.row_numbers] = model.exact.dual_coef[0]
     K = kernel_values(("rbf", options["gamma"], 0, 0), X, X)
@@ -49,14 +49,20 @@ def test_what_is_stated_holds_for_all_rows(options):
 def test_every_row_is_checked_where_that_is_asked_for():
     X, y = labelled_rows(2500, 5, seed=8, noise=0.2)
     report = dcsvm.train(X, y, C=30.0, gamma=0.05, certify=True).report
-    assert (report.n_checked, report.objective_error, report.kernel_error) == (2500, 0.0, 0.0)
-    assert report.values["check"] == 2500 * report.n_sv
+    assert (report.n_variables_checked, report.objective_error, report.kernel_error) == (
+        2500,
+        0.0,
+        0.0,
+    )
+    assert report.evaluations_by_phase["check"] == 2500 * report.n_sv
 
 
 def test_the_kernel_values_of_every_step_are_counted():
     X, y = labelled_rows(2500, 5, seed=8, noise=0.2)
     report = dcsvm.train(X, y, C=30.0, gamma=1.0, levels=2, branching=2).report
-    parts = [report.values[name] for name in ("levels", "refine", "gradient", "conquer")]
+    parts = [
+        report.evaluations_by_phase[name] for name in ("levels", "refine", "gradient", "conquer")
+    ]
     assert all(parts) and sum(parts) == report.kernel_evaluations
 
 
@@ -170,7 +176,13 @@ def test_values_between_groups_are_in_no_gradient_but_in_violation_and_gap():
 def test_several_problems_are_as_far_from_optimal_as_the_worst():
     parts = [np.array(one) for one in ([-1.0, -2.0], [0.2, 0.1], [0.5, 0.25], [0.1, 0.2], [3, 4])]
     whole = Certificate(*parts, np.array([0.01, 0.02]), np.ones(2), np.zeros((2, 0)))
-    found = whole.objective, whole.violation, whole.gap, whole.kernel_error, whole.n_checked
+    found = (
+        whole.objective,
+        whole.violation,
+        whole.gap,
+        whole.kernel_error,
+        whole.n_checked,
+    )
     assert found == (-3.0, 0.2, 0.75, 0.2, 7) and whole.objective_error == pytest.approx(0.03)
     joined = Certificate.of_all([whole.take(slice(0, 1)), whole.take(slice(1, 2))])
     assert all(np.array_equal(getattr(joined, name), one) for name, one in vars(whole).items())

@@ -110,14 +110,25 @@ def told(trained):
         for name, part in (("exact", model.exact), ("early", model.early))
         if part is not None
     }
-    names = ("objective", "violation", "duality_gap", "kernel_error", "n_checked", "counts")
+    names = (
+        "objective",
+        "violation",
+        "duality_gap",
+        "kernel_error",
+        "n_variables_checked",
+        "counts",
+    )
     levels = [
         (one.level, one.n_sv, one.objective, one.kernel_evaluations, one.pairs_skipped)
         for one in report.levels
     ]
     iterations = [one.iterations for one in report.problems]
     found = {name: getattr(report, name) for name in names}
-    return parts | found | {"values": report.values, "levels": levels, "iterations": iterations}
+    return (
+        parts
+        | found
+        | {"values": report.evaluations_by_phase, "levels": levels, "iterations": iterations}
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -170,8 +181,11 @@ def test_from_the_end_of_a_phase_models_and_counters_are_those_of_an_uninterrupt
     for part, wanted in ((model.exact, whole.exact), (model.early, whole.early)):
         assert part.dual_coef.tobytes() == wanted.dual_coef.tobytes()
         assert part.rows.dense.tobytes() == wanted.rows.dense.tobytes()
-    assert (report.counts, report.values) == (expected.counts, expected.values)
-    for name in ("objective", "violation", "duality_gap", "kernel_error", "n_checked"):
+    assert (report.counts, report.evaluations_by_phase) == (
+        expected.counts,
+        expected.evaluations_by_phase,
+    )
+    for name in ("objective", "violation", "duality_gap", "kernel_error", "n_variables_checked"):
         assert getattr(report, name) == getattr(expected, name)
 
 
@@ -206,7 +220,7 @@ def test_the_float64_check_goes_on_where_it_was_killed(data, tmp_path, monkeypat
     resumed, again = train(data, tmp_path / "c", resume=True, **LEVELS)
     assert 0 < sum(sizes) == n_checked - n_done
     assert again.kernel_error == report.kernel_error
-    assert again.n_checked == report.n_checked
+    assert again.n_variables_checked == report.n_variables_checked
     assert resumed.exact.dual_coef.tobytes() == model.exact.dual_coef.tobytes()
 
 
@@ -265,7 +279,7 @@ def test_a_state_comes_back_as_it_was_stored(data, tmp_path):
     state.certificate = Certificate(*values, np.zeros((1, run.solver.problem.n_constraints)))
     state.levels = [LevelReport(3, 8, 500, 0.1, 0.2, 900, -1.5, 7, 8)]
     state.support_by_level = [some]
-    state.early_choice = EarlyChoice(2, 3, 1, 0.1, 0.01, 100, True)
+    state.early_choice = EarlyChoice(2, 3, 1, 0.1, 0.01, 100, "error_rate")
     for name, value in vars(state.costs).items():
         filled = dict.fromkeys(value, 17) if isinstance(value, dict) else 1.5
         setattr(state.costs, name, filled)
@@ -404,7 +418,7 @@ def test_counts_of_a_run_that_was_stopped_are_those_of_all_of_it(data, overlap, 
     assert n_pieces == 4
     assert report.counts == whole.counts
     assert report.problems[0].iterations == whole.problems[0].iterations
-    assert report.n_checked == whole.n_checked
+    assert report.n_variables_checked == whole.n_variables_checked
 
 
 def test_a_stop_inside_a_level_loses_no_iterations(data, tmp_path, is_always_due):

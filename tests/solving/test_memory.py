@@ -70,13 +70,13 @@ def test_rows_of_a_file_are_solved_in_parts():
     ("how", "sentence"),
     [
         ({"megabytes": 1, "start": [0, 5000], "rows": 5000},
-         "cache_mb must be at least 22, not 1: so many MB are needed for matrices and working "
+         "cache_mb must be at least 22, got 1: required for matrices and working "
          "copies of 5000 rows"),
         ({"megabytes": 50, "start": [0, 10**6], "rows": 10**6},
-         "cache_mb must be at least 83, not 50: so many MB are needed for matrices and working "
+         "cache_mb must be at least 83, got 50: required for matrices and working "
          "copies of 1000000 rows"),
         ({"megabytes": 50, "start": [0, 10**6], "rows": 10**6, "n_members": 1.5, "n_places": 3},
-         "cache_mb must be at least 181, not 50: so many MB are needed for matrices and working "
+         "cache_mb must be at least 181, got 50: required for matrices and working "
          "copies of 1000000 rows"),
     ],
 )  # fmt: skip
@@ -92,8 +92,7 @@ def test_a_budget_that_there_is_no_memory_for_is_refused(machine):
     with pytest.raises(ValueError) as error:
         planned(10**5, [0, 10**5], megabytes=900)
     assert str(error.value) == (
-        "cache_mb is too much at 900 MB: with 4 MB of rows it makes 1111 MB of memory, and this "
-        "process may use 1000 MB"
+        "cache_mb must be at most 789, got 900: this process may use 1000 MB, with 4 MB of rows"
     )
 
 
@@ -111,14 +110,14 @@ def test_a_default_budget_that_is_too_small_is_named_where_there_is_memory_for_m
 ):
     monkeypatch.setattr(memory, "default_cache_mb", lambda: 50)
     machine(1000)
-    with pytest.raises(ValueError, match="cache_mb must be at least 83, not the default 50: so"):
+    with pytest.raises(ValueError, match="cache_mb must be at least 83, got the default 50"):
         planned(10**6, [0, 10**6], megabytes=None)
 
 
 def test_training_says_what_memory_it_will_use_and_refuses_too_little():
     X = np.random.default_rng(0).random((2000, 3)).astype(np.float32)
     y = np.where(X[:, 0] > 0.5, 1.0, -1.0)
-    with pytest.raises(ValueError, match="cache_mb must be at least 21, not 3"):
+    with pytest.raises(ValueError, match="cache_mb must be at least 21, got 3"):
         train_rows(Rows.from_array(X), y, TrainOptions(cache_mb=3, threads=2))
 
 

@@ -90,7 +90,7 @@ def test_the_answer_is_the_optimum_that_keeps_the_sum(data, relaxed, chosen):
     model, report = train(data, **chosen)
     problem = formulation_of(y, chosen.get("class_weight", {})).problem
     K, alpha = kernel_values(("rbf", GAMMA, 0, 0), X, X), full_alpha(model, N_ROWS)
-    assert report.n_groups > 3 and len(relaxed) == 1
+    assert report.n_row_components > 3 and len(relaxed) == 1
     assert report.converged
     assert abs(alpha.sum()) <= 1e-9 * np.abs(alpha).sum()
     assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
@@ -110,7 +110,7 @@ def test_a_regression_keeps_its_sum(data, relaxed):
     chosen = {"svm_type": "epsilon_svr", "bias": False, "C": 1.0}
     model, report = train((X, y + 0.5 * X[:, 2]), **chosen)
     direct = train((X, y + 0.5 * X[:, 2]), levels=0, **chosen)[1]
-    assert report.n_groups > 3 and len(relaxed) == 1
+    assert report.n_row_components > 3 and len(relaxed) == 1
     assert report.converged
     assert abs(model.exact.dual_coef.sum()) <= 1e-9 * np.abs(model.exact.dual_coef).sum()
     assert report.objective == pytest.approx(direct.objective, rel=1e-6)

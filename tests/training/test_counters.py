@@ -88,7 +88,7 @@ def rows_of(kind):
 def counts_of(name):
     kind, options = RUNS[name]
     report = dcsvm.train(*rows_of(kind), threads=1, **{"cache_mb": 100} | options).report
-    return [report.counts[count] for count in COUNTS] + [report.values["check"]]
+    return [report.counts[count] for count in COUNTS] + [report.evaluations_by_phase["check"]]
 
 
 @pytest.fixture(scope="module")

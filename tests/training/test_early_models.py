@@ -19,6 +19,7 @@ from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.level_partition import LevelPartition
 from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.preparation import prepare_rows
+from dcsvm.solving.report import ERROR_RATE
 from dcsvm.training import early_level
 from dcsvm.training.early_level import EARLY_TOLERANCE, LossSample, improves_enough
 from dcsvm.training.leave_one_out import _add_other_pairs, loo_losses, loo_values, n_spans
@@ -155,7 +156,7 @@ def test_regressions_have_early_models_and_probabilities_and_folds():
     options = SEARCH | {"svm_type": "epsilon_svr", "epsilon": 0.05, "probability": True}
     model = dcsvm.train(X, y, **options)
     choice = model.report.early_choice
-    assert not choice.is_wrong and 0.008 < choice.loss < 0.02
+    assert choice.metric == "squared_error" and 0.008 < choice.loss < 0.02
     assert np.mean((model.predict(X) - y) ** 2) < 0.015
     assert 0.05 < model.probability.A[0] < 0.15
 
@@ -306,13 +307,13 @@ def test_a_coarser_level_has_to_gain_where_it_costs():
     slightly[np.flatnonzero(slightly)[:5]] = 0
     slightly = LossSample(slightly, ones)
     for is_cheap in (False, True):
-        assert improves_enough(finer, better, True, is_cheap=is_cheap)
-        assert not improves_enough(finer, same, True, is_cheap=is_cheap)
-        assert improves_enough(finer, slightly, True, is_cheap=is_cheap) == is_cheap
+        assert improves_enough(finer, better, ERROR_RATE, is_cheap=is_cheap)
+        assert not improves_enough(finer, same, ERROR_RATE, is_cheap=is_cheap)
+        assert improves_enough(finer, slightly, ERROR_RATE, is_cheap=is_cheap) == is_cheap
     for n_noise in (0, 49):  # two rows in 400, which may be chance
         turned = np.repeat([1.0, 0.0, 0.5], [2 + n_noise, n_noise, 398 - 2 * n_noise])
         finer, other = LossSample(turned, np.ones(400)), LossSample(1 - turned, np.ones(400))
-        assert improves_enough(finer, other, True, is_cheap=False) == (n_noise == 0)
+        assert improves_enough(finer, other, ERROR_RATE, is_cheap=False) == (n_noise == 0)
 
 
 def test_the_level_that_is_found_is_about_as_good_as_the_best():
@@ -332,7 +333,7 @@ def test_the_level_that_is_found_is_about_as_good_as_the_best():
                                  for level in (1, 2)))
         ]  # fmt: skip
         assert wrong[0] <= min(wrong[1:]) + 0.012
-        assert abs(choice.loss - wrong[0]) < 6 * choice.error + 0.01
+        assert abs(choice.loss - wrong[0]) < 6 * choice.standard_error + 0.01
 
 
 def test_coarser_levels_that_cost_nothing_are_all_looked_at(wavy, monkeypatch):
@@ -352,7 +353,7 @@ def test_labels_that_mean_nothing_have_no_worth():
     X, _ = labelled_rows(3000, 3, seed=3)
     y = np.where(np.random.default_rng(1).random(3000) < 0.5, 1.0, -1.0)
     choice = dcsvm.train(X, y, **SEARCH).report.early_choice
-    assert abs(choice.loss - 0.5) < 5 * choice.error
+    assert abs(choice.loss - 0.5) < 5 * choice.standard_error
 
 
 def test_test_rows_choose_the_level_that_predicts_them_best(wavy):
@@ -360,7 +361,7 @@ def test_test_rows_choose_the_level_that_predicts_them_best(wavy):
     T, truth = labelled_rows(1000, 3, seed=11)
     model = dcsvm.train(X, y, **EARLY, test=(T, truth))
     choice = model.report.early_choice
-    assert choice.is_test and choice.n_rows == 1000
+    assert choice.on_test_rows and choice.n_rows == 1000
     wrong = np.mean(model.predict(T) != truth)
     assert wrong == choice.loss
     for level in range(choice.coarsest, choice.finest + 1):
@@ -423,7 +424,7 @@ def test_the_command_says_which_level_it_found(wavy, tmp_path, monkeypatch, writ
     assert done.exit_code == 0, done.stderr
     report = json.loads((tmp_path / "r.json").read_text())
     choice, level = report["early_choice"], report["levels"][0]
-    said = f"{100 * choice['loss']:.2f} +- {100 * choice['error']:.2f} %"
+    said = f"{100 * choice['loss']:.2f} +- {100 * choice['standard_error']:.2f} %"
     line = f"early level {choice['level']} (searched 1-2): LOO error {said} (3000 rows)"
     assert line in done.stderr
     assert level["level"] == choice["level"] and abs(level["overlap"] - 1.5) < 0.01

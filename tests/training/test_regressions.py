@@ -107,7 +107,7 @@ def test_merged_rows_at_their_bound_are_counted_as_such():
     X, y = labelled_rows(100, 3, seed=1, noise=0.3)
     again = np.random.default_rng(0).integers(0, 100, 700)
     report = dcsvm.train(X[again], y[again], C=0.3, gamma=2, threads=1).report
-    assert report.n_merged > 500
+    assert report.n_duplicates > 500
     assert report.n_bsv == report.problems[0].n_bsv > 300
 
 

@@ -47,7 +47,7 @@ def test_a_stop_while_probabilities_are_fitted_leaves_the_solution_as_it_is(
     assert report.converged and report.stopped and report.missing == ["probabilities"]
     assert model.exact.status.converged and model.probability is None
     assert model.exact.dual_coef.tobytes() == whole.exact.dual_coef.tobytes()
-    assert report.violation <= 1e-3 and report.n_checked > 0
+    assert report.violation <= 1e-3 and report.n_variables_checked > 0
     resumed = RunControl(checkpoint=Checkpoint(tmp_path / "kept", resume=True))
     again, report = train_rows(rows, y, options, resumed)
     assert report.missing == [] and not report.stopped
@@ -61,8 +61,8 @@ def test_the_report_of_a_resumed_run_counts_all_steps(wavy, tmp_path):
     train_rows(rows, y, options, RunControl(progress, progress.stop, Checkpoint(tmp_path / "kept")))
     resumed = RunControl(checkpoint=Checkpoint(tmp_path / "kept", resume=True))
     _, report = train_rows(rows, y, options, resumed)
-    assert report.values["levels"] > 0 and report.values["gradient"] > 0
-    steps = sum(n for step, n in report.values.items() if step != "check")
+    assert report.evaluations_by_phase["levels"] > 0 and report.evaluations_by_phase["gradient"] > 0
+    steps = sum(n for step, n in report.evaluations_by_phase.items() if step != "check")
     assert steps == report.kernel_evaluations
 
 
