@@ -113,20 +113,25 @@ cdef extern from "rows/components.h" namespace "dcsvm" nogil:
         vector[int32_t] order
         vector[int64_t] start
 
-    Components c_find_groups "dcsvm::find_components"(const CPoints&, double, size_t, size_t, int) except +
+    Components c_find_components "dcsvm::find_components"(
+        const CPoints&, const CDistance&, size_t, size_t, int) except +
     vector[int32_t] c_neighbour_order "dcsvm::neighbour_order"(const CPoints&, int) except +
 
 
 cdef extern from "rows/cutoff.h" namespace "dcsvm" nogil:
-    cdef cppclass CReach "dcsvm::Cutoff":
-        double squared_distance
+    cdef cppclass CDistance "dcsvm::Distance":
+        double value
+        Argument argument
+
+    cdef cppclass CCutoff "dcsvm::Cutoff":
+        CDistance distance
         double value
 
-    double c_share_apart "dcsvm::share_apart"(const RowList&, double, size_t, int) except +
+    double c_share_apart "dcsvm::share_apart"(const RowList&, const CDistance&, size_t, int) except +
 
 
 cdef extern from "simd/aligned_vector.h" namespace "dcsvm" nogil:
-    void c_give_back_memory "dcsvm::trim_heap"()
+    void c_trim_heap "dcsvm::trim_heap"()
 
 
 cdef extern from "threads/parallel.h" namespace "dcsvm" nogil:
@@ -155,7 +160,7 @@ cdef extern from "kernel/kernel_product.h" namespace "dcsvm" nogil:
 
     ProductCount c_kernel_product "dcsvm::kernel_product"(
         const KernelSetup&, const RowList&, const RowList&, const SourceWeights&, Precision,
-        const CReach&, int, double*, const CStop*) except +
+        const CCutoff&, int, double*, const CStop*) except +
 
     cdef struct ClusterRanges:
         const int64_t* target_start
@@ -264,7 +269,7 @@ cdef extern from "solver/solve.h" namespace "dcsvm" nogil:
         int64_t max_iterations
         int n_threads
         double gradient_error
-        CReach cutoff
+        CCutoff cutoff
         CStop* stop
 
     cdef enum class GradientState(unsigned char):

@@ -61,7 +61,9 @@ class _Rows(Protocol):
 
 class _Cutoff(Protocol):
     @property
-    def squared_distance(self) -> float: ...
+    def argument(self) -> str: ...
+    @property
+    def distance(self) -> float: ...
     @property
     def value(self) -> float: ...
 
@@ -269,14 +271,14 @@ def route(
 ) -> tuple[_Int32, _Int32 | None, _Float64 | None]: ...
 def find_components(
     points: Points,
-    squared_distance: float,
+    cutoff: _Cutoff,
     min_component: int,
     threads: int,
     memory_bytes: int = ...,
 ) -> tuple[_Int32, _Int64]: ...
 def neighbour_order(points: Points, threads: int) -> _Int32: ...
 def share_apart(
-    points: Points, order: _Int32, squared_distance: float, n_tried: int, threads: int
+    points: Points, order: _Int32, cutoff: _Cutoff, n_tried: int, threads: int
 ) -> float: ...
 def optimality(
     problem: _BoxQP, start: _Int64, alpha: _Float64, gradient: _Float64

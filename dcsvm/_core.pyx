@@ -130,7 +130,7 @@ def usable_threads(int threads):
 def trim_heap():
     """Return freed memory to the system, if the C library keeps it."""
     with nogil:
-        c_give_back_memory()
+        c_trim_heap()
 
 
 def instruction_set():

@@ -46,7 +46,7 @@ def kernel_product(Setup setup, Points targets, target_rows, Points sources, sou
     cdef double[:, ::1] out = result
     if a.size == 0 or b.size == 0:
         return result
-    cdef CReach limit = as_reach(cutoff)
+    cdef CCutoff limit = as_cutoff(cutoff)
     cdef const CStop* c_stop = stop_of(stop)
     cdef ProductCount count
     with nogil:
@@ -281,20 +281,21 @@ cdef as_array(vector[int32_t]& numbers):
     return np.asarray(<int32_t[:numbers.size()]>numbers.data()).copy()
 
 
-def find_components(Points points, double squared_distance, size_t min_component, int threads,
-                size_t memory_bytes=NO_LIMIT):
-    """Find components of dense rows: |x - z|^2 >= squared_distance between different components.
+def find_components(Points points, cutoff, size_t min_component, int threads,
+                    size_t memory_bytes=NO_LIMIT):
+    """Find components of dense rows: rows of different components are beyond the cutoff.
 
     Components with fewer than min_component rows are merged. The search needs at most
     `memory_bytes`. Returns the rows component by component, int32 (n,), and the start of each
     component, int64 (n_components + 1,).
     """
-    cdef Components groups
-    check_some(points, "groups are those")
+    cdef Components found
+    cdef CCutoff c_cutoff = as_cutoff(cutoff)
+    check_some(points, "components are those")
     with nogil:
-        groups = c_find_groups(points.points, squared_distance, min_component, memory_bytes,
-                               threads)
-    return as_array(groups.order), np.array(groups.start, dtype=np.int64)
+        found = c_find_components(points.points, c_cutoff.distance, min_component, memory_bytes,
+                                  threads)
+    return as_array(found.order), np.array(found.start, dtype=np.int64)
 
 
 def neighbour_order(Points points, int threads):
@@ -306,16 +307,16 @@ def neighbour_order(Points points, int threads):
     return as_array(found)
 
 
-def share_apart(Points points, const int32_t[::1] order, double squared_distance, size_t n_tried,
-                int threads):
-    """Return the fraction of sampled pairs (row, block of rows) that are provably this far apart.
+def share_apart(Points points, const int32_t[::1] order, cutoff, size_t n_tried, int threads):
+    """Return the fraction of sampled pairs (row, block of rows) provably beyond the cutoff.
 
     Blocks are consecutive rows in `order`; n_tried rows are compared with all blocks.
     """
     cdef RowList rows = row_list(points, order)
+    cdef CCutoff c_cutoff = as_cutoff(cutoff)
     cdef double share
     if not points.points.is_dense() or rows.size == 0 or n_tried == 0:
         raise ValueError("distances are bounded for dense rows")
     with nogil:
-        share = c_share_apart(rows, squared_distance, n_tried, threads)
+        share = c_share_apart(rows, c_cutoff.distance, n_tried, threads)
     return share

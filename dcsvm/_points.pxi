@@ -292,9 +292,10 @@ cdef RowList row_list(Points points, const int32_t[::1] index) except *:
     return rows
 
 
-cdef CReach as_reach(cutoff) except *:
-    cdef CReach result
+cdef CCutoff as_cutoff(cutoff) except *:
+    cdef CCutoff result
     if cutoff is not None:
-        result.squared_distance = cutoff.squared_distance
+        result.distance.value = cutoff.distance
+        result.distance.argument = kernel_of(cutoff.argument.encode(), b"identity").argument
         result.value = cutoff.value
     return result

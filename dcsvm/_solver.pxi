@@ -190,7 +190,7 @@ def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start
     arrays.known = <GradientState*>&known[0]
     options.solve.stop = stop_of(stop)
     options.solve.gradient_error = gradient_error
-    options.solve.cutoff = as_reach(cutoff)
+    options.solve.cutoff = as_cutoff(cutoff)
     if progress is not None:
         set_progress(options, call_progress, <void*>progress)
     with nogil:

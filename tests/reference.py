@@ -14,7 +14,7 @@ import scipy.linalg
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernels import KERNEL_TYPES, Kernel
+from dcsvm.kernel.kernels import ABSOLUTE_DISTANCE, KERNEL_TYPES, SQUARED_DISTANCE, Kernel
 from dcsvm.problem.formulation import BoxQP
 
 FORMS = {"difference": 0, "product": 1, "sparse": 2}
@@ -193,6 +193,19 @@ def _squared_distances(X, Z):
     return squared
 
 
+def _absolute_distances(X, Z):
+    distances = np.empty((len(X), len(Z)))
+    for i, x in enumerate(X):
+        distances[i] = np.abs(x - Z).sum(axis=1)
+    return distances
+
+
+def distances(kernel, X, Z):
+    """Compute the argument of a kernel that is a distance."""
+    compute = {SQUARED_DISTANCE: _squared_distances, ABSOLUTE_DISTANCE: _absolute_distances}
+    return compute[kernel.type.argument](X.astype(np.float64), Z.astype(np.float64))
+
+
 def allowed_error(kernel, form, X, Z, unit):
     """The largest error of kernel values where that of an argument is `unit` of its terms' size."""
     X, Z = X.astype(np.float64), Z.astype(np.float64)
@@ -210,6 +223,10 @@ FORMULAS = {
     "polynomial": lambda X, Z, gamma, coef0, degree: (gamma * (X @ Z.T) + coef0) ** degree,
     "rbf": lambda X, Z, gamma, coef0, degree: np.exp(-gamma * _squared_distances(X, Z)),
     "sigmoid": lambda X, Z, gamma, coef0, degree: np.tanh(gamma * (X @ Z.T) + coef0),
+    "laplacian": lambda X, Z, gamma, coef0, degree: np.exp(-gamma * _absolute_distances(X, Z)),
+    "exponential": lambda X, Z, gamma, coef0, degree: np.exp(
+        -gamma * np.sqrt(_squared_distances(X, Z))
+    ),
 }
 ERRORS = {
     "linear": lambda kernel, terms, unit: unit * terms + 1e-300,
@@ -219,6 +236,8 @@ ERRORS = {
     ),
     "rbf": lambda kernel, terms, unit: unit * (1 + kernel.gamma * terms),
     "sigmoid": lambda kernel, terms, unit: unit * (kernel.gamma * terms + abs(kernel.coef0) + 1),
+    "laplacian": lambda kernel, terms, unit: unit * (1 + kernel.gamma * terms),
+    "exponential": lambda kernel, terms, unit: unit + kernel.gamma * np.sqrt(unit * terms),
 }
 
 

@@ -35,8 +35,8 @@ struct ProductCount {
 };
 
 // Overwrites `out`, n_targets x n_columns. Only the difference form skips pairs beyond the cutoff,
-// with a truncation error per entry of at most cutoff.value times the sum of its column's |weights|.
-// Skipping is effective if consecutive rows are near each other.
+// with a truncation error per entry of at most cutoff.value times the sum of its column's
+// |weights|. Skipping is effective if consecutive rows are near each other.
 ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
                             const RowList& sources, const SourceWeights& weights,
                             Precision precision, const Cutoff& cutoff, int n_threads, double* out,

@@ -64,6 +64,8 @@ double features_term(const Points& points, Argument argument, std::size_t row) {
   switch (argument) {
     case Argument::squared_distance:
       return sum_of_terms<Argument::squared_distance>(x, n);
+    case Argument::absolute_distance:
+      return sum_of_terms<Argument::absolute_distance>(x, n);
     case Argument::product:
     case Argument::none:
       break;
@@ -124,7 +126,9 @@ KernelSetup choose_setup(const Points& points, const Kernel& kernel, double larg
   }
   setup.form = Form::product;
   setup.exact_products = has_exact_products(points);
-  const bool accurate = kernel.gamma * largest_squared_norm * half_unit <= product_error;
+  const double rounding = largest_squared_norm * half_unit;
+  const bool is_root = kernel.function == Function::root_decay;
+  const bool accurate = kernel.gamma * (is_root ? std::sqrt(rounding) : rounding) <= product_error;
   if (has_differences && !accurate && !setup.exact_products) setup.form = Form::difference;
   return setup;
 }

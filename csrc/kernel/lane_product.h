@@ -169,7 +169,7 @@ class LaneProduct {
     for (std::size_t k = 0; k < n; ++k) places[k] = static_cast<std::uint32_t>(k);
     if (!sources_.boxes.empty() && !boxes_->empty()) {
       const std::size_t block = first / source_block;
-      const double distance = sources_.cutoff.squared_distance;
+      const Distance& distance = sources_.cutoff.distance;
       if (boxes_->are_apart(box_, sources_.boxes, block, distance)) {
         n = 0;
       } else if (!boxes_->are_near(box_, sources_.boxes, block, distance)) {

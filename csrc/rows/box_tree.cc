@@ -42,8 +42,8 @@ struct BoxTree::Extent {
   std::vector<float> low, high;
 };
 
-BoxTree::BoxTree(const Points& points, std::size_t memory_bytes, int n_threads)
-    : points_(points), d_(points.n_features), n_threads_(n_threads) {
+BoxTree::BoxTree(const Points& points, Argument distance, std::size_t memory_bytes, int n_threads)
+    : points_(points), argument_(distance), d_(points.n_features), n_threads_(n_threads) {
   const std::size_t node_bytes = sizeof(Node) + 2 * d_ * sizeof(float);
   most_nodes_ = std::min(points.n_samples / rows_of_node * 2, memory_bytes / node_bytes);
   nodes_.reserve(most_nodes_);
@@ -55,9 +55,9 @@ BoxTree::BoxTree(const Points& points, std::size_t memory_bytes, int n_threads)
   sample(0);
 }
 
-void BoxTree::grow(double squared_distance) {
+void BoxTree::grow(double distance) {
   for (std::size_t begin = 0, end; begin < (end = nodes_.size()); begin = end) {
-    const std::vector<std::size_t> wide = to_split(begin, squared_distance);
+    const std::vector<std::size_t> wide = to_split(begin, distance);
     nodes_.resize(end + 2 * wide.size());
     boxes_.resize(nodes_.size() * 2 * d_);
     parallel_for({n_threads_, wide.size()}, [&](std::size_t i) { split(wide[i], end + 2 * i); });
@@ -67,7 +67,7 @@ void BoxTree::grow(double squared_distance) {
 }
 
 // The nodes of the last level, which begins with node `first`, that are to be split.
-std::vector<std::size_t> BoxTree::to_split(std::size_t first, double squared_distance) const {
+std::vector<std::size_t> BoxTree::to_split(std::size_t first, double distance) const {
   const std::size_t most_wide = points_.n_samples / rows_of_node;
   std::vector<std::size_t> chosen;
   for (std::size_t at = first; at < nodes_.size(); ++at) {
@@ -75,7 +75,7 @@ std::vector<std::size_t> BoxTree::to_split(std::size_t first, double squared_dis
     if (n_nodes + 2 > most_nodes_) break;
     if (nodes_[at].feature < 0) continue;
     if (nodes_[at].end - nodes_[at].begin > leaf_rows ||
-        (n_nodes < most_wide && squared_extent(static_cast<std::int32_t>(at)) >= squared_distance))
+        (n_nodes < most_wide && diameter(static_cast<std::int32_t>(at)) >= distance))
       chosen.push_back(at);
   }
   return chosen;
@@ -109,23 +109,25 @@ void BoxTree::measure() {
   }
 }
 
-double BoxTree::squared_distance(std::int32_t a, std::int32_t b) const {
+double BoxTree::distance(std::int32_t a, std::int32_t b) const {
   const float *low_a = low(a), *high_a = high(a), *low_b = low(b), *high_b = high(b);
   double sum = 0;
-  for (std::size_t k = 0; k < d_; ++k) {
-    const double gap = std::max(static_cast<double>(low_a[k]) - high_b[k],
-                                static_cast<double>(low_b[k]) - high_a[k]);
-    if (gap > 0) sum += gap * gap;
-  }
+  with_gap_term(argument_, [&](auto term) {
+    for (std::size_t k = 0; k < d_; ++k) {
+      const double gap = std::max(static_cast<double>(low_a[k]) - high_b[k],
+                                  static_cast<double>(low_b[k]) - high_a[k]);
+      if (gap > 0) sum += term(gap);
+    }
+  });
   return sum * outward;
 }
 
-double BoxTree::squared_extent(std::int32_t node) const {
+double BoxTree::diameter(std::int32_t node) const {
   double sum = 0;
-  for (std::size_t k = 0; k < d_; ++k) {
-    const double extent = static_cast<double>(high(node)[k]) - low(node)[k];
-    sum += extent * extent;
-  }
+  with_gap_term(argument_, [&](auto term) {
+    for (std::size_t k = 0; k < d_; ++k)
+      sum += term(static_cast<double>(high(node)[k]) - low(node)[k]);
+  });
   return sum;
 }
 

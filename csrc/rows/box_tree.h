@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "rows/cutoff.h"
 #include "rows/points.h"
 
 namespace dcsvm {
@@ -23,12 +24,12 @@ class BoxTree {
     bool is_one_component = true;        // for components.cc: once true of a node, for good
   };
 
-  // The root only. The tree takes at most memory_bytes.
-  BoxTree(const Points& points, std::size_t memory_bytes, int n_threads);
+  // The root only, for distances of one kind. The tree takes at most memory_bytes.
+  BoxTree(const Points& points, Argument distance, std::size_t memory_bytes, int n_threads);
 
   // The rest of the tree. Small nodes are split only where rows in them may be that far from each
   // other, and only while there are few leaves for the number of rows.
-  void grow(double squared_distance);
+  void grow(double distance);
 
   std::size_t n_nodes() const { return nodes_.size(); }
   std::size_t n_leaves() const { return leaves_.size(); }
@@ -38,11 +39,11 @@ class BoxTree {
   }
   const std::vector<std::int32_t>& order() const { return order_; }
 
-  // At most |x - z|^2 for any rows x and z of the nodes. Before grow(), boxes are those of a
+  // At most the distance of any rows x and z of the nodes. Before grow(), boxes are those of a
   // sample.
-  double squared_distance(std::int32_t a, std::int32_t b) const;
-  // At least |x - z|^2 for any two rows of the node.
-  double squared_extent(std::int32_t node) const;
+  double distance(std::int32_t a, std::int32_t b) const;
+  // At least the distance of any two rows of the node.
+  double diameter(std::int32_t node) const;
 
  private:
   struct Extent;
@@ -58,7 +59,7 @@ class BoxTree {
   void set_box(std::size_t node, const Extent& extent);
   double variance(std::size_t begin, std::size_t end, std::size_t step, std::size_t feature) const;
   void sample(std::size_t node);
-  std::vector<std::size_t> to_split(std::size_t first, double squared_distance) const;
+  std::vector<std::size_t> to_split(std::size_t first, double distance) const;
   std::size_t divide_at(std::size_t begin, std::size_t end, std::size_t feature, double at);
   std::size_t divide(std::size_t node);
   void split(std::size_t node, std::size_t left);
@@ -66,6 +67,7 @@ class BoxTree {
   void measure();
 
   const Points& points_;
+  Argument argument_;  // the distance
   std::size_t d_;
   int n_threads_;
   std::size_t most_nodes_;

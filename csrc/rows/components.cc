@@ -17,8 +17,8 @@ using Node = BoxTree::Node;
 // Connected components of leaves that are not provably apart.
 class UnionFind {
  public:
-  UnionFind(BoxTree& tree, double squared_distance)
-      : tree_(tree), squared_distance_(squared_distance), parent_(tree.n_leaves()) {
+  UnionFind(BoxTree& tree, double distance)
+      : tree_(tree), distance_(distance), parent_(tree.n_leaves()) {
     std::iota(parent_.begin(), parent_.end(), 0);
     for (auto at = static_cast<std::int32_t>(tree_.n_nodes()); at-- > 0;) {
       if (node(at).left >= 0) connect(node(at).left, node(at).right);
@@ -55,14 +55,13 @@ class UnionFind {
       const auto [a, b] = pairs.back();
       pairs.pop_back();
       if (is_one(a) && is_one(b) && find(node(a).leaf) == find(node(b).leaf)) continue;
-      if (tree_.squared_distance(a, b) >= squared_distance_) continue;
+      if (tree_.distance(a, b) >= distance_) continue;
       const bool a_is_leaf = node(a).left < 0, b_is_leaf = node(b).left < 0;
       if (a_is_leaf && b_is_leaf) {
         parent(find(node(a).leaf)) = find(node(b).leaf);
         continue;
       }
-      const bool divide_a =
-          b_is_leaf || (!a_is_leaf && tree_.squared_extent(a) >= tree_.squared_extent(b));
+      const bool divide_a = b_is_leaf || (!a_is_leaf && tree_.diameter(a) >= tree_.diameter(b));
       const Node divided = node(divide_a ? a : b);
       const std::int32_t other = divide_a ? b : a;
       pairs.emplace_back(divided.left, other);
@@ -71,7 +70,7 @@ class UnionFind {
   }
 
   BoxTree& tree_;
-  double squared_distance_;
+  double distance_;
   std::vector<std::int32_t> parent_;
 };
 
@@ -94,13 +93,13 @@ std::vector<std::int32_t> by_component(const BoxTree& tree, UnionFind& component
 
 }  // namespace
 
-Components find_components(const Points& points, double squared_distance, std::size_t min_component,
-                           std::size_t memory_bytes, int n_threads) {
-  BoxTree tree(points, memory_bytes, n_threads);
-  if (tree.squared_extent(0) < squared_distance)
+Components find_components(const Points& points, const Distance& distance,
+                           std::size_t min_component, std::size_t memory_bytes, int n_threads) {
+  BoxTree tree(points, distance.argument, memory_bytes, n_threads);
+  if (tree.diameter(0) < distance.value)
     return {tree.order(), {0, static_cast<std::int64_t>(points.n_samples)}};
-  tree.grow(squared_distance);
-  UnionFind components(tree, squared_distance);
+  tree.grow(distance.value);
+  UnionFind components(tree, distance.value);
   Components groups;
   groups.start.push_back(0);
   std::int32_t previous = -1;
@@ -121,7 +120,7 @@ Components find_components(const Points& points, double squared_distance, std::s
 }
 
 std::vector<std::int32_t> neighbour_order(const Points& points, int n_threads) {
-  BoxTree tree(points, std::numeric_limits<std::size_t>::max(), n_threads);
+  BoxTree tree(points, default_distance, std::numeric_limits<std::size_t>::max(), n_threads);
   tree.grow(std::numeric_limits<double>::infinity());
   return tree.order();
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "rows/cutoff.h"
 #include "rows/points.h"
 
 namespace dcsvm {
@@ -19,11 +20,11 @@ struct Components {
   std::vector<std::int64_t> start;  // of each group in `order`, and the end
 };
 
-// Groups of dense points such that |x - z|^2 >= squared_distance for rows of different groups.
+// Components of dense points: rows of different components have at least this distance.
 // Groups of fewer than min_component rows are put together. One group when nothing is that far.
 // The tree takes at most memory_bytes: with fewer boxes than it would have, fewer groups are found.
-Components find_components(const Points& points, double squared_distance, std::size_t min_component,
-                           std::size_t memory_bytes, int n_threads);
+Components find_components(const Points& points, const Distance& distance,
+                           std::size_t min_component, std::size_t memory_bytes, int n_threads);
 
 // All rows of dense points, in the order of the leaves of their box tree: rows that follow each
 // other are near.

@@ -17,7 +17,7 @@ constexpr double outward = 1e-9;
 constexpr double float_outward = 1e-3;
 constexpr std::int16_t mixed = -1;
 
-// Squared distance that two values of one code add.
+// What two values of one code add to a distance.
 double code_distance(std::int16_t a, std::int16_t b) {
   if (a == b) return 0;
   return a == no_code || b == no_code ? 1 : 2;
@@ -64,19 +64,21 @@ BlockedRows::BlockedRows(const Points& points, const std::int32_t* rows, std::si
 }
 
 std::size_t BoundingBoxes::find_near(std::size_t block, const BlockedRows& others,
-                                     std::size_t other_block, double squared_distance,
+                                     std::size_t other_block, const Distance& distance,
                                      std::uint32_t* near) const {
   const float* x = others.features_.data() + other_block * blocked_rows * d_;
   const std::uint8_t* code = others.codes_.data() + other_block * blocked_rows * n_codes_;
   float sum[blocked_rows] = {};
-  for (std::size_t k = 0; k < d_; ++k, x += blocked_rows) {
-    const float lowest = low(block)[k], highest = high(block)[k];
-    for (std::size_t j = 0; j < blocked_rows; ++j) {
-      const float below = lowest - x[j], above = x[j] - highest;
-      const float gap = below > above ? below : above;
-      sum[j] += gap > 0 ? gap * gap : 0.0f;
+  with_gap_term(distance.argument, [&](auto term) {
+    for (std::size_t k = 0; k < d_; ++k, x += blocked_rows) {
+      const float lowest = low(block)[k], highest = high(block)[k];
+      for (std::size_t j = 0; j < blocked_rows; ++j) {
+        const float below = lowest - x[j], above = x[j] - highest;
+        const float gap = below > above ? below : above;
+        sum[j] += gap > 0 ? term(gap) : 0.0f;
+      }
     }
-  }
+  });
   for (std::size_t k = 0; k < n_codes_; ++k, code += blocked_rows) {
     const std::int16_t common = codes_[block * n_codes_ + k];
     if (common == mixed) continue;
@@ -85,7 +87,7 @@ std::size_t BoundingBoxes::find_near(std::size_t block, const BlockedRows& other
       sum[j] += code[j] == common ? 0.0f : code[j] == no_code ? to_none : to_other;
   }
   const std::size_t n = std::min(blocked_rows, others.n_ - other_block * blocked_rows);
-  const double limit = squared_distance * (1 + float_outward);
+  const double limit = distance.value * (1 + float_outward);
   std::size_t n_near = 0;
   for (std::size_t j = 0; j < n; ++j) {
     near[n_near] = static_cast<std::uint32_t>(j);
@@ -95,8 +97,8 @@ std::size_t BoundingBoxes::find_near(std::size_t block, const BlockedRows& other
 }
 
 bool BoundingBoxes::are_apart(std::size_t block, const BoundingBoxes& other,
-                              std::size_t other_block, double squared_distance) const {
-  const double limit = squared_distance * (1 + outward);
+                              std::size_t other_block, const Distance& distance) const {
+  const double limit = distance.value * (1 + outward);
   double sum = 0;
   for (std::size_t k = 0; k < n_codes_; ++k) {
     const std::int16_t a = codes_[block * n_codes_ + k],
@@ -106,50 +108,53 @@ bool BoundingBoxes::are_apart(std::size_t block, const BoundingBoxes& other,
   if (sum >= limit) return true;
   const float *low_a = low(block), *high_a = high(block);
   const float *low_b = other.low(other_block), *high_b = other.high(other_block);
-  for (std::size_t k = 0; k < d_; ++k) {
-    const double gap = std::max({static_cast<double>(low_a[k]) - high_b[k],
-                                 static_cast<double>(low_b[k]) - high_a[k], 0.0});
-    sum += gap * gap;
-  }
+  with_gap_term(distance.argument, [&](auto term) {
+    for (std::size_t k = 0; k < d_; ++k) {
+      sum += term(std::max({static_cast<double>(low_a[k]) - high_b[k],
+                            static_cast<double>(low_b[k]) - high_a[k], 0.0}));
+    }
+  });
   return sum >= limit;
 }
 
 bool BoundingBoxes::is_apart(std::size_t block, const Points& points, std::size_t place,
-                             double squared_distance) const {
+                             const Distance& distance) const {
   const float* row = features_of(points, place);
   const float *lowest = low(block), *highest = high(block);
   double sum = 0;
-  for (std::size_t k = 0; k < d_; ++k) {
-    const double gap = std::max(
-        {static_cast<double>(lowest[k]) - row[k], static_cast<double>(row[k]) - highest[k], 0.0});
-    sum += gap * gap;
-  }
+  with_gap_term(distance.argument, [&](auto term) {
+    for (std::size_t k = 0; k < d_; ++k) {
+      sum += term(std::max({static_cast<double>(lowest[k]) - row[k],
+                            static_cast<double>(row[k]) - highest[k], 0.0}));
+    }
+  });
   for (std::size_t k = 0; k < n_codes_; ++k) {
     const std::int16_t common = codes_[block * n_codes_ + k];
     if (common != mixed) sum += code_distance(common, points.codes_of(place)[k]);
   }
-  return sum * (1 - outward) >= squared_distance;
+  return sum * (1 - outward) >= distance.value;
 }
 
 bool BoundingBoxes::are_near(std::size_t block, const BoundingBoxes& other, std::size_t other_block,
-                             double squared_distance) const {
+                             const Distance& distance) const {
   const float *low_a = low(block), *high_a = high(block);
   const float *low_b = other.low(other_block), *high_b = other.high(other_block);
   double sum = 0;
-  for (std::size_t k = 0; k < d_; ++k) {
-    const double span = std::max(static_cast<double>(high_a[k]) - low_b[k],
-                                 static_cast<double>(high_b[k]) - low_a[k]);
-    sum += span * span;
-  }
+  with_gap_term(distance.argument, [&](auto term) {
+    for (std::size_t k = 0; k < d_; ++k) {
+      sum += term(std::max(static_cast<double>(high_a[k]) - low_b[k],
+                           static_cast<double>(high_b[k]) - low_a[k]));
+    }
+  });
   for (std::size_t k = 0; k < n_codes_; ++k) {
     const std::int16_t a = codes_[block * n_codes_ + k],
                        b = other.codes_[other_block * n_codes_ + k];
     sum += a == mixed || b == mixed ? 2 : code_distance(a, b);
   }
-  return sum * (1 + outward) < squared_distance;
+  return sum * (1 + outward) < distance.value;
 }
 
-double share_apart(const RowList& list, double squared_distance, std::size_t n_tried,
+double share_apart(const RowList& list, const Distance& distance, std::size_t n_tried,
                    int n_threads) {
   constexpr std::size_t block_rows = 4 * panel_rows;
   const Points& points = *list.points;
@@ -164,7 +169,7 @@ double share_apart(const RowList& list, double squared_distance, std::size_t n_t
         const BoundingBoxes box(points, list.index + first, std::min(block_rows, n - first),
                                 block_rows);
         for (std::size_t i = 0; i < n; i += stride)
-          found += box.is_apart(0, points, list[i], squared_distance);
+          found += box.is_apart(0, points, list[i], distance);
       },
       [&](std::size_t found) { apart += found; });
   return static_cast<double>(apart) / static_cast<double>(n_pairs);

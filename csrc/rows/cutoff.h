@@ -11,16 +11,23 @@
 #include <vector>
 
 #include "rows/points.h"
+#include "simd/kernel.h"
 
 namespace dcsvm {
 
-// Kernel values of rows with |x - z|^2 >= squared_distance are at most `value` and may be skipped.
-// By default no pair is skipped.
+// A distance of rows: |x - z|^2, or the sum of |x_k - z_k|.
+struct Distance {
+  double value = std::numeric_limits<double>::infinity();
+  Argument argument = default_distance;
+};
+
+// Kernel values of rows at this distance or farther are at most `value` and may be skipped. By
+// default no pair is skipped.
 struct Cutoff {
-  double squared_distance = std::numeric_limits<double>::infinity();
+  Distance distance;
   double value = 0;
 
-  bool is_finite() const { return squared_distance < std::numeric_limits<double>::infinity(); }
+  bool is_finite() const { return distance.value < std::numeric_limits<double>::infinity(); }
 };
 
 // Rows of a list in blocks of at most this many, feature by feature, to be compared with a box at
@@ -50,16 +57,16 @@ class BoundingBoxes {
   bool empty() const { return extents_.empty(); }
 
   bool are_apart(std::size_t block, const BoundingBoxes& other, std::size_t other_block,
-                 double squared_distance) const;
+                 const Distance& distance) const;
   bool is_apart(std::size_t block, const Points& points, std::size_t row,
-                double squared_distance) const;
+                const Distance& distance) const;
   // Which rows of a block of others are not provably that far from this block: their places in it,
   // ascending, to `near`. Returns how many they are.
   std::size_t find_near(std::size_t block, const BlockedRows& others, std::size_t other_block,
-                        double squared_distance, std::uint32_t* near) const;
+                        const Distance& distance, std::uint32_t* near) const;
   // Whether no row of one block is as far as that from a row of the other.
   bool are_near(std::size_t block, const BoundingBoxes& other, std::size_t other_block,
-                double squared_distance) const;
+                const Distance& distance) const;
 
  private:
   const float* low(std::size_t block) const { return extents_.data() + block * 2 * d_; }
@@ -72,7 +79,7 @@ class BoundingBoxes {
 
 // Of the pairs of a row (at most n_tried of them, evenly spaced) and a block of rows, both in the
 // given order, the share that is at least that far apart by the block's box.
-double share_apart(const RowList& rows, double squared_distance, std::size_t n_tried,
+double share_apart(const RowList& rows, const Distance& distance, std::size_t n_tried,
                    int n_threads);
 
 }  // namespace dcsvm

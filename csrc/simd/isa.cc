@@ -1,6 +1,7 @@
 // Compiles isa_impl.h for every instruction set and picks one at run time: see isa.h.
 #include "simd/isa.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <limits>

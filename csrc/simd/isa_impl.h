@@ -108,6 +108,16 @@ DCSVM_INLINE Vector maximum(Vector a, Vector b) {
   return a > b ? a : b;
 }
 
+template <class Vector>
+DCSVM_INLINE Vector absolute(Vector a) {
+  return maximum(a, -a);
+}
+template <class Vector>
+DCSVM_INLINE Vector square_root(Vector a) {
+  for (std::size_t k = 0; k < sizeof a / sizeof a[0]; ++k) a[k] = std::sqrt(a[k]);
+  return a;
+}
+
 // in this order: each part uses those before it
 // clang-format off
 #include "simd/kernel_value_impl.h"

@@ -11,14 +11,18 @@
 
 namespace dcsvm {
 
-// Argument of a kernel function: x'z, |x - z|^2, or none for precomputed values.
-enum class Argument { product, squared_distance, none };
-constexpr std::string_view argument_names[] = {"product", "squared_distance", "none"};
+// Argument of a kernel function: x'z, |x - z|^2, the sum of |x_k - z_k|, or none for precomputed
+// values.
+enum class Argument { product, squared_distance, absolute_distance, none };
+constexpr std::string_view argument_names[] = {"product", "squared_distance", "absolute_distance",
+                                               "none"};
 
-// The function of the argument s: s, (gamma s + coef0)^degree, exp(-gamma s), tanh(gamma s +
-// coef0).
-enum class Function { identity, power, decay, tanh };
-constexpr std::string_view function_names[] = {"identity", "power", "decay", "tanh"};
+constexpr Argument default_distance = Argument::squared_distance;
+
+// The function of the argument s: s, (gamma s + coef0)^degree, exp(-gamma s), exp(-gamma sqrt(s)),
+// tanh(gamma s + coef0).
+enum class Function { identity, power, decay, root_decay, tanh };
+constexpr std::string_view function_names[] = {"identity", "power", "decay", "root_decay", "tanh"};
 
 struct Kernel {
   Argument argument = Argument::squared_distance;
@@ -47,7 +51,20 @@ inline Kernel kernel_of(const std::string& argument, const std::string& function
 }
 
 // Returns whether the argument is a distance, 0 for equal rows.
-constexpr bool is_distance(Argument argument) { return argument == Argument::squared_distance; }
+constexpr bool is_distance(Argument argument) {
+  return argument == Argument::squared_distance || argument == Argument::absolute_distance;
+}
+
+// Calls work(term), where term(gap) is the contribution of a feature to a distance whose values in
+// two rows have this gap, at least 0.
+template <class Work>
+void with_gap_term(Argument distance, Work work) {
+  if (distance == Argument::absolute_distance) {
+    work([](auto gap) { return gap; });
+  } else {
+    work([](auto gap) { return gap * gap; });
+  }
+}
 
 // Whether the argument is a multiple of x'z plus a term of each row: matrix products give it, also
 // of bytes.
@@ -61,6 +78,8 @@ constexpr double row_term(Argument argument, float value) {
   switch (argument) {
     case Argument::squared_distance:
       return static_cast<double>(value) * value;
+    case Argument::absolute_distance:
+      return value < 0 ? -static_cast<double>(value) : value;
     case Argument::product:
     case Argument::none:
       break;

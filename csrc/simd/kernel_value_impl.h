@@ -105,6 +105,9 @@ DCSVM_INLINE typename Traits<Real>::Vector kernel_value(const Kernel& kernel,
   switch (kernel.function) {
     case Function::identity:
       return argument;
+    case Function::root_decay:
+      argument = square_root(argument);
+      [[fallthrough]];
     case Function::decay:
       argument = minimum(argument, Vector{} + constants.limit);
       return kernel.less_one ? exp2_product_less_one<Real>(argument, constants.factor)

@@ -28,6 +28,19 @@ struct Terms<Argument::squared_distance, Real> {
   }
 };
 
+template <class Real>
+struct Terms<Argument::absolute_distance, Real> {
+  using Vector = typename Traits<Real>::Vector;
+  DCSVM_INLINE Vector gap(Vector difference) { return absolute(difference); }
+  // |a - b| is |a| + |b| plus this
+  DCSVM_INLINE Vector pair(Vector a, Vector b) {
+    return absolute(a - b) - absolute(a) - absolute(b);
+  }
+  DCSVM_INLINE Vector from(Vector pairs, Vector row_terms) {
+    return maximum(row_terms + pairs, Vector{});
+  }
+};
+
 // The argument from the sums over pairs, with the terms of a query and of some lanes.
 template <Argument argument, class Real>
 DCSVM_INLINE typename Traits<Real>::Vector argument_from(typename Traits<Real>::Vector pairs,
@@ -255,6 +268,8 @@ static void dense(const DenseTile& t, Real* out) {
       return dense_of<Argument::product>(t, out);
     case Argument::squared_distance:
       return dense_of<Argument::squared_distance>(t, out);
+    case Argument::absolute_distance:
+      return dense_of<Argument::absolute_distance>(t, out);
     case Argument::none:  // tiles are of arguments
       break;
   }
@@ -315,6 +330,8 @@ static void sparse(const SparseTile& t, Real* out) {
       return sparse_of<Argument::product>(t, out);
     case Argument::squared_distance:
       return sparse_of<Argument::squared_distance>(t, out);
+    case Argument::absolute_distance:
+      return sparse_of<Argument::absolute_distance>(t, out);
     case Argument::none:  // tiles are of arguments
       break;
   }

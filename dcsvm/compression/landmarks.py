@@ -189,7 +189,7 @@ def _fixed_features(kernel: Kernel, rows: np.ndarray) -> np.ndarray:
     them: a landmark in between would be far from both. Fixed, they can still be one-hot codes.
     """
     fall, apart = kernel.type.fall, float(np.finfo(np.float32).epsneg)
-    if fall is None or fall.squared_distance_at(kernel.gamma, apart) > 1:
+    if fall is None or fall.argument_at(kernel.gamma, apart) > 1:
         return np.zeros(rows.shape[1], bool)
     return ((rows == 0) | (rows == 1)).all(axis=0)
 
@@ -218,10 +218,9 @@ def _refined_rows(
 def _width(kernel: Kernel, rows: Rows) -> float:
     """Return the length scale of moves: the kernel's width, or less if the rows are closer."""
     width = float(np.sqrt(rows.mean_squared_distance()))
-    fall = kernel.type.fall
-    if fall is None or kernel.gamma * width**fall.power <= 1:
+    if kernel.type.fall is None or kernel.gamma * width**kernel.type.length_power <= 1:
         return width
-    return kernel.gamma ** (-1 / fall.power)
+    return kernel.gamma ** (-1 / kernel.type.length_power)
 
 
 def in_steps(landmarks: Rows) -> Rows | None:

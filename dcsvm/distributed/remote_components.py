@@ -15,7 +15,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.distributed.chunks import taken
 from dcsvm.distributed.remote_rows import RemoteRows
 from dcsvm.kernel.kernel_rows import Cutoff
-from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.kernels import DEGREES, Kernel
 from dcsvm.kernel.row_components import (
     LEFT_OUT,
     MIN_COMPONENT,
@@ -53,7 +53,7 @@ def find_remote_components(
     between = Cutoff.of(kernel, NEGLIGIBLE * tolerance / weight)
     within = Cutoff.of(kernel, LEFT_OUT * tolerance / weight)
     sample = rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)), stop)
-    start = _core.find_components(_core.Points(sample, 1), between.squared_distance, 1, 1)[1]
+    start = _core.find_components(_core.Points(sample, 1), between, 1, 1)[1]
     if len(start) == 2:
         pays = is_worth_ordering(sample, within, stop)
         return replace(whole, between=between, within=within) if pays else whole
@@ -84,7 +84,7 @@ def boxes_of(
 
 def _boxes(rows: Rows, between: Cutoff, threads: int) -> ComponentBoxes:
     points = _core.Points(rows, threads)
-    order, start = _core.find_components(points, between.squared_distance, 1, threads)
+    order, start = _core.find_components(points, between, 1, threads)
     if len(start) - 1 > MAX_BOXES:
         order = np.arange(rows.n_samples, dtype=np.int32)
         start = np.array([0, rows.n_samples])
@@ -127,7 +127,7 @@ def _connected(low: np.ndarray, high: np.ndarray, between: Cutoff) -> np.ndarray
             box = stack.pop()
             label[box] = first
             gap = np.maximum(np.maximum(free_low - high[box], low[box] - free_high), 0.0)
-            is_near = (gap**2).sum(axis=1) < SAFETY * between.squared_distance
+            is_near = (gap ** DEGREES[between.argument]).sum(axis=1) < SAFETY * between.distance
             is_near |= free == box
             if is_near.any():
                 stack += [one for one in free[is_near] if one != box]

@@ -19,7 +19,7 @@ from dcsvm import _core
 from dcsvm.data.allocation import page_by_page
 from dcsvm.data.rows import Rows
 from dcsvm.data.sorting import group_order, group_sizes
-from dcsvm.kernel.kernel_rows import KernelRows
+from dcsvm.kernel.kernel_rows import KernelRows, median_distance
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import MAX_PARTS, Assignment, NodeSplit, Partition, route_step
 
@@ -28,7 +28,6 @@ from dcsvm.kernel.partition import MAX_PARTS, Assignment, NodeSplit, Partition, 
 MIN_SAMPLED, MAX_SAMPLED = 8, 64
 MAX_OF_NODE = 2048  # sampled rows of a node; the cost grows with their pairs
 BATCH_MAPPED = 2**24  # values of a batch of rows from a mapped file
-MAX_MEDIAN_SAMPLE = 256  # rows in the median distance that limits the gamma of the clustering
 # runs of k-means for a single level; the run with the smallest kernel values between clusters is
 # chosen, among runs that cost at most COST_LIMIT times the cost of equal clusters. Effect on the
 # gap of a level: docs/how-it-works.md
@@ -322,18 +321,7 @@ def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
     fall = kernel.type.fall
     if fall is None:
         return kernel
-    step = -(-sample.n_samples // MAX_MEDIAN_SAMPLE)
-    rows = sample.take(np.arange(0, sample.n_samples, step))
-    matrix = KernelRows(rows, Kernel("linear"), threads).matrix().astype(np.float64)
-    norms = np.diag(matrix)
-    if not np.isfinite(norms).all():  # beyond float32: distances are not finite
-        return kernel
-    distances = (norms[:, None] + norms - 2.0 * matrix)[np.triu_indices(len(matrix), 1)]
-    n = len(distances)
-    if n == 0:
-        return kernel
-    middle = np.partition(distances, [(n - 1) // 2, n // 2])  # np.median imports numpy.ma
-    median = 0.5 * float(middle[(n - 1) // 2] + middle[n // 2])
-    if median <= 0:
+    median = median_distance(sample, kernel, threads)
+    if not median > 0:
         return kernel
     return replace(kernel, gamma=min(kernel.gamma, fall.gamma_at(median, math.exp(-1))))

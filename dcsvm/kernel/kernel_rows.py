@@ -11,10 +11,11 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.rows import Rows, without_empty_columns
 from dcsvm.kernel.encodings import Choice, Encoding, encode
-from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.kernels import SQUARED_DISTANCE, Kernel
 from dcsvm.machine import default_threads, usable_threads
 
 MEASURED_ROWS = 1000  # sampled rows for the mean squared distance
+COMPARED_ROWS = 256  # sampled rows whose distances from each other are computed
 
 # One column float64 (n,), or a matrix in CSR form: indptr, columns, values, number of columns.
 Weights = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray, int]
@@ -22,17 +23,21 @@ Weights = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray, int]
 
 @dataclass(frozen=True)
 class Cutoff:
-    """Cutoff: kernel values of rows with |x - z|^2 >= squared_distance are at most `value`."""
+    """Cutoff: kernel values of rows at this distance or farther are at most `value`.
 
-    squared_distance: float = math.inf
+    The distance is an `argument` of kernels: |x - z|^2, or the sum of |x_k - z_k|.
+    """
+
+    distance: float = math.inf
     value: float = 0.0
+    argument: str = SQUARED_DISTANCE
 
     @staticmethod
     def of(kernel: Kernel, value: float) -> Cutoff:
         """Return the cutoff at which a kernel that falls with a distance has a value below 1."""
         fall = kernel.type.fall
         assert fall is not None
-        return Cutoff(fall.squared_distance_at(kernel.gamma, value), value)
+        return Cutoff(fall.argument_at(kernel.gamma, value), value, kernel.type.argument)
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,38 @@ def is_flat(rows: Rows, kernel: Kernel) -> bool:
         return False
     some = rows.take(np.arange(0, rows.n_samples, -(-rows.n_samples // MEASURED_ROWS)))
     (some,) = without_empty_columns(some)
-    half = fall.squared_distance_at(kernel.gamma, 0.5)
-    return some.mean_squared_distance() < half
+    half = fall.argument_at(kernel.gamma, 0.5)
+    if kernel.type.argument == SQUARED_DISTANCE:
+        return some.mean_squared_distance() < half
+    return float(distances(some, kernel, 1).mean()) < half
+
+
+def distances(rows: Rows, kernel: Kernel, threads: int) -> np.ndarray:
+    """Compute the argument of the kernel, a distance, between sampled rows, float64 (m, m).
+
+    NaN or infinite beyond float32.
+    """
+    step = -(-rows.n_samples // COMPARED_ROWS)
+    some = rows.take(np.arange(0, rows.n_samples, step))
+    if kernel.type.argument != SQUARED_DISTANCE:
+        return KernelRows(some, Kernel(kernel.type.argument), threads).matrix().astype(np.float64)
+    products = KernelRows(some, Kernel("linear"), threads).matrix().astype(np.float64)
+    norms = np.diag(products)
+    return norms[:, None] + norms - 2.0 * products
+
+
+def median_distance(rows: Rows, kernel: Kernel, threads: int) -> float:
+    """Return the median argument of the kernel, a distance, of pairs of sampled rows.
+
+    NaN for a single row, and beyond float32.
+    """
+    found = distances(rows, kernel, threads)
+    pairs = found[np.triu_indices(len(found), 1)]
+    n = len(pairs)
+    if n == 0 or not np.isfinite(pairs).all():
+        return math.nan
+    middle = np.partition(pairs, [(n - 1) // 2, n // 2])  # np.median imports numpy.ma
+    return 0.5 * float(middle[(n - 1) // 2] + middle[n // 2])
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,10 +225,9 @@ class KernelRows:
 
     def _setup_of(self, kernel: Kernel, form: _core.Form | None = None) -> _core.Setup:
         """Return the core's kernel on these points; without a form, the core chooses it."""
-        flat, fall, grid = is_flat(self.rows, kernel), kernel.type.fall, self.encoding.grid
+        flat, grid = is_flat(self.rows, kernel), self.encoding.grid
         if grid is not None:
-            assert fall is not None
-            kernel = replace(kernel, gamma=fall.scaled(kernel.gamma, grid.step))
+            kernel = replace(kernel, gamma=kernel.gamma * grid.step**kernel.type.length_power)
         return _core.Setup(kernel, self.encoding.points, form, is_flat=flat)
 
     @property

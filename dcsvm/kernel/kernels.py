@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 MAX_FLOAT32 = (2 - 2.0**-23) * 2.0**127
 
 # Arguments of kernel functions, named as in csrc/simd/kernel.h.
-PRODUCT, SQUARED_DISTANCE, GIVEN = "product", "squared_distance", "none"
+PRODUCT, SQUARED_DISTANCE, ABSOLUTE_DISTANCE, GIVEN = (
+    "product", "squared_distance", "absolute_distance", "none",
+)  # fmt: skip
+DEGREES = {SQUARED_DISTANCE: 2, ABSOLUTE_DISTANCE: 1}  # of distances, in the unit of the features
 FROM_PRODUCTS = (PRODUCT, SQUARED_DISTANCE)  # computed by matrix products, also of bytes
 
 
@@ -28,30 +31,24 @@ class BeyondFloat32Error(ValueError):
 
 @dataclass(frozen=True)
 class Fall:
-    """Decrease of a kernel with the Euclidean distance r, from 1: K = f(gamma r^power).
-
-    A kernel of another distance, which is never shorter, may fall faster.
+    """Decrease of a kernel with its argument s, a distance, from 1: K = f(gamma s^power).
 
     Attributes
     ----------
-    power : exponent of r.
+    power : exponent of s.
     inverse : inverse function of f.
     """
 
     power: float
     inverse: Callable[[float], float]
 
-    def squared_distance_at(self, gamma: float, value: float) -> float:
-        """Return r^2 at which the kernel falls to a value in (0, 1)."""
-        return (self.inverse(value) / gamma) ** (2 / self.power) if gamma > 0 else math.inf
+    def argument_at(self, gamma: float, value: float) -> float:
+        """Return s at which the kernel falls to a value in (0, 1)."""
+        return (self.inverse(value) / gamma) ** (1 / self.power) if gamma > 0 else math.inf
 
-    def gamma_at(self, squared_distance: float, value: float) -> float:
-        """Return gamma with which the kernel has this value at a positive distance."""
-        return self.inverse(value) / squared_distance ** (self.power / 2)
-
-    def scaled(self, gamma: float, unit: float) -> float:
-        """Return gamma for rows divided by `unit`."""
-        return gamma * unit**self.power
+    def gamma_at(self, argument: float, value: float) -> float:
+        """Return gamma with which the kernel has this value at a positive argument."""
+        return self.inverse(value) / argument**self.power
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,7 @@ class KernelType:
     formula : formula for the help, in LIBSVM's notation.
     argument, function : names in csrc/simd/kernel.h.
     parameters : parameters of the formula, in the order of a model file.
-    fall : decrease with the distance, None for other kernels.
+    fall : decrease with a distance, the argument; None for other kernels.
     is_semidefinite : returns whether every kernel matrix is positive semidefinite.
     diagonal : returns K(x, x) of |x|^2, a number or an array; None if no |K| exceeds 1.
     intermediate : returns bounds of all numbers computed for rows up to this |x|^2.
@@ -117,6 +114,12 @@ class KernelType:
         return self.argument in FROM_PRODUCTS
 
     @property
+    def length_power(self) -> float:
+        """Exponent p of a kernel of a distance: K is the same for rows / u and gamma u^p."""
+        assert self.fall is not None
+        return self.fall.power * DEGREES[self.argument]
+
+    @property
     def is_within_one(self) -> bool:
         """Whether |K(x, z)| is at most 1."""
         return self.diagonal is None
@@ -130,6 +133,10 @@ class KernelType:
     def short_name(self) -> str:
         """Name in help lines."""
         return self.sklearn_name or self.name
+
+
+def _decay_inverse(value: float) -> float:
+    return -math.log(value)
 
 
 def _decay(kernel: Kernel, argument: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -201,7 +208,7 @@ KERNEL_TYPES = (
         argument=SQUARED_DISTANCE,
         function="decay",
         parameters=("gamma",),
-        fall=Fall(2, lambda value: -math.log(value)),
+        fall=Fall(1, _decay_inverse),
         intermediate=lambda kernel, square: (kernel.gamma / math.log(2), 4 * square),
         slopes=Slopes(_decay, lambda kernel: 2.0 * kernel.gamma),
         is_in_libsvm=True,
@@ -230,8 +237,45 @@ KERNEL_TYPES = (
         is_in_libsvm=True,
         sklearn_name="precomputed",
     ),
+    KernelType(
+        name="laplacian",
+        formula="exp(-gamma |u-v|_1)",
+        argument=ABSOLUTE_DISTANCE,
+        function="decay",
+        parameters=("gamma",),
+        fall=Fall(1, _decay_inverse),
+        intermediate=lambda kernel, square: (kernel.gamma / math.log(2), 4 * square),
+        is_in_libsvm=False,
+        sklearn_name=None,
+    ),
+    KernelType(
+        name="exponential",
+        formula="exp(-gamma |u-v|)",
+        argument=SQUARED_DISTANCE,
+        function="root_decay",
+        parameters=("gamma",),
+        fall=Fall(0.5, _decay_inverse),
+        intermediate=lambda kernel, square: (kernel.gamma / math.log(2), 4 * square),
+        is_in_libsvm=False,
+        sklearn_name=None,
+    ),
 )
 TYPES = {one.name: one for one in KERNEL_TYPES}
+# Distances as kernels, to compute them; they are no kernels of models.
+DISTANCES = {
+    argument: KernelType(
+        name=argument,
+        formula=argument,
+        argument=argument,
+        function="identity",
+        is_semidefinite=lambda kernel: False,
+        diagonal=lambda kernel, squares: math.inf,
+        intermediate=lambda kernel, square: (4 * square,),
+        is_in_libsvm=False,
+        sklearn_name=None,
+    )
+    for argument in DEGREES
+}
 NAMES = tuple(TYPES)
 DEFAULT, PRECOMPUTED = "rbf", TYPES["precomputed"]
 
@@ -288,7 +332,8 @@ class Kernel:
     indefinite: bool = False
 
     def __post_init__(self) -> None:
-        type_named(self.name)
+        if self.name not in DISTANCES:
+            type_named(self.name)
         # plain numbers, since a model file has their repr()
         for name, kind in (("gamma", float), ("coef0", float), ("degree", int)):
             object.__setattr__(self, name, kind(getattr(self, name)))
@@ -296,7 +341,7 @@ class Kernel:
     @property
     def type(self) -> KernelType:
         """Properties of the kernel function."""
-        return TYPES[self.name]
+        return DISTANCES.get(self.name) or TYPES[self.name]
 
     @property
     def is_precomputed(self) -> bool:

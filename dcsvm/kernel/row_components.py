@@ -19,8 +19,8 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.data.sorting import slices
-from dcsvm.kernel.kernel_rows import Cutoff
-from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.kernel_rows import Cutoff, KernelRows
+from dcsvm.kernel.kernels import SQUARED_DISTANCE, Kernel
 
 # Truncation errors as fractions of the tolerance: all kernel values between components, and the
 # solver's cutoff (flat).
@@ -96,13 +96,13 @@ def find_components(
     within = Cutoff.of(kernel, LEFT_OUT * tolerance / weight)
     sample = rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))
     points = _core.Points(sample, threads)
-    start = _core.find_components(points, between.squared_distance, 1, threads)[1]
+    start = _core.find_components(points, between, 1, threads)[1]
     if len(start) == 2 and not is_worth_ordering(sample, within, stop):
         return whole
     points = _core.Points(rows, threads)
     order, start = _core.find_components(
         points,
-        between.squared_distance,
+        between,
         MIN_COMPONENT,
         threads,
         TREE_BYTES + n_rows * TREE_BYTES_OF_ROW,
@@ -116,15 +116,21 @@ def find_components(
 
 def is_worth_ordering(rows: Rows, cutoff: Cutoff, stop: _core.Stop | None = None) -> bool:
     """Return whether enough pairs of sampled dense rows are beyond the cutoff. Raises Stopped."""
-    few = _dense64(rows, np.arange(0, rows.n_samples, max(1, rows.n_samples // MEASURED_FROM)))
+    indices = np.arange(0, rows.n_samples, max(1, rows.n_samples // MEASURED_FROM))
+    enough = ORDERING_THRESHOLD * len(indices) * rows.n_samples
+    if cutoff.argument != SQUARED_DISTANCE:
+        data = KernelRows(rows, Kernel(cutoff.argument), 1)
+        distances = data.matrix(target_rows=indices.astype(np.int32))
+        return bool(np.count_nonzero(distances >= cutoff.distance) >= enough)
+    few = _dense64(rows, indices)
     norms, n_apart = np.einsum("ij,ij->i", few, few), 0
     for batch in slices(rows.n_samples, ORDERING_VALUES // max(rows.n_features, 1)):
         if stop is not None:
             stop.check()
         others = _dense64(rows, np.arange(batch.start, batch.stop))
         distances = norms[:, None] + np.einsum("ij,ij->i", others, others) - 2.0 * few @ others.T
-        n_apart += int(np.count_nonzero(distances >= cutoff.squared_distance))
-    return n_apart >= ORDERING_THRESHOLD * len(few) * rows.n_samples
+        n_apart += int(np.count_nonzero(distances >= cutoff.distance))
+    return n_apart >= enough
 
 
 def _dense64(rows: Rows, numbers: np.ndarray) -> np.ndarray:
@@ -147,9 +153,7 @@ def is_worth_skipping(
     sizes = np.diff(start).astype(np.float64)
     groups = np.argsort(-sizes, kind="stable")[:MEASURED_GROUPS]
     shares = [
-        _core.share_apart(
-            points, order[start[g] : start[g + 1]], cutoff.squared_distance, TRIED_ROWS, threads
-        )
+        _core.share_apart(points, order[start[g] : start[g + 1]], cutoff, TRIED_ROWS, threads)
         for g in groups
     ]
     return float(np.average(shares, weights=sizes[groups] ** 2)) >= least

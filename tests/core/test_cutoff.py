@@ -14,7 +14,7 @@ from dcsvm.training.train import train_rows
 
 
 def tree_order(X, distance=1e-30):
-    return _core.find_components(_core.Points(Rows.from_array(X), 1), distance, 1, 1)[0]
+    return _core.find_components(_core.Points(Rows.from_array(X), 1), Cutoff(distance), 1, 1)[0]
 
 
 def products(X, gamma, weights, cutoff, *, double, threads=1, targets=None):
@@ -80,10 +80,10 @@ def test_far_rows_are_left_out():
     cutoff = Cutoff.of(Kernel("rbf", 2000.0), 1e-10)
     points = _core.Points(Rows.from_array(X), 1)
     order = np.arange(len(X), dtype=np.int32)
-    share = _core.share_apart(points, order, cutoff.squared_distance, 64, 1)
+    share = _core.share_apart(points, order, cutoff, 64, 1)
     assert 0.5 < share < 1
-    assert _core.share_apart(points, order, 1e-9, 64, 2) >= share
-    assert _core.share_apart(points, order, 1e9, 64, 1) == 0
+    assert _core.share_apart(points, order, Cutoff(1e-9), 64, 2) >= share
+    assert _core.share_apart(points, order, Cutoff(1e9), 64, 1) == 0
 
 
 def test_threads_do_not_change_a_bit():

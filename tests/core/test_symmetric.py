@@ -89,7 +89,7 @@ def test_what_is_left_out_is_within_the_bound_of_both(value):
     rng = np.random.default_rng(4)
     X = (rng.random((30, 3))[rng.integers(0, 30, 2000)]).astype(np.float32)
     X += (0.01 * rng.standard_normal((2000, 3))).astype(np.float32)
-    X = X[_core.find_components(_core.Points(Rows.from_array(X), 1), 1e-30, 1, 1)[0]]
+    X = X[_core.find_components(_core.Points(Rows.from_array(X), 1), Cutoff(1e-30), 1, 1)[0]]
     data = KernelRows(Rows.from_array(X), Kernel("rbf", 40.0), 1)
     weights = rng.standard_normal(2000)
     found = data.product(weights, how=KernelEvalOptions(cutoff=Cutoff.of(data.kernel, value)))[:, 0]

@@ -14,6 +14,7 @@ from reference import (
     allowed_error,
     csr_rows,
     dense_rows,
+    distances,
     grid_rows,
     kernel_values,
     kernels_with,
@@ -27,6 +28,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.cluster_tree import clustering_kernel
 from dcsvm.kernel.kernel_rows import Cutoff, KernelEvalOptions, KernelRows, is_flat
 from dcsvm.kernel.kernels import (
+    DEGREES,
     KERNEL_TYPES,
     NAMES,
     TYPES,
@@ -118,9 +120,10 @@ def test_a_kernel_falls_from_one_as_the_table_says(kernel):
     values = kernel_values(kernel, X, np.zeros((1, 1)))[:, 0]
     assert values[0] == 1 and np.all(np.diff(values) < 0)
     for value, x in zip(values[1:], X[1:, 0], strict=True):
-        assert kernel.type.fall.squared_distance_at(1.0, value) == pytest.approx(x**2)
-        assert kernel.type.fall.gamma_at(x**2, value) == pytest.approx(1.0)
-    scaled = Kernel(kernel.name, kernel.type.fall.scaled(1.0, 4.0))
+        argument = x ** DEGREES[kernel.type.argument]
+        assert kernel.type.fall.argument_at(1.0, value) == pytest.approx(argument)
+        assert kernel.type.fall.gamma_at(argument, value) == pytest.approx(1.0)
+    scaled = Kernel(kernel.name, 4.0**kernel.type.length_power)
     assert kernel_values(scaled, X / 4, np.zeros((1, 1)))[:, 0] == pytest.approx(values)
 
 
@@ -129,7 +132,7 @@ def test_values_out_of_reach_and_values_less_one(kernel):
     X = grid_rows(2000, 3, 5)
     far = Kernel(kernel.name, kernel.type.fall.gamma_at(0.01, 0.1))
     cutoff = Cutoff.of(far, 1e-6)
-    assert np.all(kernel_values(far, X, X)[_squares(X) >= cutoff.squared_distance] <= 1e-6)
+    assert np.all(kernel_values(far, X, X)[distances(far, X, X) >= cutoff.distance] <= 1e-6)
     rows = KernelRows(Rows.from_array(X), far, 1)
     w = np.random.default_rng(0).normal(size=2000)
     found = rows.product(w, how=KernelEvalOptions(cutoff=cutoff))[:, 0]

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel import row_components
-from dcsvm.kernel.kernel_rows import KernelEvalOptions
+from dcsvm.kernel.kernel_rows import Cutoff, KernelEvalOptions
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.row_components import find_components
 from dcsvm.problem.options import TrainOptions
@@ -20,7 +20,7 @@ from dcsvm.training.train import train_rows
 
 def groups_of(X, squared_distance, smallest=1, threads=2):
     points = _core.Points(Rows.from_array(X), threads)
-    return _core.find_components(points, squared_distance, smallest, threads)
+    return _core.find_components(points, Cutoff(squared_distance), smallest, threads)
 
 
 def assert_apart(X, order, start, squared_distance):
