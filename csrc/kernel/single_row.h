@@ -27,8 +27,8 @@ namespace dcsvm {
 // One row of floats, encoded like the sources. It has pointers to its members: do not copy or move.
 class EncodedRow {
  public:
-  // Returns false if the row cannot be encoded: the columns of a code are not one-hot, or the form
-  // is bytes and a feature is not a byte. A null `coded` means no codes.
+  // Returns false if the row cannot be encoded: the columns of a code are neither one-hot nor zero,
+  // or the form is bytes and a feature is not a byte. A null `coded` means no codes.
   bool encode(const float* row, std::size_t n_features, const CodedColumns* coded,
               const KernelSetup& setup);
 
@@ -99,7 +99,7 @@ class RoutingTree {
   Assignment step(const EncodedRow& row, std::size_t split, std::int32_t node, bool second) const;
 
   std::vector<NodeSplit> splits_;
-  std::vector<std::size_t> first_;  // sampled row of each split
+  std::vector<std::size_t> first_;  // first sampled row of each split
   MeanWeights weights_;
   PackedSources sample_;
 };
