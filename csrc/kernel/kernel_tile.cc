@@ -9,7 +9,7 @@ namespace dcsvm {
 
 namespace {
 
-// Rows from the one that is copied to the one that is prefetched.
+// Prefetch distance in rows: from the row being copied to the row being prefetched.
 constexpr std::size_t rows_ahead = 8;
 
 // Bytes of a row to prefetch; the hardware prefetcher continues.

@@ -19,8 +19,8 @@
 
 namespace dcsvm {
 
-// Sources of a tile, which is computed before its values are summed. A tile (64 x 128 floats,
-// 32 KiB) fits the L1 cache, and boxes around this number of rows are small.
+// Sources of a tile. A tile is computed before its values are summed: 64 x 128 floats, 32 KiB, fit
+// the L1 cache. Boxes around this number of rows are small.
 constexpr std::size_t source_block = blocked_rows;
 
 inline bool can_skip(const KernelSetup& setup, const Cutoff& cutoff) {
@@ -81,7 +81,7 @@ struct SourceView {
   RowList rows;
   SourceWeights weights;
   std::vector<PlacedWeight> placed;  // `weights` by column; only in CSR form
-  std::vector<double> taken_off;     // sum of weights per column, if tiles are less 1
+  std::vector<double> taken_off;     // sum of weights per column; empty unless less_one
   Cutoff cutoff;
   BoundingBoxes boxes;  // empty: no pair is skipped
   BlockedRows blocked;
@@ -132,9 +132,9 @@ class LaneProduct {
     return sums_.data();
   }
 
-  // Adds both products of the lanes and the sources begin to before end, which begin with a block.
-  // sums[lane] += the product with the sources' weights, source_sums[source - begin] += the product
-  // with the lanes' weights. The caller adds `taken_off`.
+  // Adds both products of the lanes and the sources begin to before end: sums[lane] += the product
+  // with the sources' weights, source_sums[source - begin] += the product with the lanes' weights.
+  // `begin` is a multiple of source_block. The caller adds `taken_off`.
   void add_both(std::size_t begin, std::size_t end, const double* lane_weights, double* sums,
                 double* source_sums) {
     for (std::size_t first = begin; first < end; first += source_block) {

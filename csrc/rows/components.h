@@ -1,8 +1,9 @@
 // Components: sets of rows that are provably far apart.
 //
 // Rows of different components are at least a given distance apart. An RBF kernel value between
-// them has a known bound and need never be computed. Components are the connected components of the
-// leaves of a box tree. The proof uses boxes, so rows that are far apart may share a component.
+// them has a known bound and need never be computed. Components are connected components of the
+// leaves of a box tree: two leaves are connected unless their boxes are far apart. So rows that are
+// far apart may share a component.
 #pragma once
 
 #include <cstddef>
