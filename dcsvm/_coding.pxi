@@ -1,14 +1,17 @@
 # Part of _core.pyx. Exclusive 0/1 columns of dense rows as codes (csrc/rows/codes.h).
 
 cdef class Coding:
-    """What codes mean: `numeric` are the columns that are kept, `codes` the exclusive 0/1 columns of
-    each code (csrc/rows/codes.h). All others are zero."""
+    """Map from columns to codes (csrc/rows/codes.h).
+
+    `numeric` are the columns kept as floats, `codes` the exclusive 0/1 columns of each code. All
+    other columns are zero in the rows that were searched.
+    """
 
     cdef CodedColumns columns
 
     @property
     def row_size(self):
-        """Bytes of a row."""
+        """Size of an encoded row in bytes."""
         return self.columns.row_size()
 
     def __eq__(self, other):
@@ -17,7 +20,7 @@ cdef class Coding:
     __hash__ = None
 
     def encode(self, Points points, uint8_t[:, ::1] out, int threads):
-        """Write the rows of dense points with codes, uint8 (n, row_size)."""
+        """Encode the rows of dense points into `out`, uint8 (n, row_size)."""
         if <size_t>out.shape[0] != points.points.n_samples or <size_t>out.shape[1] != self.row_size:
             raise ValueError("the array does not have the shape of the rows with codes")
         check_plain(points, "codes are those")
@@ -27,7 +30,7 @@ cdef class Coding:
 
 
 cdef class CodingSearch:
-    """Finds codes in dense rows that come part by part."""
+    """Search for codes in dense rows that arrive in batches."""
 
     cdef unique_ptr[CodeSearch] search
     cdef size_t n_features
@@ -45,9 +48,12 @@ cdef class CodingSearch:
             self.search.get().see(part.points, threads)
 
     def found(self, double worth, cbool are_bytes):
-        """The Coding of the rows seen, where a pair of them then costs less than 1/worth of the
-        operations, and no more than as the bytes that they are; else None. More rows only cost
-        more."""
+        """Return the Coding of the rows seen so far, or None if it does not pay.
+
+        It pays if a pair of encoded rows takes at most 1/worth of the operations of a pair of dense
+        rows and, with `are_bytes`, no more than a pair of rows of bytes. With more rows a pair
+        usually costs more.
+        """
         cdef Coding coding = Coding()
         coding.columns = self.search.get().found()
         cdef double cost = coding.columns.cost()

@@ -108,18 +108,20 @@ def kernel_matrix(Setup setup, Points targets, target_rows, Points sources, sour
 
 
 def may_step(size_t n_features, double origin, double step):
-    """Return whether rows with values origin + step * k, k from 0 to 255, can be combined with
-    rows of bytes."""
+    """Return whether rows of bytes can be combined with rows of integers origin + step * k.
+
+    k is a byte, from 0 to 255.
+    """
     return c_suit_bytes(n_features) and c_may_step(n_features, origin, step)
 
 
 def suit_bytes(size_t n_features):
-    """Return whether tiles of bytes are faster for n_features, on a machine that has them."""
+    """Return whether tiles of bytes are faster for n_features, if the machine has them."""
     return c_suit_bytes(n_features)
 
 
 def may_be_bytes(size_t n_features):
-    """Whether this machine multiplies bytes, and so many features suit that."""
+    """Return whether this machine has tiles of bytes, and they are faster for n_features."""
     return c_may_be_bytes(n_features)
 
 
@@ -157,9 +159,9 @@ cdef class Nodes:
 
 
 def kernel_kmeans(Setup setup, Nodes nodes, const int32_t[::1] n_parts, uint64_t seed, int threads):
-    """Split the rows of each node into at most n_parts[node] nonempty clusters.
+    """Split the rows of each node into at most n_parts[node] nonempty children.
 
-    Returns the cluster of each row, int32, from 0 within its node.
+    Returns the child of each row, int32, from 0 within its node.
     """
     check_threads(threads)
     if n_parts.shape[0] != <Py_ssize_t>nodes.nodes.n_nodes or np.any(np.asarray(n_parts) < 1):
@@ -174,10 +176,10 @@ def kernel_kmeans(Setup setup, Nodes nodes, const int32_t[::1] n_parts, uint64_t
 
 def mean_products(Setup setup, Nodes nodes, const int32_t[::1] part, const int64_t[::1] first_child,
                   int threads):
-    """Return inner products of the centers of each node, float64.
+    """Return inner products of the centers of the children of each node, float64.
 
-    A node with n children has an n x n block, of zeros without rows. `part` is as returned by
-    kernel_kmeans().
+    A node with n children has an n x n block; without sampled rows the block is zero. `part` is as
+    returned by kernel_kmeans().
     """
     check_threads(threads)
     block_start = check_parts(nodes, part, first_child)
@@ -191,7 +193,7 @@ def mean_products(Setup setup, Nodes nodes, const int32_t[::1] part, const int64
 
 
 cdef check_parts(Nodes nodes, const int32_t[::1] part, const int64_t[::1] first_child):
-    """Return the start of the block of each node, int64; check the consistency of the arrays."""
+    """Return the start of each node's block of products, int64; check the arrays."""
     if (part.shape[0] != <Py_ssize_t>nodes.nodes.rows.size
             or first_child.shape[0] != <Py_ssize_t>nodes.nodes.n_nodes + 1):
         raise ValueError("the parts do not fit the nodes")
@@ -240,9 +242,10 @@ def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, Fou
           int threads, Stop stop=None, *, cbool second=True):
     """Assign rows to the next level of a tree of clusters.
 
-    `node` int32 is the node of each target, or -1. Returns the nearest child, int32, the second
-    child, beyond the nearest cluster boundary, int32, and the distance to the boundary, float64; -1
-    and infinity without one. The last two are None unless `second`. Raises Stopped.
+    `node` int32 is the node of each target, or -1. Returns (nearest child int32, second child
+    int32, distance float64). The second child is beyond the nearest cluster boundary; the distance
+    is to this boundary. Without a boundary they are -1 and infinity. Both are None unless `second`.
+    Raises Stopped.
     """
     cdef Nodes nodes = split.nodes
     check_sides(setup, targets, nodes.points, threads)
@@ -277,7 +280,7 @@ cdef check_some(Points points, what):
 
 
 cdef as_array(vector[int32_t]& numbers):
-    """Copy a vector that is not empty."""
+    """Return a copy of a nonempty vector."""
     return np.asarray(<int32_t[:numbers.size()]>numbers.data()).copy()
 
 
@@ -285,7 +288,7 @@ def find_components(Points points, cutoff, size_t min_component, int threads,
                     size_t memory_bytes=NO_LIMIT):
     """Find components of dense rows: rows of different components are beyond the cutoff.
 
-    Components with fewer than min_component rows are merged. The search needs at most
+    Components with fewer than min_component rows are merged. The box tree takes at most
     `memory_bytes`. Returns the rows component by component, int32 (n,), and the start of each
     component, int64 (n_components + 1,).
     """
@@ -310,7 +313,7 @@ def neighbour_order(Points points, int threads):
 def share_apart(Points points, const int32_t[::1] order, cutoff, size_t n_tried, int threads):
     """Return the fraction of sampled pairs (row, block of rows) provably beyond the cutoff.
 
-    Blocks are consecutive rows in `order`; n_tried rows are compared with all blocks.
+    Blocks are consecutive rows in `order`; at most n_tried rows are compared with all blocks.
     """
     cdef RowList rows = row_list(points, order)
     cdef CCutoff c_cutoff = as_cutoff(cutoff)

@@ -5,7 +5,7 @@ cdef const CodedColumns* codes_of(Points points) noexcept:
 
 
 def packed_bytes(Setup setup, Points points):
-    """Return the size in bytes of all points as lanes."""
+    """Return the size in bytes of all points packed as lanes."""
     return packed_row_bytes(setup.setup, points.points) * points.points.n_samples
 
 
@@ -68,8 +68,11 @@ cdef class FewRows:
         self.arrays.append((points, list(splits)))
 
     def values(self, const float[:, ::1] rows):
-        """Return decision values float64 (n, n_columns), the same bits as route() and
-        kernel_product(); None if a row is not finite, or cannot be encoded as codes or bytes."""
+        """Return decision values, float64 (n, n_columns), or None.
+
+        They have the same bits as with route() and kernel_product(). None if a row is not finite,
+        or cannot be encoded as codes or bytes.
+        """
         cdef size_t n = rows.shape[0], d = rows.shape[1], n_columns = self.models.n_columns
         cdef size_t i = 0
         cdef cbool are_done = True
@@ -88,8 +91,8 @@ cdef class FewRows:
 def most_voted(const double[:, :] values, size_t n_classes):
     """Return the class with the most one-vs-one votes of each row, int64 (n,).
 
-    `values` are decision values (n, n_pairs); ties go to the first class. Raises ValueError for
-    another number of pairs.
+    `values` are decision values (n, n_pairs); ties go to the first class. Raises ValueError unless
+    n_pairs is the number of pairs of classes.
     """
     if <size_t>values.shape[1] != n_classes * (n_classes - 1) // 2:
         raise ValueError("there is not one decision value for each pair of classes")

@@ -1,6 +1,6 @@
 """Typed wrappers of csrc/text: convert text to dense or CSR arrays and back, and CSR to dense.
 
-They check shapes, allocate, release the GIL and call; they open no files.
+The wrappers check shapes, allocate arrays, release the GIL and call; they open no files.
 """
 
 from cpython.object cimport PyObject
@@ -132,7 +132,7 @@ parse_error, zero_index = <PyObject*>ParseError, <PyObject*>ZeroIndex
 
 
 def _is_mapped(data):
-    """Return whether the bytes are a mapped file, or a part of one."""
+    """Return whether the bytes are (part of) a memory-mapped file."""
     while isinstance(data, memoryview):
         data = data.obj
     return isinstance(data, mmap.mmap)
@@ -141,13 +141,13 @@ def _is_mapped(data):
 cdef class Text:
     """LIBSVM text in a contiguous buffer of bytes; its extent is scanned on construction.
 
-    It has `n_rows` rows, at most `n_pairs` values and, if well formed, `n_features` features. Each
-    line has `n_prefix` numbers before the features, called `prefix_name` in errors. ModelTextReader are
+    The text has `n_rows` rows, at most `n_pairs` values and, if well formed, `n_features` features.
+    Each line has `n_prefix` numbers before the features, called `prefix_name` in errors. Lines are
     counted from `first_line`. `lenient` accepts comments, and lines that LIBSVM's reader drops or
-    reads differently. `first_index` is the index of column 0, 0 or 1. `serials` is for text of a
-    precomputed kernel: each line has a serial number, the last of the prefix, and all kernel
-    values; "training" serial numbers must be column indices, "any" are not checked. The methods
-    raise ParseError for malformed text.
+    reads differently. `first_index` is the index of column 0: 0 or 1. `serials` is for text of a
+    precomputed kernel. Each line then has a serial number, the last number of the prefix, and all
+    kernel values. "training" serial numbers must be column indices; "any" are not checked. The
+    methods raise ParseError for malformed text.
     """
 
     cdef CText text
@@ -290,8 +290,10 @@ cdef TextLines _lines(const double[:, ::1] prefix, const int64_t[::1] row_number
 
 def densify(const int64_t[::1] indptr not None, const int32_t[::1] indices not None,
             const float[::1] values not None, Py_ssize_t n_features, int threads, make=np.zeros):
-    """Return the CSR rows as C-contiguous float32 (n_rows, n_features), of an array of zeros that
-    make(shape, dtype) returns."""
+    """Return the CSR rows as C-contiguous float32 (n_rows, n_features).
+
+    make(shape, dtype) allocates an array of zeros.
+    """
     cdef TextCsr rows = _csr(indptr, indices, values)
     dense = make((indptr.shape[0] - 1, n_features), np.float32)
     cdef float[:, ::1] view = dense
@@ -306,9 +308,9 @@ def write_dense(const double[:, ::1] prefix not None, const float[:, ::1] rows n
     """Return lines of text, as bytes; `first_index` is the index of column 0.
 
     Line k is row k of `prefix`, then the nonzero features of row `row_numbers[k]` of `rows` (row k
-    without `row_numbers`). Numbers are read back bit for bit; with `float64` features are so even
-    if they are read as float64. Raises IndexError for a row that does not exist, and ValueError for
-    a number that is not finite.
+    without `row_numbers`). Numbers read back bit for bit; with `float64`, so do features that are
+    read as float64. Raises IndexError for a row that does not exist, and ValueError for a number
+    that is not finite.
     """
     cdef string out
     cdef TextLines lines = _lines(prefix, row_numbers, rows.shape[0], first_index, float64)

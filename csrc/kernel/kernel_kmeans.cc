@@ -14,9 +14,9 @@ namespace dcsvm {
 namespace {
 
 constexpr int largest_steps = 20;
-constexpr double same_point = 1e-6;  // of K(x, x): a squared distance that may as well be 0
+constexpr double same_point = 1e-6;  // relative to K(x, x): a smaller squared distance is 0
 
-// The sampled rows of a node, with their kernel matrix, and the parts they are in.
+// The sampled rows of a node: their kernel matrix, and kernel sums with the children of the node.
 class Sample {
  public:
   void take(const KernelSetup& setup, const RowList& rows) {
@@ -39,7 +39,7 @@ class Sample {
     without_gaps(part);
   }
 
-  // Inner products of the means, n_parts x n_parts.
+  // Computes the inner products of the centers, n_parts x n_parts.
   void products(const std::int32_t* part, double* out) {
     n_parts_ = static_cast<std::size_t>(*std::max_element(part, part + n_)) + 1;
     add_up(part);
@@ -98,7 +98,7 @@ class Sample {
     return static_cast<std::int32_t>(best);
   }
 
-  // Sums of kernel values of each row with each part, sizes and squared norms of the parts.
+  // Computes the kernel sums of each row with each child, and sizes and squared norms of children.
   void add_up(const std::int32_t* part) {
     sums_.assign(n_ * n_parts_, 0.0);
     sizes_.assign(n_parts_, 0.0);

@@ -14,7 +14,7 @@
 
 namespace dcsvm {
 
-// Sampled rows of nodes, node by node: node p has start[p] to before start[p + 1].
+// Sampled rows of nodes, node by node: node p has rows start[p] to before start[p + 1].
 struct NodeSamples {
   RowList rows;  // with an index
   const std::int64_t* start = nullptr;
@@ -29,14 +29,14 @@ struct NodeSamples {
   }
 };
 
-// Splits the rows of each node into at most n_parts[node] nonempty parts; part[i] counts from 0 in
-// its node. k-means++ (Arthur and Vassilvitskii 2007) in kernel space, then Lloyd's steps. Results
-// do not depend on the number of threads.
+// Splits the rows of each node into at most n_parts[node] nonempty children; part[i] is the child
+// of row i, from 0 within its node. k-means++ (Arthur and Vassilvitskii 2007) in kernel space, then
+// Lloyd's steps. Results do not depend on the number of threads.
 void kernel_kmeans(const KernelSetup& setup, const NodeSamples& nodes, const std::int32_t* n_parts,
                    std::uint64_t seed, int n_threads, std::int32_t* part);
 
-// Inner products of the means of the parts of each node: a node's block, of n_parts x n_parts
-// entries, begins at block_start[node].
+// Computes the inner products of the centers of the children of each node. The block of a node, of
+// n_parts x n_parts entries, begins at block_start[node].
 void mean_products(const KernelSetup& setup, const NodeSamples& nodes, const std::int32_t* part,
                    const std::int64_t* block_start, int n_threads, double* products);
 

@@ -14,10 +14,10 @@ namespace dcsvm {
 
 namespace {
 
-// Rows of a tile, and blocks of the other one that keep a thread busy.
+// Rows of a tile, and the number of blocks of lanes per thread that balances the load.
 constexpr std::size_t tile_rows = 32, blocks_of_thread = 4;
 
-// Returns the lanes of a tile: as in products, or fewer to give every thread a block.
+// Returns the lanes of a tile: as in products, or fewer to give every thread enough blocks.
 std::size_t lanes_of_block(const KernelSetup& setup, const RowList& rows, int n_threads) {
   const std::size_t n_panels = (rows.size + panel_rows - 1) / panel_rows;
   const std::size_t shared = n_panels / (blocks_of_thread * static_cast<std::size_t>(n_threads));
@@ -32,8 +32,8 @@ struct Tile {
   std::size_t stride;
 };
 
-// Gives the tiles of K(rows, lanes) to take(tile). The first n_shared of the lanes are the first of
-// the rows, too: of two such pairs (i, j) and (j, i) one at least is in a tile.
+// Calls take(tile) for the tiles of K(rows, lanes). The first n_shared lanes are also the first
+// n_shared rows: at least one of the pairs (i, j) and (j, i) of these rows is in a tile.
 template <class Real, class Take>
 void for_tiles(const KernelSetup& setup, const RowList& rows, const RowList& lanes,
                std::size_t n_shared, int n_threads, Take take) {

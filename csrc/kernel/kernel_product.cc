@@ -12,13 +12,13 @@ namespace dcsvm {
 
 namespace {
 
-// Of lanes that are packed, which a thread takes at a time.
+// Blocks of packed lanes that a thread takes at a time.
 constexpr std::size_t blocks_at_once = 4;
-// Columns of sums that are transposed together, so that they stay in the first cache.
+// Columns of sums that are transposed together, so that they stay in the first-level cache.
 constexpr std::size_t columns_at_once = 32;
-// Sums of a block of lanes: with more they would leave the second cache.
+// Maximum number of sums of a block of lanes: more would not fit the second-level cache.
 constexpr std::size_t most_sums = 65536;
-// Terms of sums that take as long as a kernel value.
+// Terms of a sum that take as long as one kernel evaluation.
 constexpr std::size_t terms_per_value = 8;
 
 template <class Real>
@@ -33,7 +33,7 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
   std::size_t n_terms = source_list.size;  // of a target
   if (weights.indptr) {
     n_terms += sources.placed.size() / terms_per_value;
-    // boxes around other blocks would leave out other values
+    // boxes around blocks of another size would skip other pairs
     if (sources.boxes.empty())
       block = std::clamp(most_sums / n_columns / panel_rows * panel_rows, panel_rows, block);
   }
@@ -82,20 +82,20 @@ ProductCount add_to_lanes(const SourceView& sources, const RowPanels& lanes,
   return count;
 }
 
-// Entries of X' W at a time: 16 MB.
+// Maximum entries of X' W at a time: 16 MB.
 constexpr std::size_t most_entries = 2000000;
 
 // Returns whether a product of the linear kernel is computed as X (X' W), in float64: with more
-// sources than columns of W this takes fewer operations and has no error of kernel values. It does
-// not depend on the number of targets, so that the sums of a row are bitwise independent of the
-// other rows.
+// sources than columns of W this takes fewer operations and has no error of kernel values. The
+// choice does not depend on the number of targets, so the sums of a row are bitwise independent of
+// the other rows.
 bool is_linear_product(const KernelSetup& setup, const RowList& targets, const RowList& sources,
                        const SourceWeights& weights) {
   return is_linear(setup.kernel) && sources.size > weights.n_columns &&
          (targets.points == sources.points || sources.points->n_codes == 0);
 }
 
-// No kernel value is computed.
+// Computes X (X' W) without kernel values.
 ProductCount linear_product(const RowList& targets, const RowList& sources,
                             const SourceWeights& weights, int n_threads, double* out,
                             const Stop* stop) {
@@ -122,13 +122,13 @@ ProductCount linear_product(const RowList& targets, const RowList& sources,
   return count;
 }
 
-// K w with targets equal to sources: every kernel value is computed once, for both its rows.
+// K w if the targets are the sources: every kernel value is computed once, for both its rows.
 //
 // Rows are divided into parts, and every pair of parts is processed once, in rounds like a
-// tournament. In a round each part is in one pair only, so that threads share nothing, and the sums
-// of a part are accumulated in the order of the rounds, whatever the number of threads.
+// tournament. In a round each part is in one pair only, so threads write to different parts. The
+// sums of a part are accumulated in the order of the rounds, for any number of threads.
 
-// Rows from which saving half of the kernel evaluations outweighs packing lanes again.
+// Minimum number of rows: saving half of the kernel evaluations then outweighs packing lanes again.
 constexpr std::size_t fewest_rows = 512;
 // Enough parts to occupy all threads of a large machine in a round; larger parts need less packing
 // and scheduling, up to largest_part rows.
@@ -141,8 +141,8 @@ std::size_t rows_of_part(std::size_t n_rows, std::size_t block) {
   return (wanted + unit - 1) / unit * unit;
 }
 
-// The partner of place `k` in round `round` of a tournament of an even number of players: everybody
-// meets everybody once in players - 1 rounds. The last player stays, the others go round.
+// Pair `k` in round `round` of a tournament of an even number of players: any two players meet once
+// in players - 1 rounds. The last player keeps its seat, the others rotate.
 struct Pair {
   std::size_t first, second;
 };
@@ -182,7 +182,7 @@ class Parts {
       const RowPanels panels(sources_.setup, sources_.rows.slice(at, at + n_lanes));
       std::fill(lane_sums.begin(), lane_sums.end(), 0.0);
       std::fill(lane_weights.begin(), lane_weights.end(), 0.0);
-      // a part by itself: its sources meet all its lanes, and once is enough
+      // a part with itself: its sources and lanes are the same rows, so one product is enough
       if (lanes != sources)
         std::copy_n(sources_.weights.values + at, n_lanes, lane_weights.begin());
       product.select(panels, 0, panels.n_panels(), boxes_, at / block_);
@@ -200,8 +200,8 @@ class Parts {
   double* out_;
 };
 
-// Whether targets and sources are the same list with one weight each, of a kernel and of a size for
-// which that pays.
+// Returns whether targets and sources are the same list with one weight each, and computing each
+// kernel value once pays for the kernel and the number of rows.
 bool is_symmetric_product(const KernelSetup& setup, const RowList& targets, const RowList& sources,
                           const SourceWeights& weights) {
   const bool is_same = targets.points == sources.points && targets.index == sources.index &&

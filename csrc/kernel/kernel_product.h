@@ -1,4 +1,4 @@
-// K(targets, sources) W without ever storing K: the first of the project's two verbs.
+// K(targets, sources) W without storing K: the first of the core's two operations.
 //
 // It is the gradient of a warm start, the check of the optimality conditions over all rows, the
 // assignment step of two-step kernel k-means (W = weighted cluster indicators) and every decision
@@ -25,7 +25,7 @@ enum class Precision { single_tiles, double_tiles };
 struct ProductCount {
   std::int64_t evaluated = 0;
   std::int64_t skipped = 0;
-  bool complete = true;  // false: it was stopped, and the output is of no use
+  bool complete = true;  // false: stopped, the output is invalid
 
   void add(const ProductCount& other) {
     evaluated += other.evaluated;
@@ -34,16 +34,16 @@ struct ProductCount {
   }
 };
 
-// Overwrites `out`, n_targets x n_columns. Only the difference form skips pairs beyond the cutoff,
-// with a truncation error per entry of at most cutoff.value times the sum of its column's
-// |weights|. Skipping is effective if consecutive rows are near each other.
+// Computes the product and overwrites `out`, n_targets x n_columns. Only the difference form skips
+// pairs beyond the cutoff. The truncation error of an entry is at most cutoff.value times the sum
+// of its column's |weights|. Skipping is effective if consecutive rows are near each other.
 ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
                             const RowList& sources, const SourceWeights& weights,
                             Precision precision, const Cutoff& cutoff, int n_threads, double* out,
                             const Stop* stop = nullptr);
 
-// The same for targets that are packed already, with one weight per source:
-// sums[lane] += the product; stopped, they are left useless. `boxes` are the lane_boxes() of the
+// Adds the product of targets that are packed already, with one weight per source:
+// sums[lane] += the product. After a stop the sums are invalid. `boxes` are the lane_boxes() of the
 // same rows and cutoff.
 ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes,
                          const BoundingBoxes& boxes, const RowList& sources, const double* weights,
@@ -58,8 +58,8 @@ BoundingBoxes lane_boxes(const KernelSetup& setup, const Points& points,
 // for kernel values stored less 1.
 void add_weights(const SourceWeights& weights, std::size_t begin, std::size_t end, double* sums);
 
-// The targets from target_start[c] to before target_start[c + 1], in the order of their list, meet
-// the sources from source_begin[c] to before source_end[c].
+// Cluster c has the targets target_start[c] to before target_start[c + 1] and the sources
+// source_begin[c] to before source_end[c]: positions in their lists.
 struct ClusterRanges {
   const std::int64_t* target_start;
   const std::int64_t* source_begin;
@@ -67,8 +67,8 @@ struct ClusterRanges {
   std::size_t n_clusters;
 };
 
-// As kernel_product() for every cluster; out is n_targets x n_columns, overwritten. Threads share
-// the clusters, and parts of large ones. Both lists have an index.
+// Computes kernel_product() for every cluster; out is n_targets x n_columns, overwritten. Threads
+// share the clusters, and the targets of large clusters. Both lists have an index.
 void cluster_product(const KernelSetup& setup, const RowList& targets, const RowList& sources,
                      const SourceWeights& weights, const ClusterRanges& ranges, Precision precision,
                      int n_threads, double* out);

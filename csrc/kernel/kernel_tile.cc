@@ -9,7 +9,7 @@ namespace dcsvm {
 
 namespace {
 
-// Rows between the one that is copied and the one that is on its way from memory.
+// Prefetch distance in rows: from the row being copied to the row being prefetched.
 constexpr std::size_t rows_ahead = 8;
 
 // Bytes of a row to prefetch; the hardware prefetcher continues.
@@ -132,7 +132,7 @@ void TileScratch::sparse_rows(const Queries& q, Real* out, std::size_t stride) {
 // product with the packed k - 128.
 template <class Real>
 void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
-  // of bytes there are products and, of these, distances
+  // the bytes form has products, and distances computed from products
   const bool is_distance = setup_.kernel.argument == Argument::squared_distance;
   const Points& lanes = *lanes_->points_;
   const std::int32_t sign = is_distance ? -2 : 1, a = q.points.byte_origin, b = lanes.byte_origin,
@@ -177,8 +177,8 @@ void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
   }
 }
 
-// A value is in the query's row at the lane's column, or the other way round where only the lanes'
-// rows are known.
+// A value is in the query's row at the lane's column, or in the lane's row at the query's column if
+// only the lanes' rows are known.
 template <class Real>
 void TileScratch::precomputed_rows(const Queries& q, Real* out, std::size_t stride) const {
   const Points& lane_points = *lanes_->points_;

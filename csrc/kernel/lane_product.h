@@ -1,4 +1,4 @@
-// Blocks of lanes against sources, summed with the weights of these: what products are made of.
+// Kernel products of a block of lanes: tiles of lanes and sources, times the sources' weights.
 // For kernel_product.cc only.
 #pragma once
 
@@ -19,23 +19,23 @@
 
 namespace dcsvm {
 
-// SourceView whose kernel values with a block of lanes are computed before summation: their tile
-// (64 x 128 floats, 32 KiB) fits the L1 cache, and boxes around this number of rows are small.
+// Sources of a tile. A tile is computed before its values are summed: 64 x 128 floats, 32 KiB, fit
+// the L1 cache. Boxes around this number of rows are small.
 constexpr std::size_t source_block = blocked_rows;
 
 inline bool can_skip(const KernelSetup& setup, const Cutoff& cutoff) {
   return cutoff.is_finite() && setup.form == Form::difference;
 }
 
-// A weight of W with the place of its source in a block of sources.
+// A weight of W with the position of its source in a block of sources.
 struct PlacedWeight {
   std::int32_t column;
   std::uint32_t place;
   double value;
 };
 
-// The weights sorted by column inside each block of sources, sources of a column in order (counting
-// sort): the sum of a column then stays in registers for a whole block.
+// Returns the weights sorted by column inside each block of sources, sources of a column in order
+// (counting sort): the sum of a column then stays in registers for a whole block.
 inline std::vector<PlacedWeight> by_column(const SourceWeights& w, std::size_t n_sources) {
   std::vector<PlacedWeight> sorted(static_cast<std::size_t>(w.indptr[n_sources] - w.indptr[0]));
   std::vector<std::size_t> next(w.n_columns + 1);
@@ -80,8 +80,8 @@ struct SourceView {
   std::vector<std::int32_t> numbers;
   RowList rows;
   SourceWeights weights;
-  std::vector<PlacedWeight> placed;  // the same by column; only for weights in CSR form
-  std::vector<double> taken_off;     // of the sum of each column; empty: nothing
+  std::vector<PlacedWeight> placed;  // `weights` by column; only in CSR form
+  std::vector<double> taken_off;     // sum of weights per column; empty unless less_one
   Cutoff cutoff;
   BoundingBoxes boxes;  // empty: no pair is skipped
   BlockedRows blocked;
@@ -124,7 +124,7 @@ class LaneProduct {
     }
   }
 
-  // The product of all lanes with so many columns, for the next call to overwrite.
+  // Returns the product of all lanes, column by column, in a buffer that the next call overwrites.
   const double* product(const RowPanels& lanes, const BoundingBoxes& box, std::size_t n_columns) {
     sums_.assign(n_columns * lanes.n_panels() * panel_rows, 0.0);
     select(lanes, 0, lanes.n_panels(), box, 0);
@@ -132,9 +132,9 @@ class LaneProduct {
     return sums_.data();
   }
 
-  // Both products of the lanes with some sources, from the first of a block on: sums[lane] += that
-  // of the sources' weights, source_sums[source - begin] += that of the lanes' own. Nothing is
-  // added for what is taken off.
+  // Adds both products of the lanes and the sources begin to before end: sums[lane] += the product
+  // with the sources' weights, source_sums[source - begin] += the product with the lanes' weights.
+  // `begin` is a multiple of source_block. The caller adds `taken_off`.
   void add_both(std::size_t begin, std::size_t end, const double* lane_weights, double* sums,
                 double* source_sums) {
     for (std::size_t first = begin; first < end; first += source_block) {
@@ -142,7 +142,7 @@ class LaneProduct {
       add_column(sums);
       for (std::size_t k = 0; k < near_.size(); ++k) {
         Real* const values = tile_.data() + k * n_lanes_;
-        std::fill(values + n_rows_, values + n_lanes_, Real(0));  // lanes that are no rows
+        std::fill(values + n_rows_, values + n_lanes_, Real(0));  // padding lanes
         source_sums[near_[k] - begin] += isa().dot(values, lane_weights, n_lanes_);
       }
     }
@@ -184,7 +184,7 @@ class LaneProduct {
     }
   }
 
-  // Adds the tile times the weights of its sources, one each.
+  // Adds the tile times the weights of its sources, one weight each.
   void add_column(double* sums) const {
     const Real* rows[source_block];
     double weights[source_block];
@@ -195,7 +195,7 @@ class LaneProduct {
     loops<Real>().add_weighted(rows, weights, near_.size(), n_lanes_, sums);
   }
 
-  // The same with several columns, for the n sources from `first` on.
+  // The same with several columns, for n sources beginning with `first`.
   void add_columns(std::size_t first, std::size_t n, double* sums) const {
     const Real* tile_row[source_block] = {};  // null: beyond the cutoff
     for (std::size_t k = 0; k < near_.size(); ++k)

@@ -10,7 +10,7 @@ namespace dcsvm {
 
 namespace {
 
-// Values in a block of rows per entry of w, so that adding up the blocks is little of the work.
+// Values in a block of rows per entry of w, so that adding the blocks is a small part of the work.
 // More blocks than `most_blocks` do not help any practical number of threads.
 constexpr double values_per_entry = 8;
 constexpr std::size_t most_blocks = 32;

@@ -1,7 +1,7 @@
-// Rows as vectors x of float64 arithmetic: all that the linear kernel <x, z> needs.
+// Rows as float64 vectors x, for the linear kernel <x, z>.
 //
-// Sums over rows, X' weights, turn n |S| kernel values into X (X' weights), 2 n d operations. They
-// are taken in fixed blocks of rows, added in order, so no bit depends on the number of threads.
+// X (X' weights) takes 2 n d operations instead of n |S| kernel evaluations. Sums over rows are
+// taken in fixed blocks of rows, added in order, so no bit depends on the number of threads.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class LinearRows {
 
   // Entries of x: the features, then one indicator per column of each code.
   std::size_t dimension() const { return dimension_; }
-  // Values a row has in the mean, at least 1.
+  // Returns the mean number of stored values of a row, at least 1.
   double mean_stored() const;
   // Returns the number of stored values of a row, the unit of work.
   std::size_t stored(std::size_t row) const {
@@ -67,7 +67,7 @@ class LinearRows {
   }
 
   const Points& points() const { return points_; }
-  // Starts to fetch a row from memory.
+  // Prefetches a row.
   void prefetch(std::size_t row) const;
 
  private:
@@ -97,8 +97,8 @@ class LinearRows {
   std::vector<std::size_t> first_of_code_;
 };
 
-// w[column * dimension + entry] += X' W, where each row of the list is a source, for the columns
-// from `begin` to before `end`, which are columns 0 and on of w.
+// Adds X' W to w, where each row of the list is a source, for the columns `begin` to before `end`:
+// entry k of column c is w[(c - begin) * dimension + k].
 void add_rows(const LinearRows& rows, const RowList& list, const SourceWeights& weights,
               std::size_t begin, std::size_t end, int n_threads, double* w);
 

@@ -17,10 +17,10 @@ namespace dcsvm {
 namespace {
 
 constexpr std::size_t targets_at_once = 1024, tile_targets = 32;
-constexpr double same_center = 1e-12;  // relative to the squared norms: equal but for rounding
+constexpr double same_center = 1e-12;  // relative to the squared norms: equal except for rounding
 
 struct Block {
-  std::size_t node, begin, end;  // of the targets in the order of their nodes
+  std::size_t node, begin, end;  // positions of the targets in the order of their nodes
 };
 
 // The targets of each node, in blocks.
@@ -45,7 +45,7 @@ class ByNode {
     }
   }
 
-  std::vector<std::size_t> place;  // among the targets
+  std::vector<std::size_t> place;  // index of each target
   std::vector<std::int32_t> row;
   std::vector<Block> blocks;
 };
@@ -57,7 +57,8 @@ struct Scratch {
   AlignedVector<float> tile;
 };
 
-// Whether each part of a node is one row, and a mean the inner product with it.
+// Returns whether each child of a node has one sampled row and the kernel is linear: a mean kernel
+// value is then the inner product with this row.
 bool has_single_centers(const KernelSetup& setup, const NodeSplit& split, std::size_t node) {
   const std::size_t n = split.n_parts(node);
   if (!is_linear(setup.kernel) || setup.form != Form::product || n > panel_rows ||
@@ -70,7 +71,7 @@ bool has_single_centers(const KernelSetup& setup, const NodeSplit& split, std::s
   return true;
 }
 
-// The means of single centers, which go to the rows of tiles.
+// Calls take(target, means) with the mean kernel values of single centers, which are rows of tiles.
 template <class Take>
 void for_single_means(const KernelSetup& setup, const RowList& targets, const RowList& centers,
                       Scratch& scratch, Take take) {
@@ -84,7 +85,7 @@ void for_single_means(const KernelSetup& setup, const RowList& targets, const Ro
   }
 }
 
-// Mean kernel values of a block's targets with the parts of their node, target by target.
+// Computes mean kernel values of a block's targets with the children of their node, by target.
 void find_means(const KernelSetup& setup, const RowList& targets, const NodeSplit& split,
                 std::size_t node, Scratch& scratch) {
   const RowList sources = split.samples.of(node);
@@ -116,7 +117,7 @@ Assignment nearest_child(const NodeSplit& split, std::size_t node, const Real* m
   };
   std::size_t best = 0;
   double smallest = squared(0);
-  for (std::size_t c = 1; c < n; ++c) {  // without a branch: which is nearer cannot be foreseen
+  for (std::size_t c = 1; c < n; ++c) {  // without a branch: which is nearer is unpredictable
     const double own = squared(c);
     best = own < smallest ? c : best;
     smallest = own < smallest ? own : smallest;

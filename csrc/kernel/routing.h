@@ -1,4 +1,4 @@
-// Rows on their way down a tree of clusters: to the nearest center among the parts of a node.
+// Assignment of rows to a tree of clusters: from a node to the child with the nearest center.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace dcsvm {
 
-// How the nodes of one level are divided into those of the next. A node with one part has no
+// The split of all nodes of one level into the nodes of the next. A node with one child has no
 // sampled rows.
 struct NodeSplit {
   NodeSamples samples;
-  const std::int32_t* part = nullptr;         // of each sampled row, from 0 in its node
+  const std::int32_t* part = nullptr;         // child of each sampled row, from 0 in its node
   const std::int64_t* first_child = nullptr;  // n_nodes + 1
-  const std::int64_t* block_start = nullptr;  // as mean_products() takes it
+  const std::int64_t* block_start = nullptr;  // as for mean_products()
   const double* products = nullptr;
 
   std::size_t n_parts(std::size_t node) const {
@@ -24,27 +24,29 @@ struct NodeSplit {
   }
 };
 
-// Where a row goes: its nearest child; the one across the nearest border, -1 where its node has one
-// part; and the distance to that border in kernel space, infinite where there is none.
+// Assignment of a row: the nearest child; the second child, beyond the nearest cluster boundary;
+// and the distance to this boundary in kernel space. A node with one child has no boundary: -1 and
+// infinity.
 struct Assignment {
   std::int32_t nearest;
   std::int32_t second = -1;
   double distance = std::numeric_limits<double>::infinity();
 };
 
-// That of a row of a node, by its mean kernel values with the node's parts; what is across the
-// border only if `second` is wanted.
+// Returns the assignment of a row of a node, from its mean kernel values with the node's children.
+// The second child and the distance are computed only if `second`.
 template <class Real>
 Assignment nearest_child(const NodeSplit& split, std::size_t node, const Real* means, bool second);
 
-// The same of many rows; `second` and `distance` may be null.
+// Assignments of many rows; `second` and `distance` may be null.
 struct AssignmentArrays {
   std::int32_t* nearest;
   std::int32_t* second;
   double* distance;
 };
 
-// node[i] is where targets[i] is, -1 for one that is nowhere and stays there. False when stopped.
+// Assigns rows to the next level. node[i] is the node of targets[i]; -1: no node, and no child
+// either. Returns false if stopped.
 bool route(const KernelSetup& setup, const RowList& targets, const std::int32_t* node,
            const NodeSplit& split, int n_threads, const AssignmentArrays& out,
            const Stop* stop = nullptr);

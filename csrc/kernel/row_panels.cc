@@ -12,17 +12,17 @@ namespace dcsvm {
 
 namespace {
 
-// Features whose part of a panel (8 KiB) stays in the first-level cache while it is written.
+// Features packed at a time: their part of a panel (8 KiB) stays in the first-level cache.
 constexpr std::size_t packed_at_once = 64, bytes_packed_at_once = 256;
-// Panels of a block, whose tile of 64 queries stays in the first-level cache if they are few.
+// Panels of a block. With few panels, a tile of 64 queries stays in the first-level cache.
 constexpr std::size_t few_panels = 4, many_panels = 16;
 constexpr std::size_t long_byte_row = 256, bytes_of_block = std::size_t{1} << 19;
 // Panels a thread packs at a time.
 constexpr std::size_t panels_at_once = 8;
-// What lanes have for no_code, so that it does not equal a query's no_code either.
+// Lanes store this for no_code, so that it does not equal a query's no_code.
 constexpr std::uint8_t no_lane_code = no_code - 1;
 
-// The d features of the rows of one panel, which begin `stride` apart.
+// Packs the d features of the rows of one panel. Rows begin `stride` values apart.
 template <class Value>
 void pack_features(const Value* matrix, std::size_t stride, std::size_t d, const std::int32_t* rows,
                    float* features) {
@@ -37,7 +37,7 @@ void pack_features(const Value* matrix, std::size_t stride, std::size_t d, const
   }
 }
 
-// The features and codes of the rows of one panel.
+// Packs the features and codes of the rows of one panel.
 void pack_dense(const Points& points, const std::int32_t* rows, float* features,
                 std::uint8_t* codes) {
   const std::size_t d = points.n_features, n_codes = points.n_codes;
@@ -58,7 +58,8 @@ void pack_dense(const Points& points, const std::int32_t* rows, float* features,
   }
 }
 
-// The bytes of the rows of one panel, less 128: four features of a row side by side, moved at once.
+// Packs the bytes of the rows of one panel, less 128. Four features of a row are adjacent and are
+// moved at once.
 void pack_bytes(const Points& points, const std::int32_t* rows, std::int8_t* bytes) {
   constexpr std::uint32_t less_128 = 0x80808080;  // of each byte
   static_assert(sizeof less_128 == bytes_at_once, "four features in a word");
@@ -95,8 +96,8 @@ std::size_t packed_row_bytes(const KernelSetup& setup, const Points& points) {
 
 std::size_t panels_per_block(const KernelSetup& setup, const Points& points) {
   if (setup.form == Form::sparse) return 1;
-  // long rows of bytes take as long to gather as to multiply with a few panels, and more of these
-  // stay in the second-level cache
+  // gathering long rows of bytes takes as long as multiplying them with a few panels, and more
+  // panels stay in the second-level cache
   const std::size_t row_bytes = setup.form == Form::bytes ? points.byte_row_size() : 0;
   if (row_bytes < long_byte_row) return few_panels;
   return std::clamp(bytes_of_block / (row_bytes * panel_rows), few_panels, many_panels);

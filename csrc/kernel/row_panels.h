@@ -1,7 +1,7 @@
 // The lane side of tiles: rows in panels of panel_rows, feature by feature.
 //
 // Rows are packed once if memory allows. Otherwise, and always for sparse rows, each TileScratch
-// packs blocks when it selects them (kernel_tile.h). Values do not depend on it.
+// packs blocks when it selects them (kernel_tile.h). Values do not depend on this.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,13 @@ namespace dcsvm {
 // Bytes of a row in packed lanes; 0 for forms that are never packed beforehand.
 std::size_t packed_row_bytes(const KernelSetup& setup, const Points& points);
 
-// Contents of some panels: dense features and codes, or bytes less 128.
+// Packed panels: dense features and codes, or bytes less 128.
 struct PackedLanes {
   AlignedVector<float> features;
   AlignedVector<std::uint8_t> codes;
   AlignedVector<std::int8_t> bytes;
 
-  // Packs these rows, whole panels of them.
+  // Packs the rows of whole panels.
   void pack(const KernelSetup& setup, const Points& points, const std::int32_t* rows,
             std::size_t n_panels, int n_threads);
 };
@@ -32,7 +32,7 @@ struct PackedLanes {
 class RowPanels {
  public:
   RowPanels() = default;
-  // Lanes that are not packed here are packed where a TileScratch selects them.
+  // Unless `packed`, each TileScratch packs the lanes that it selects.
   RowPanels(const KernelSetup& setup, const RowList& rows, int n_threads = 1, bool packed = true);
 
   std::size_t size() const { return size_; }
@@ -49,8 +49,8 @@ class RowPanels {
   PackedLanes packed_;
 };
 
-// Panels evaluated together: several for dense rows, so that the queries are read once for all of
-// them; one for sparse rows, whose panel is packed when it is selected.
+// Returns the number of panels that are evaluated together: several for dense rows, so that queries
+// are read once for all of them; one for sparse rows, whose panel is packed when it is selected.
 std::size_t panels_per_block(const KernelSetup& setup, const Points& points);
 
 }  // namespace dcsvm

@@ -11,8 +11,8 @@ namespace dcsvm {
 
 namespace {
 
-// sums += values times weights, with the same operations as in a product of many rows: what is in
-// the other lanes of its vectors, up to panel_rows beyond the values, does not matter.
+// sums += values times weights, with the same operations as in a product of many rows. The contents
+// of the other lanes of the vectors, up to panel_rows beyond the values, do not matter.
 void add_values(const double* values, const SourceWeights& w, std::size_t n, double* sums) {
   std::vector<std::vector<const double*>> rows(w.n_columns);
   std::vector<std::vector<double>> weights(w.n_columns);
@@ -34,7 +34,7 @@ void add_values(const double* values, const SourceWeights& w, std::size_t n, dou
   }
 }
 
-// The values of one cluster.
+// Computes the decision values of one cluster.
 void cluster_values(const EncodedRow& row, const PackedSources& sources,
                     const ClusterModels& models, std::int32_t cluster, double* out) {
   const auto c = static_cast<std::size_t>(cluster);
@@ -44,7 +44,7 @@ void cluster_values(const EncodedRow& row, const PackedSources& sources,
     out[k] += models.offsets[c * models.n_columns + k];
 }
 
-// The mean with the values of the cluster across the border; where one has none the other counts.
+// Blends in the values of the cluster beyond the boundary. If one value is NaN the other counts.
 void blend_with(const std::vector<double>& second, double share, double* out) {
   for (std::size_t k = 0; k < second.size(); ++k) {
     const double mean = share * out[k] + (1.0 - share) * second[k];
@@ -169,7 +169,7 @@ Assignment RoutingTree::place(const EncodedRow& row, bool second) const {
       continue;
     }
     at.nearest = next.nearest;
-    // the nearest border is above: on its other side the way goes down as well
+    // the nearest boundary is higher in the tree: the second cluster is followed downwards as well
     if (at.second >= 0) at.second = step(row, k, at.second, false).nearest;
   }
   return at;

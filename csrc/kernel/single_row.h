@@ -1,12 +1,12 @@
-// Decision values of a few rows, for models that are asked again and again.
+// Decision values of single rows, for models that predict a few rows at a time.
 //
-// In kernel_product() targets are the lanes, which a row alone leaves nearly empty, and the sources
-// are prepared in every call. Here the sources are the lanes, packed once, and a row is the query.
-// K(x, z) is the same bits as K(z, x) and sums are taken in the same order, so decision values are
-// the same bits as those of route() and kernel_product().
+// In kernel_product() the targets are the lanes: a single row leaves most lanes empty, and every
+// call prepares the sources. Here the sources are the lanes, packed once, and the row is the query.
+// K(x, z) and K(z, x) have the same bits and sums have the same order, so decision values have the
+// same bits as with route() and kernel_product().
 //
-// For dense rows, with codes or without, or as bytes; not for products with a linear kernel that
-// are taken feature by feature.
+// For dense rows, with or without codes, or as bytes. Not for a linear kernel whose product is
+// computed as X (X' W).
 #pragma once
 
 #include <cstddef>
@@ -24,11 +24,11 @@
 
 namespace dcsvm {
 
-// One row of floats as some sources see it. It stays where it is.
+// One row of floats, encoded like the sources. It has pointers to its members: do not copy or move.
 class EncodedRow {
  public:
-  // False where the row has other values in the columns of a code than rows of codes have, or is
-  // not one of bytes where these are wanted. There are no codes where `coded` is null.
+  // Returns false if the row cannot be encoded: the columns of a code are neither one-hot nor zero,
+  // or the form is bytes and a feature is not a byte. A null `coded` means no codes.
   bool encode(const float* row, std::size_t n_features, const CodedColumns* coded,
               const KernelSetup& setup);
 
@@ -36,13 +36,13 @@ class EncodedRow {
 
  private:
   Points points_;
-  std::vector<float> coded_;  // aligned for them
+  std::vector<float> coded_;  // the encoded row, aligned for floats
   std::vector<std::uint8_t> bytes_;
   std::int32_t byte_sum_ = 0;
   double other_terms_ = 0, row_term_ = 0;
 };
 
-// All rows of a set as lanes, and their weights in sums. Views, but for what is packed.
+// All sources as lanes, with their weights. Only the packed lanes are copies, the rest are views.
 class PackedSources {
  public:
   PackedSources(const KernelSetup& setup, const Points& points, const CodedColumns* coded,
@@ -52,7 +52,7 @@ class PackedSources {
     return out.encode(row, n_features, coded_, setup_);
   }
 
-  // sums[c] = K(row, sources begin to end) times their weights, for n_columns columns.
+  // sums[c] = K(row, sources begin to before end) times their weights, for n_columns columns.
   void sum(const EncodedRow& row, std::size_t begin, std::size_t end, std::size_t n_columns,
            double* sums) const;
 
@@ -64,15 +64,15 @@ class PackedSources {
   Precision precision_;
 };
 
-// The models of clusters: their sources are consecutive. One cluster and no tree is an exact model.
+// The models of clusters, with consecutive sources each. An exact model is one cluster and no tree.
 struct ClusterModels {
   std::size_t n_columns = 1;
   const std::int64_t* start = nullptr;  // of the sources of each cluster, n_clusters + 1
   const double* offsets = nullptr;      // n_clusters x n_columns: added to the sums
-  double blend = 0;                     // distance to a border from which on one cluster answers
+  double blend = 0;                     // distance to a boundary below which models are blended
 };
 
-// What makes sums over sampled rows means of the parts of their nodes, fork after fork.
+// Weights that turn sums over sampled rows into means of the children of nodes, split by split.
 struct MeanWeights {
   explicit MeanWeights(const std::vector<NodeSplit>& splits);
 
@@ -81,7 +81,7 @@ struct MeanWeights {
   std::vector<double> values;
 };
 
-// The tree of clusters. The points are the sampled rows of its forks, in order.
+// The tree of clusters. The points are the sampled rows of its node splits, in order.
 class RoutingTree {
  public:
   RoutingTree(const KernelSetup& setup, const Points& points, const CodedColumns* coded,
@@ -91,21 +91,21 @@ class RoutingTree {
     return sample_.encode(row, n_features, out);
   }
 
-  // As route(), from the root to the finest level; with what is across the nearest border where
-  // `second` is wanted.
+  // Assigns a row as route() does, from the root to the finest level. The second cluster and the
+  // distance are computed only if `second`.
   Assignment place(const EncodedRow& row, bool second) const;
 
  private:
   Assignment step(const EncodedRow& row, std::size_t split, std::int32_t node, bool second) const;
 
   std::vector<NodeSplit> splits_;
-  std::vector<std::size_t> first_;  // of the sampled rows of each fork
+  std::vector<std::size_t> first_;  // first sampled row of each split
   MeanWeights weights_;
   PackedSources sample_;
 };
 
-// Decision values of one row, n_columns of them. False where it takes kernel_product(): a value is
-// not finite, or the row does not fit the codes or bytes. `tree` is null for an exact model.
+// Computes the decision values of one row, n_columns values. Returns false if only kernel_product()
+// can: a feature is not finite, or the row cannot be encoded. `tree` is null for an exact model.
 bool decision_values(const float* row, std::size_t n_features, const PackedSources& sources,
                      const ClusterModels& models, const RoutingTree* tree, double* out);
 

@@ -11,22 +11,22 @@ namespace dcsvm {
 
 namespace {
 
-// Leaves have at most that many rows, where memory allows. Smaller ones are made only where rows in
-// them may be in different groups, down to rows_of_node a node on average. Both trade the time and
-// memory of the tree against groups that are joined because a leaf has rows of two.
+// Maximum rows of a leaf, if memory allows. Smaller leaves are made only if rows in them may be in
+// different components, down to an average of rows_of_node rows per node. Both limits trade the
+// time and memory of the tree against components that are joined because they share a leaf.
 constexpr std::size_t leaf_rows = 64;
 constexpr std::size_t rows_of_node = 8;
-constexpr std::size_t sampled_rows = 256;  // at most, to choose where a node is split
-constexpr std::size_t nodes_at_once = 16;  // that a thread measures
-// Keeps a computed distance below the true one: far more than the rounding of its sum.
+constexpr std::size_t sampled_rows = 256;  // maximum, to choose the split of a node
+constexpr std::size_t nodes_at_once = 16;  // whose boxes a thread computes
+// Keeps a computed distance below the true one: far more than the rounding error of its sum.
 constexpr double outward = 1.0 - 1e-9;
-// A split that leaves less than this part of the rows on one side is made at the median instead:
-// the depth of the tree stays proportional to the logarithm of the rows.
+// A split with less than this share of the rows on one side is made at the median instead. The
+// depth of the tree stays proportional to the logarithm of the number of rows.
 constexpr double smallest_part = 1.0 / 64;
 
 }  // namespace
 
-// Lowest and highest of every feature.
+// Minimum and maximum of every feature.
 struct BoxTree::Extent {
   explicit Extent(std::size_t d)
       : low(d, std::numeric_limits<float>::infinity()),
@@ -66,7 +66,7 @@ void BoxTree::grow(double distance) {
   measure();
 }
 
-// The nodes of the last level, which begins with node `first`, that are to be split.
+// Selects the nodes to split from the last level, which begins with node `first`.
 std::vector<std::size_t> BoxTree::to_split(std::size_t first, double distance) const {
   const std::size_t most_wide = points_.n_samples / rows_of_node;
   std::vector<std::size_t> chosen;
@@ -94,7 +94,7 @@ void BoxTree::number_leaves() {
   }
 }
 
-// The boxes of all rows: of the leaves from their rows, of the others from their children.
+// Computes the boxes of all rows: of leaves from their rows, of other nodes from their children.
 void BoxTree::measure() {
   parallel_for({n_threads_, leaves_.size(), nodes_at_once}, [&](std::size_t leaf) {
     const auto at = static_cast<std::size_t>(leaves_[leaf]);
@@ -131,7 +131,7 @@ double BoxTree::diameter(std::int32_t node) const {
   return sum;
 }
 
-// Of every step-th row.
+// Returns the extent of every step-th row.
 BoxTree::Extent BoxTree::extent_of(std::size_t begin, std::size_t end, std::size_t step) const {
   Extent extent(d_);
   for (std::size_t i = begin; i < end; i += step) {
@@ -146,7 +146,7 @@ void BoxTree::set_box(std::size_t node, const Extent& extent) {
   std::copy(extent.high.begin(), extent.high.end(), boxes_.data() + node * 2 * d_ + d_);
 }
 
-// Of a feature over every step-th row.
+// Returns the variance of a feature over every step-th row.
 double BoxTree::variance(std::size_t begin, std::size_t end, std::size_t step,
                          std::size_t feature) const {
   double n = 0, sum = 0, squares = 0;
@@ -181,8 +181,8 @@ void BoxTree::sample(std::size_t at) {
   }
 }
 
-// Puts rows with a feature of at most `at` first, all in the order they were in; returns where the
-// others begin. Without branches: which way a row goes cannot be foreseen.
+// Moves rows whose feature is at most `at` to the front, and keeps the order on both sides. Returns
+// where the second side begins. Without branches: the side of a row is unpredictable.
 std::size_t BoxTree::divide_at(std::size_t begin, std::size_t end, std::size_t feature, double at) {
   const FeatureColumn column(points_, feature);
   std::int32_t* const first = order_.data() + begin;
@@ -211,7 +211,7 @@ void BoxTree::split(std::size_t at, std::size_t left) {
   sample(left + 1);
 }
 
-// Puts the rows of a node in order, and returns where its second part begins.
+// Reorders the rows of a node by child. Returns where the second child begins.
 std::size_t BoxTree::divide(std::size_t node) {
   const std::size_t begin = nodes_[node].begin, end = nodes_[node].end;
   const auto feature = static_cast<std::size_t>(nodes_[node].feature);

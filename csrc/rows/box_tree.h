@@ -1,8 +1,8 @@
-// A binary tree of boxes around dense rows: nodes hold consecutive rows of an order.
+// A binary tree of boxes around dense rows: each node holds consecutive rows of an order.
 //
-// The distance of two boxes is a lower bound of the distance of their rows. A node is split in the
-// middle of its widest feature, as in a k-d tree (Bentley, 1975); which rows it has then does not
-// depend on the number of threads. Codes are not looked at: the tree is for rows as they are.
+// The distance of two boxes is a lower bound on the distance of their rows. A node is split in the
+// middle of its widest feature, as in a k-d tree (Bentley 1975). The tree does not depend on the
+// number of threads. Codes are ignored: the tree is for rows without codes.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +19,16 @@ class BoxTree {
   struct Node {
     std::size_t begin, end;              // in the order
     std::int32_t left = -1, right = -1;  // -1 for a leaf; children come after their parents
-    std::int32_t leaf = -1;              // number of the first leaf below
-    std::int32_t feature = -1;           // to split by, -1 where all rows are equal
-    bool is_one_component = true;        // for components.cc: once true of a node, for good
+    std::int32_t leaf = -1;              // index of the first leaf below
+    std::int32_t feature = -1;           // to split by; -1 if all rows are equal
+    bool is_one_component = true;        // for components.cc: once true, it stays true
   };
 
-  // The root only, for distances of one kind. The tree takes at most memory_bytes.
+  // Creates the root only, for a kind of distance. The tree takes at most memory_bytes.
   BoxTree(const Points& points, Argument distance, std::size_t memory_bytes, int n_threads);
 
-  // The rest of the tree. Small nodes are split only where rows in them may be that far from each
-  // other, and only while there are few leaves for the number of rows.
+  // Grows the rest of the tree. Small nodes are split only if rows in them may be this far apart,
+  // and only while the tree has few nodes for its number of rows.
   void grow(double distance);
 
   std::size_t n_nodes() const { return nodes_.size(); }
@@ -39,10 +39,10 @@ class BoxTree {
   }
   const std::vector<std::int32_t>& order() const { return order_; }
 
-  // At most the distance of any rows x and z of the nodes. Before grow(), boxes are those of a
-  // sample.
+  // Lower bound on the distance of rows of two nodes. Before grow(), boxes enclose only a sample of
+  // the rows.
   double distance(std::int32_t a, std::int32_t b) const;
-  // At least the distance of any two rows of the node.
+  // Upper bound on the distance of two rows of a node.
   double diameter(std::int32_t node) const;
 
  private:
@@ -73,8 +73,8 @@ class BoxTree {
   std::size_t most_nodes_;
   std::vector<std::int32_t> order_;
   std::vector<Node> nodes_;
-  std::vector<std::int32_t> leaves_;  // nodes
-  std::vector<float> boxes_;          // of each node, the lowest of each feature, then the highest
+  std::vector<std::int32_t> leaves_;  // node index of each leaf
+  std::vector<float> boxes_;          // per node: minima of the features, then maxima
 };
 
 }  // namespace dcsvm

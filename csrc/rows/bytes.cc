@@ -13,13 +13,13 @@ namespace dcsvm {
 
 namespace {
 
-// With fewer features padding and terms cost more than they save; with more a sum of products could
-// reach 2^30, half of what 32-bit integers hold.
+// With fewer features, padding and terms cost more than bytes save. With more, |x|^2 + |z|^2 could
+// reach 2^30, half of the range of 32-bit integers.
 constexpr std::size_t fewest_features = 16, most_features = 8192;
 constexpr double largest_byte = 255;
 
 bool is_byte(float x) {
-  // outside the range the conversion would be undefined
+  // the conversion is undefined outside this range
   return x >= 0.0f && x <= 255.0f && x == static_cast<float>(static_cast<std::int32_t>(x));
 }
 
@@ -77,7 +77,7 @@ void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::i
 bool may_step(std::size_t n_features, double origin, double step) {
   if (origin != std::nearbyint(origin) || step != std::nearbyint(step) || step < 1) return false;
   const double largest = std::max(std::abs(origin), std::abs(origin + largest_byte * step));
-  // the terms of TileScratch::byte_rows: a dot product with what is less 128, and those of a row
+  // the terms of TileScratch::byte_rows: a dot product with bytes less 128, and the row terms
   const double a_feature = 4 * 128 * step * largest_byte + 2 * std::abs(origin) * largest_byte +
                            largest_byte * largest_byte + largest * largest;
   return static_cast<double>(n_features) * a_feature < 2147483648.0;

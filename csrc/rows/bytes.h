@@ -1,5 +1,5 @@
-// Rows of integers from 0 to 255, such as images, as bytes: for processors that multiply these
-// (isa.h). Kernel values are then exact but for one rounding.
+// Rows of integers from 0 to 255, such as images, stored as bytes: for processors that multiply
+// bytes (isa.h). Kernel values are then exact except for one rounding.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,22 @@
 
 namespace dcsvm {
 
-// Operations for a pair of rows as bytes, to compare with CodedColumns::cost().
+// Operations per pair of rows as bytes, to compare with CodedColumns::cost().
 constexpr double bytes_cost(std::size_t n_features) {
   return 0.14 * static_cast<double>(n_features);
 }
 
-// Whether tiles of bytes are of use for that many features.
+// Returns whether tiles of bytes suit n_features: enough to pay, too few to overflow.
 bool suit_bytes(std::size_t n_features);
 
-// Whether this machine has such tiles, and the number of features suits them.
+// Returns whether this machine has tiles of bytes, and they suit n_features.
 bool may_be_bytes(std::size_t n_features);
 
-// Whether they may be, and all features of dense points are integers from 0 to 255.
+// Returns whether may_be_bytes(), and all features of dense points are integers from 0 to 255.
 bool are_bytes(const Points& points, int n_threads);
 
-// Whether rows of byte_origin + byte_step * k may meet rows of bytes: no term of a kernel's
-// argument reaches 2^31.
+// Returns whether rows of integers byte_origin + byte_step * k, with bytes k, can be combined with
+// rows of bytes: no term of a kernel's argument reaches 2^31.
 bool may_step(std::size_t n_features, double byte_origin, double byte_step);
 
 double squared_norm_of_bytes(const Points& points, std::size_t row);
@@ -32,10 +32,10 @@ double squared_norm_of_bytes(const Points& points, std::size_t row);
 // fits[i]: whether all features of row i are integers from 0 to 255.
 void find_bytes(const Points& points, int n_threads, std::uint8_t* fits);
 
-// The sum of each row of `bytes`.
+// Computes the sum of each row of `bytes`.
 void sum_bytes(const Points& points, int n_threads, std::int32_t* sums);
 
-// Writes features stored as floats to bytes, n_samples x byte_row_size(), and the sum of each row.
+// Writes the features as bytes, n_samples x byte_row_size(), and the sum of each row.
 // Values that are not integers from 0 to 255 become 0.
 void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::int32_t* sums);
 

@@ -12,7 +12,7 @@ namespace dcsvm {
 
 namespace {
 
-constexpr std::size_t columns_of_code = 254;  // at most: codes 0 to 253; no_code and its lane twin
+constexpr std::size_t columns_of_code = 254;  // maximum; 254 and 255 mean no code (row_panels.cc)
 // Limits of the search: the table of column pairs takes 16 MiB, the comparisons a few seconds.
 constexpr std::size_t most_columns = 4096;
 constexpr double most_comparisons = 1e9;  // pairs of ones in a row, over all rows
@@ -29,13 +29,13 @@ bool is_zero(std::uint32_t bits) { return bits << 1 == 0; }
 
 enum ColumnKind : std::uint8_t { zero = 0, binary = 1, other = 2 };
 
-// Calls visit(column, value) for the values of a row that are not zero.
+// Calls visit(column, value) for the nonzero values of a row.
 template <class Visit>
 void for_each_value(const Points& points, std::size_t row, const Visit& visit) {
   const float* x = features_of(points, row);
   for (std::size_t begin = 0; begin < points.n_features; begin += scanned_at_once) {
     const std::size_t end = std::min(begin + scanned_at_once, points.n_features);
-    std::uint32_t places[scanned_at_once];  // found without a branch for each value
+    std::uint32_t places[scanned_at_once];  // columns, found without a branch per value
     std::size_t n = 0;
     for (std::size_t k = begin; k < end; ++k) {
       places[n] = static_cast<std::uint32_t>(k);
@@ -45,8 +45,8 @@ void for_each_value(const Points& points, std::size_t row, const Visit& visit) {
   }
 }
 
-// Calls visit(accumulator, row) for rows, which are cut into fixed parts with an accumulator each:
-// the result does not depend on the threads.
+// Calls visit(accumulator, row) for rows first to before last. The rows are cut into fixed parts
+// with one accumulator each, so the result does not depend on the number of threads.
 template <class Accumulator, class Visit>
 std::vector<Accumulator> over_rows(std::size_t first, std::size_t last, int n_threads,
                                    const Accumulator& empty, Visit visit) {
@@ -193,7 +193,7 @@ void encode(const Points& points, const CodedColumns& columns, int n_threads, st
       std::memcpy(to + sizeof(float) * k, row + columns.numeric[k], sizeof(float));
     for (std::size_t c = 0; c < columns.codes.size(); ++c) {
       const std::vector<std::int32_t>& members = columns.codes[c];
-      std::uint8_t code = no_code;  // column by column: without a branch for each value
+      std::uint8_t code = no_code;  // one column at a time, without a branch per value
       for (std::size_t m = 0; m < members.size(); ++m)
         code = is_zero(bits_of(row[members[m]])) ? code : static_cast<std::uint8_t>(m);
       codes[c] = code;

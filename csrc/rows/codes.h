@@ -1,8 +1,8 @@
-// Codes: exclusive 0/1 columns, of which a row has at most one set, as one byte.
+// Codes: exclusive 0/1 columns, at most one set per row, stored as one byte.
 //
-// Two codes add 0 to a distance where they are equal, else the number of columns set:
+// Two codes contribute 0 to a squared distance if they are equal, else the number of columns set:
 // |x - z|^2 = ... + W_x + W_z - 2 (number of equal codes), with W_x the number of columns set in x.
-// One-hot data is recognised by its values alone; nothing has to be declared. A code costs one
+// One-hot columns are recognised by their values; users declare no columns. A code costs one
 // comparison of bytes instead of a multiplication for each of its columns, and is more exact.
 #pragma once
 
@@ -16,29 +16,29 @@
 
 namespace dcsvm {
 
-// The code of a row with none of the columns set; it equals nothing.
+// The code of a row without a column set. Tiles never count it as equal to another code.
 constexpr std::uint8_t no_code = 255;
 
-// A row in one piece: the numeric columns, the codes, and zeros up to a multiple of 4 bytes.
+// An encoded row in one piece: numeric columns, codes, and zeros up to a multiple of 4 bytes.
 struct CodedRow {
   const float* numeric;
   const std::uint8_t* codes;
 };
 
 struct CodedColumns {
-  std::vector<std::int32_t> numeric;             // columns that stay as they are, ascending
+  std::vector<std::int32_t> numeric;             // columns kept as floats, ascending
   std::vector<std::vector<std::int32_t>> codes;  // columns of each code, ascending
 
   bool operator==(const CodedColumns& other) const {
     return numeric == other.numeric && codes == other.codes;
   }
 
-  // Operations for a pair of rows: a numeric column takes two, a code one byte comparison.
+  // Operations per pair of rows: two for a numeric column, a byte comparison for a code.
   double cost() const {
     return 2.0 * static_cast<double>(numeric.size()) + 1.2 * static_cast<double>(codes.size());
   }
 
-  // Bytes of a row in one piece.
+  // Bytes of an encoded row.
   std::size_t row_size() const {
     return sizeof(float) * numeric.size() + (codes.size() + 3) / 4 * 4;
   }
@@ -48,15 +48,15 @@ struct CodedColumns {
   }
 };
 
-// Assigns the columns of dense points, which may come part by part, to codes, greedily in their
-// order: each to the latest that has no column set together with it. Columns that are zero
-// everywhere are in neither list. There are no codes when there are too many columns, or ones to
-// compare. More rows only make fewer codes.
+// Finds the codes of dense points, which may arrive in batches. Greedy, in column order: each 0/1
+// column joins the latest code whose columns are never set in the same row. Columns that are zero
+// everywhere are in neither list. No codes are found if there are too many columns, or too many
+// pairs of ones to compare. More rows only add conflicts between columns.
 class CodeSearch {
  public:
   explicit CodeSearch(std::size_t n_features);
   void see(const Points& part, int n_threads);
-  // Those of the rows seen so far.
+  // Returns the codes of the rows seen so far.
   CodedColumns found() const;
 
  private:
@@ -67,21 +67,21 @@ class CodeSearch {
 
   std::vector<std::uint8_t> kinds_;
   double comparisons_ = 0;
-  // of columns a < b at a * n_features + b: some row has both set to 1; one table for all threads,
-  // since it may be large: they only set entries
+  // for columns a < b at a * n_features + b: whether some row has both set to 1. Threads share the
+  // table because it may be large; they only set entries.
   std::vector<std::atomic<bool>> together_;
 };
 
-// Of rows that need not be among those in which the codes were found. fits[i]: whether row i has at
-// most one of a code's columns set, to 1. others[i]: the row_term() (simd/kernel.h) of its columns
-// in neither list, which encode() does not keep.
+// Checks which rows can be encoded; the codes may come from other rows. fits[i]: whether row i has
+// at most one column of each code set, to 1. others[i]: the row_term() (simd/kernel.h) of its
+// columns in neither list, which encode() drops.
 void find_fitting(const Points& points, const CodedColumns& columns, Argument argument,
                   int n_threads, std::uint8_t* fits, double* others);
 
-// Writes rows in one piece.
+// Writes the encoded rows, row_size() bytes each.
 void encode(const Points& points, const CodedColumns& columns, int n_threads, std::uint8_t* rows);
 
-// Sets the numeric columns and codes of points, of as many such rows.
+// Makes points a view of n_samples encoded rows: sets its features and codes.
 void take_coded(const CodedColumns& columns, const std::uint8_t* rows, Points& points);
 
 }  // namespace dcsvm

@@ -38,7 +38,7 @@ class UnionFind {
   std::int32_t& parent(std::int32_t leaf) { return parent_[static_cast<std::size_t>(leaf)]; }
   Node& node(std::int32_t at) { return tree_.node(at); }
 
-  // Whether all leaves of a node are in one component.
+  // Returns whether all leaves of a node are in one component.
   bool is_one(std::int32_t at) {
     Node& n = node(at);
     if (!n.is_one_component) {
@@ -74,7 +74,8 @@ class UnionFind {
   std::vector<std::int32_t> parent_;
 };
 
-// All leaves in the order of their rows, component by component in the order of their first rows.
+// Returns all leaves by component, in the order of their rows. Components are in the order of their
+// first rows.
 std::vector<std::int32_t> by_component(const BoxTree& tree, UnionFind& components) {
   std::vector<std::int32_t> leaves(tree.n_leaves());
   std::iota(leaves.begin(), leaves.end(), 0);
@@ -125,7 +126,7 @@ std::vector<std::int32_t> neighbour_order(const Points& points, int n_threads) {
   return tree.order();
 }
 
-// Follows each cycle of the permutation, with one row set aside.
+// Follows each cycle of the permutation, with one row in a buffer.
 void reorder_rows(std::uint8_t* rows, std::size_t row_bytes, const std::int32_t* order,
                   std::size_t n_rows) {
   std::vector<bool> is_done(n_rows, false);

@@ -1,9 +1,9 @@
-// Groups: independent rows, provably far apart.
+// Components: sets of rows that are provably far apart.
 //
-// Rows of different groups are further apart than a given distance, so that an RBF kernel value
-// between them is below a known bound and need never be computed. Groups are the connected
-// components of the leaves of a box tree; the proof is by boxes, so rows that are far apart may
-// still be in one group.
+// Rows of different components are at least a given distance apart. An RBF kernel value between
+// them has a known bound and need never be computed. Components are connected components of the
+// leaves of a box tree: two leaves are connected unless their boxes are far apart. So rows that are
+// far apart may share a component.
 #pragma once
 
 #include <cstddef>
@@ -16,21 +16,23 @@
 namespace dcsvm {
 
 struct Components {
-  std::vector<std::int32_t> order;  // rows, group by group, neighbours in the tree together
-  std::vector<std::int64_t> start;  // of each group in `order`, and the end
+  std::vector<std::int32_t> order;  // rows by component, neighbours in the tree adjacent
+  std::vector<std::int64_t> start;  // of each component in `order`, and the end
 };
 
-// Components of dense points: rows of different components have at least this distance.
-// Groups of fewer than min_component rows are put together. One group when nothing is that far.
-// The tree takes at most memory_bytes: with fewer boxes than it would have, fewer groups are found.
+// Returns components of dense points: rows of different components are at least this distance
+// apart. Components of fewer than min_component rows are merged. All rows are one component if
+// no two are provably this far apart. The tree takes at most memory_bytes; with fewer boxes, fewer
+// components are found.
 Components find_components(const Points& points, const Distance& distance,
                            std::size_t min_component, std::size_t memory_bytes, int n_threads);
 
-// All rows of dense points, in the order of the leaves of their box tree: rows that follow each
-// other are near.
+// Returns a spatial order of the rows of dense points: adjacent rows are near each other. It is the
+// order of the leaves of their box tree.
 std::vector<std::int32_t> neighbour_order(const Points& points, int n_threads);
 
-// Makes row order[i] of n_rows x row_bytes row i, in place; `order` names every row once.
+// Reorders n_rows rows of row_bytes bytes in place: row order[i] becomes row i. `order` is a
+// permutation.
 void reorder_rows(std::uint8_t* rows, std::size_t row_bytes, const std::int32_t* order,
                   std::size_t n_rows);
 

@@ -11,13 +11,13 @@ namespace dcsvm {
 
 namespace {
 
-// Keeps a computed distance below (above) the true one: far more than the rounding of its sum.
+// Keeps a computed distance below (above) the true one: far more than the rounding error of a sum.
 constexpr double outward = 1e-9;
-// The same for sums of up to some 10^4 squares in float32.
+// The same for sums of up to about 10^4 squares in float32.
 constexpr double float_outward = 1e-3;
 constexpr std::int16_t mixed = -1;
 
-// What two values of one code add to a distance.
+// Returns the contribution of two values of one code to a distance.
 double code_distance(std::int16_t a, std::int16_t b) {
   if (a == b) return 0;
   return a == no_code || b == no_code ? 1 : 2;

@@ -30,8 +30,8 @@ struct Cutoff {
   bool is_finite() const { return distance.value < std::numeric_limits<double>::infinity(); }
 };
 
-// Rows of a list in blocks of at most this many, feature by feature, to be compared with a box at
-// once.
+// Rows of a list in blocks of at most this many, feature by feature: a block is compared with a box
+// at once.
 constexpr std::size_t blocked_rows = 64;
 
 class BlockedRows {
@@ -43,11 +43,11 @@ class BlockedRows {
   friend class BoundingBoxes;
   std::size_t n_ = 0;
   std::vector<float> features_;      // blocked_rows of each feature of each block
-  std::vector<std::uint8_t> codes_;  // the same of codes
+  std::vector<std::uint8_t> codes_;  // the same for codes
 };
 
-// Boxes around blocks of `block_rows` consecutive rows of a list of dense points. A code counts
-// where all rows of a block have the same value.
+// Boxes around blocks of `block_rows` consecutive rows of a list of dense points. A code adds to
+// lower bounds only if all rows of a block have the same value.
 class BoundingBoxes {
  public:
   BoundingBoxes() = default;
@@ -56,15 +56,17 @@ class BoundingBoxes {
 
   bool empty() const { return extents_.empty(); }
 
+  // Whether every row of one block is provably this far from every row of the other.
   bool are_apart(std::size_t block, const BoundingBoxes& other, std::size_t other_block,
                  const Distance& distance) const;
+  // Whether every row of a block is provably this far from a row.
   bool is_apart(std::size_t block, const Points& points, std::size_t row,
                 const Distance& distance) const;
-  // Which rows of a block of others are not provably that far from this block: their places in it,
-  // ascending, to `near`. Returns how many they are.
+  // Finds the rows of a block of `others` that are not provably this far from a block. Writes their
+  // positions in that block, ascending, to `near`; returns their number.
   std::size_t find_near(std::size_t block, const BlockedRows& others, std::size_t other_block,
                         const Distance& distance, std::uint32_t* near) const;
-  // Whether no row of one block is as far as that from a row of the other.
+  // Whether every row of one block is provably nearer than this to every row of the other.
   bool are_near(std::size_t block, const BoundingBoxes& other, std::size_t other_block,
                 const Distance& distance) const;
 
@@ -73,12 +75,12 @@ class BoundingBoxes {
   const float* high(std::size_t block) const { return low(block) + d_; }
 
   std::size_t d_ = 0, n_codes_ = 0;
-  std::vector<float> extents_;       // of each block, the lowest of each feature, then the highest
-  std::vector<std::int16_t> codes_;  // of each block, or `mixed`
+  std::vector<float> extents_;       // per block: minima of the features, then maxima
+  std::vector<std::int16_t> codes_;  // per block: the common codes, or `mixed`
 };
 
-// Of the pairs of a row (at most n_tried of them, evenly spaced) and a block of rows, both in the
-// given order, the share that is at least that far apart by the block's box.
+// Returns the share of pairs (row, block of consecutive rows) that are provably this far apart, by
+// the block's box. At most n_tried rows, evenly spaced, are compared with all blocks.
 double share_apart(const RowList& rows, const Distance& distance, std::size_t n_tried,
                    int n_threads);
 

@@ -1,7 +1,7 @@
 // Non-owning views of the rows of a data set: dense (row-major) as float32 or bytes, CSR, or rows
-// of a precomputed kernel matrix; and the features of dense rows as floats, whichever they are.
+// of a precomputed kernel matrix. Features of dense rows are read as floats from either storage.
 //
-// Row terms are float64. Scaling, labels and the meaning of an order are not known here.
+// Row terms are float64. Only callers know scaling, labels and the meaning of an order.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,10 @@ struct Points {
   std::size_t n_features = 0;
   const float* dense = nullptr;  // n_samples x n_features, the rows `dense_stride` apart
   std::size_t dense_stride = 0;
-  // instead of `dense`, where all features are integers from 0 to 255: n_samples x byte_row_size(),
-  // with zeros after the features
+  // instead of `dense` if all features are integers from 0 to 255: n_samples x byte_row_size(),
+  // zeros after the features
   const std::uint8_t* dense_bytes = nullptr;
-  bool is_mapped = false;                 // whether these are in a mapped file
+  bool is_mapped = false;                 // whether the rows are in a mapped file
   const std::int64_t* indptr = nullptr;   // n_samples + 1
   const std::int32_t* indices = nullptr;  // 0-based columns, ascending within a row
   const float* values = nullptr;
@@ -30,15 +30,16 @@ struct Points {
   std::size_t n_codes = 0;
   const std::uint8_t* codes = nullptr;
   std::size_t codes_stride = 0;
-  // what each row's columns that are in neither, and zero in the rows it meets, add to its term
+  // contribution to each row's term of the columns that are neither features nor codes; in the rows
+  // of the other side these columns are zero
   const double* other_terms = nullptr;
-  // where rows meet each other as bytes (bytes.h): `dense_bytes`, or such integers that stand for
-  // the features, and the sum of each row
+  // for the bytes form (bytes.h): `dense_bytes`, or integers from 0 to 255 that represent the
+  // features; and the sum of each row
   const std::uint8_t* bytes = nullptr;
   const std::int32_t* byte_sums = nullptr;
-  // what a byte k stands for where rows meet others of other steps: byte_origin + byte_step * k
+  // byte k represents byte_origin + byte_step * k; the two sides of a tile may have different ones
   std::int32_t byte_origin = 0, byte_step = 1;
-  // precomputed kernel: `dense` has rows of the kernel matrix, or is null where they are not known;
+  // precomputed kernel: `dense` has rows of the kernel matrix, or is null if they are not known;
   // kernel values with row i are in column columns[i] of other rows; null for rows not trained on
   const std::int32_t* columns = nullptr;
 
@@ -48,7 +49,7 @@ struct Points {
   const std::uint8_t* codes_of(std::size_t row) const { return codes + row * codes_stride; }
 };
 
-// Some rows of a set of points, in order. A null index means all of them.
+// A selection of rows of a set of points, in order. A null index means all rows.
 struct RowList {
   const Points* points = nullptr;
   const std::int32_t* index = nullptr;
@@ -57,13 +58,13 @@ struct RowList {
   std::size_t operator[](std::size_t i) const {
     return index ? static_cast<std::size_t>(index[i]) : i;
   }
-  // Those from `begin` to before `end`, or to the last. Only with an index.
+  // Returns rows `begin` to before `end`, or to the last row. Requires an index.
   RowList slice(std::size_t begin, std::size_t end) const {
     return {points, index + begin, std::min(end, size) - begin};
   }
 };
 
-// The same rows with an index, which is written to `numbers` where there is none.
+// Returns the same rows with an index. Writes the index to `numbers` if `rows` lacks one.
 inline RowList indexed(const RowList& rows, std::vector<std::int32_t>& numbers) {
   if (rows.index) return rows;
   numbers.resize(rows.size);
@@ -71,14 +72,14 @@ inline RowList indexed(const RowList& rows, std::vector<std::int32_t>& numbers) 
   return {rows.points, numbers.data(), rows.size};
 }
 
-// Where the rows of dense points are, and how many bytes each takes.
+// Address of the first row of dense points, and the bytes from one row to the next.
 struct StoredRows {
   const std::uint8_t* first;
   std::size_t row_bytes;
 };
 StoredRows stored_rows(const Points& points);
 
-// Asks for the cache lines of a row.
+// Prefetches the cache lines of a row.
 inline void touch(const void* row, std::size_t n_bytes) {
   constexpr std::size_t cache_line = 64;
   for (std::size_t k = 0; k < n_bytes; k += cache_line)
@@ -88,15 +89,15 @@ inline void touch(const void* row, std::size_t n_bytes) {
 // Writes the features of a dense row as floats.
 void widen_row(const Points& points, std::size_t row, float* out);
 
-// The same, kept until the calling thread asks for those of another row.
+// Returns the same features in a buffer of the calling thread. The next call overwrites it.
 const float* widened_row(const Points& points, std::size_t row);
 
-// The features of a row: where they are, or as widened_row() gives them.
+// Returns the features of a dense row: in place if stored as floats, else from widened_row().
 inline const float* features_of(const Points& points, std::size_t row) {
   return points.dense ? points.dense_row(row) : widened_row(points, row);
 }
 
-// One feature of all rows.
+// One feature of all dense rows, as floats.
 class FeatureColumn {
  public:
   FeatureColumn(const Points& points, std::size_t feature);
@@ -112,8 +113,8 @@ class FeatureColumn {
   bool is_byte_;
 };
 
-// Lets the system read the pages of some rows, where points are in a mapped file: all at once,
-// while others are worked on. Nothing else changes.
+// Asks the system to read the pages of these rows in the background, if the points are in a mapped
+// file. This affects the time only.
 void prefetch(const RowList& rows);
 
 }  // namespace dcsvm
