@@ -103,7 +103,7 @@ def test_float64_tiles_are_accurate_to_float64(name, n_features):
 @pytest.mark.parametrize("gamma", [0.0, 1e-6, 1.0, 50.0, 1e4, 1e12])
 def test_rbf_is_accurate_for_every_gamma_the_form_is_chosen_for(gamma, form):
     X = grid_rows(65, 8, 5)
-    if form == "product":  # chosen only where gamma |x|^2 2^-24 is tiny
+    if form == "product":  # chosen only if gamma |x|^2 2^-24 is tiny
         X = X * np.float32(min(1.0, 0.3 / np.sqrt(max(gamma, 1.0))))
     K = matrix(("rbf", gamma, 0.0, 0), form, X, X)
     exact = kernel_values(("rbf", gamma, 0.0, 0), X, X)
