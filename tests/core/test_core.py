@@ -58,7 +58,7 @@ def identity_weights(n):
 
 
 def random_weights(n_sources, n_columns, seed=0):
-    """CSR weights with empty rows, repeated columns and empty columns; also as a matrix."""
+    """Return CSR weights with empty rows, repeated and empty columns; also as a matrix."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(0, 4, n_sources)
     indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)

@@ -514,7 +514,7 @@ def test_a_stop_ends_an_outer_step_and_takes_it_back():
 
 
 class Publisher(Progress):
-    """Request the iterate at every second call and check it at the next."""
+    """Progress callback: requests the iterate at every second call and checks it at the next."""
 
     def __init__(self, X, problem, iterate):
         super().__init__()
