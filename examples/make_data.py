@@ -24,7 +24,7 @@ from tqdm import tqdm
 
 from dcsvm import _svmlight
 
-BATCH_SIZE = 2000  # rows that are written together
+BATCH_SIZE = 2000  # rows written together
 
 
 def write_libsvm(path: Path, X: np.ndarray, y: np.ndarray) -> None:

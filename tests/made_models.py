@@ -1,5 +1,5 @@
-"""Models of arbitrary numbers with any number of classes: what prediction is tested with. And the
-text of models of svm-train."""
+"""Models with random numbers and any number of classes, for tests of prediction; text of models as
+svm-train writes it."""
 
 from itertools import combinations
 
@@ -13,8 +13,10 @@ from dcsvm.model.parts import EarlyModel, ExactModel, Probability
 
 
 def svm_train_text(support_vectors, **changes):
-    """The text of a model of two classes as svm-train writes it, with the lines of its support
-    vectors and other values of keys: None leaves a key out."""
+    """Return the text of a model of two classes as svm-train writes it.
+
+    `support_vectors` are its last lines; `changes` replace values of keys, None omits a key.
+    """
     n = support_vectors.count("\n")
     header = {"svm_type": "c_svc", "kernel_type": "rbf", "gamma": 0.5, "nr_class": 2, "total_sv": n}
     header |= {"rho": -0.25, "label": "1 -1", "nr_sv": f"{n - 1} 1"} | changes
@@ -23,9 +25,9 @@ def svm_train_text(support_vectors, **changes):
 
 
 def made_model(k, *, form=dense_rows, svm_type="c_svc", seed=0):
-    """An exact and an early model of arbitrary numbers: 30 and 40 support vectors, 4 clusters.
+    """Make an exact and an early model with random numbers: 30 and 40 support vectors, 4 clusters.
 
-    Cluster 0 has all classes, cluster 1 the first, cluster 2 the last two; cluster 3 has none.
+    Cluster 0 has all classes, cluster 1 the first, cluster 2 the last two; cluster 3 is empty.
     """
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (70, 3)).astype(np.float32)

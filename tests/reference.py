@@ -1,7 +1,6 @@
-"""Reference for the tests: kernels, box QPs and certificates in plain NumPy float64.
+"""Reference for the tests: kernels, box QPs and certificates in plain NumPy float64, and test data.
 
-Also the data the tests are made of. Nothing here calls the code under test except to wrap arrays,
-and to start a command.
+The functions here call the code under test only to wrap arrays and to start commands.
 """
 
 import shutil
@@ -24,7 +23,7 @@ FORMS = {"difference": 0, "product": 1, "sparse": 2}
 
 
 def command_of(name, *arguments):
-    """The line that runs a command in a process of its own."""
+    """Return the command line that runs a command in a separate process."""
     code = f"from dcsvm.cli.{name} import main; main(prog_name='dcsvm-{name}')"
     return [sys.executable, "-c", code, *map(str, arguments)]
 
@@ -36,7 +35,7 @@ def program(name, *arguments, **options):
 
 
 def libsvm(tool, *arguments):
-    """What a tool of LIBSVM prints; the test is skipped where it is not installed."""
+    """Run a tool of LIBSVM and return its output; skip the test if it is not installed."""
     if shutil.which(tool) is None:
         pytest.skip(f"{tool} is not installed")
     line = [tool, *map(str, arguments)]
@@ -46,7 +45,7 @@ def libsvm(tool, *arguments):
 # ------------------------------------------------------------------------------------------ data
 
 
-TYPES = {  # options by names
+TYPES = {  # name -> options
     "c_svc": {},
     "c_svc with bias": {"bias": True},
     "class weights": {"bias": True, "class_weight": {1.0: 3.0, 2.0: 0.5}},
@@ -58,7 +57,7 @@ TYPES = {  # options by names
 
 
 def grid_rows(n_samples, n_features, seed=0, density=1.0):
-    """Features in [0, 1), float32, with the given part of them not zero."""
+    """Return float32 features in [0, 1); the share `density` is nonzero."""
     rng = np.random.default_rng(seed)
     X = rng.random((n_samples, n_features), dtype=np.float32)
     if density < 1:
@@ -67,7 +66,7 @@ def grid_rows(n_samples, n_features, seed=0, density=1.0):
 
 
 def labelled_rows(n_samples, n_features=4, seed=0, noise=0.1):
-    """Rows in [-1, 1) whose sign is that of a wavy surface, with some labels turned."""
+    """Return rows in [-1, 1) with labels +1 and -1 by a wavy surface, some of them flipped."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, (n_samples, n_features)).astype(np.float32)
     y = np.where(np.sin(3 * X[:, 0]) + X[:, 1:].sum(axis=1) ** 2 > 0.5, 1.0, -1.0)
@@ -77,7 +76,7 @@ def labelled_rows(n_samples, n_features=4, seed=0, noise=0.1):
 
 
 def spots(n, n_classes, seed=0, repeats=0):
-    """Rows of three features in noisy stripes; the last `repeats` are rows again."""
+    """Return rows of three features, classes in noisy stripes; the last `repeats` are copies."""
     rng = np.random.default_rng(seed)
     X = rng.random((n, 3)).astype(np.float32)
     y = np.floor(2 * X[:, 0] + 2 * X[:, 1] + 0.3 * rng.standard_normal(n)) % n_classes
@@ -86,13 +85,13 @@ def spots(n, n_classes, seed=0, repeats=0):
 
 
 def surface(n, seed=0, repeats=0):
-    """The rows of spots(), and smooth targets."""
+    """Return the rows of spots() and smooth targets."""
     X, _ = spots(n, 2, seed, repeats)
     return X, np.sin(5 * X[:, 0]) + X[:, 1] * X[:, 2]
 
 
 def uneven_rows(n, seed):
-    """Of features that are offset, of other sizes, mostly absent and, the last, constant."""
+    """Return rows with large, small, usual, mostly zero and constant features, and labels."""
     X, y = labelled_rows(n, 4, seed=seed)
     absent = np.random.default_rng(seed).random(n) < 0.7
     wide = [X[:, 0] * 1e3 + 5e3, X[:, 1] * 1e-3, X[:, 2], np.where(absent, 0, X[:, 3])]
@@ -100,7 +99,7 @@ def uneven_rows(n, seed):
 
 
 def libsvm_text(X, y, first_index=1):
-    """LIBSVM's text of rows, every number with all its digits."""
+    """Return rows as LIBSVM text, every number with all its digits."""
     lines = []
     for row, label in zip(np.asarray(X), y, strict=True):
         pairs = "".join(f" {j}:{float(v)!r}" for j, v in enumerate(row, first_index) if v)
@@ -109,7 +108,7 @@ def libsvm_text(X, y, first_index=1):
 
 
 def one_hot_rows(n, sizes, n_numeric, missing=0.0, seed=0):
-    """Numeric columns, then a one-hot group of each size; `missing` rows have none of it set."""
+    """Return numeric columns, then one-hot groups; in the share `missing` of rows a group is 0."""
     rng = np.random.default_rng(seed)
     blocks = [rng.normal(size=(n, n_numeric))]
     for size in sizes:
@@ -120,7 +119,7 @@ def one_hot_rows(n, sizes, n_numeric, missing=0.0, seed=0):
 
 
 def csr_rows(X):
-    """The rows of a float32 array as CSR, whatever form dcsvm would choose for them."""
+    """Return a float32 array as CSR rows, even if dcsvm would choose another storage format."""
     stored = X != 0
     indptr = np.concatenate(([0], np.cumsum(stored.sum(axis=1)))).astype(np.int64)
     indices = np.nonzero(stored)[1].astype(np.int32)
@@ -148,19 +147,19 @@ def points_of(X, form="product", threads=1):
 
 
 def setup_of(kernel, points, form=None):
-    """A core setup for a Kernel, or (name, gamma, coef0, degree)."""
+    """Make a core setup for a Kernel, or (name, gamma, coef0, degree)."""
     kernel = kernel if isinstance(kernel, Kernel) else Kernel(*kernel)
     return _core.Setup(kernel, points, None if form is None else FORMS[form])
 
 
 def prepared(kernel, points, form=None):
-    """A setup as of setup_of(), and the points prepared for it."""
+    """Return the result of setup_of() and the points prepared for it."""
     setup = setup_of(kernel, points, form)
     return setup, points.prepared(setup, 1)
 
 
 def kernels_with(gamma=1.0, coef0=0.0, degree=3):
-    """Every kernel of features, with these parameters where it has them."""
+    """List every kernel of features, with these values for its parameters."""
     given = {"gamma": gamma, "coef0": coef0, "degree": degree}
     return [
         Kernel(one.name, **{name: given[name] for name in one.parameters})
@@ -170,13 +169,13 @@ def kernels_with(gamma=1.0, coef0=0.0, degree=3):
 
 
 def forms_of(kernel):
-    """The forms that the core has for floats and sparse rows."""
+    """List the evaluation forms that the core has for floats and sparse rows."""
     forms = {"difference": kernel.type.fall, "product": kernel.type.is_from_products}
     return (*(form for form, is_there in forms.items() if is_there), "sparse")
 
 
 def kernel_values(kernel, X, Z):
-    """K(X, Z) in float64, from the formulas of LIBSVM's README.
+    """Compute K(X, Z) in float64, from the formulas of LIBSVM's README.
 
     A kernel is a Kernel, or (name, gamma, coef0, degree).
     """
@@ -207,7 +206,7 @@ def distances(kernel, X, Z):
 
 
 def allowed_error(kernel, form, X, Z, unit):
-    """The largest error of kernel values where that of an argument is `unit` of its terms' size."""
+    """Bound the error of kernel values whose argument has a relative error `unit` in its terms."""
     X, Z = X.astype(np.float64), Z.astype(np.float64)
     kernel = kernel if isinstance(kernel, Kernel) else Kernel(*kernel)
     if kernel.type.fall:
@@ -217,7 +216,7 @@ def allowed_error(kernel, form, X, Z, unit):
     return ERRORS[kernel.name](kernel, np.abs(X) @ np.abs(Z).T, unit)
 
 
-# By name, of arrays in float64: the formula, and the error of a value from the size of its terms.
+# By kernel name: the formula for float64 arrays, and the error of a value by the size of its terms.
 FORMULAS = {
     "linear": lambda X, Z, gamma, coef0, degree: X @ Z.T,
     "polynomial": lambda X, Z, gamma, coef0, degree: (gamma * (X @ Z.T) + coef0) ** degree,
@@ -245,19 +244,19 @@ ERRORS = {
 
 
 def c_svc(sign, C, sample_weight=1):
-    """Equation (1) of the paper in signed alpha (y_i alpha_i), counted `sample_weight` times."""
+    """Return equation (1) of the paper in signed alpha (y_i alpha_i), with weighted bounds."""
     sign, bound = np.ascontiguousarray(sign, dtype=np.float64), C * sample_weight
     return BoxQP(sign, np.where(sign > 0, 0.0, -bound), np.where(sign > 0, bound, 0.0))
 
 
 def with_constraint(problem):
-    """The problem with one equality constraint, the sum of all variables."""
+    """Return the problem with one equality constraint on the sum of all variables."""
     group = np.zeros(problem.size, np.int8)
     return BoxQP(problem.linear, problem.lower, problem.upper, group, 1)
 
 
 def full_alpha(model, n_samples):
-    """The signed alpha of all rows of a model of two classes, or of a regression."""
+    """Return the signed alpha of all rows of a two-class or regression model."""
     alpha = np.zeros(n_samples)
     alpha[model.exact.row_numbers] = model.exact.dual_coef[0]
     return alpha
@@ -268,7 +267,7 @@ def objective(K, linear, alpha):
 
 
 def certificate(K, problem, alpha):
-    """Recompute (violation, gap) of alpha: LIBSVM's m - M within each group."""
+    """Recompute (violation, gap) of alpha: LIBSVM's m - M for each equality constraint."""
     gradient = K @ alpha - problem.linear
     group = np.full(problem.size, -1) if problem.constraint_of is None else problem.constraint_of
     may_grow, may_shrink = alpha < problem.upper, alpha > problem.lower
@@ -292,10 +291,11 @@ def certificate(K, problem, alpha):
 
 
 def solve_reference(K, problem, sums=None):
-    """The optimum of a convex box QP with optional sums: Mehrotra's interior-point method.
+    """Solve a convex box QP with optional equality constraints by Mehrotra's interior-point method.
 
-    K is the matrix of the variables (not of the rows). `sums` are the constants of the groups.
-    Returns (alpha, lower bound of the objective); the bound is alpha's objective minus its gap.
+    K is the matrix of the variables (not of the rows). `sums` are the right sides of the equality
+    constraints. Returns (alpha, lower bound of the objective); the bound is alpha's objective minus
+    its gap.
     """
     n, linear = problem.size, problem.linear
     lower, upper = problem.lower, problem.upper
@@ -305,7 +305,7 @@ def solve_reference(K, problem, sums=None):
     scale = max(1.0, np.abs(np.diag(K)).max())
     width = upper - lower
     a, y = 0.5 * (lower + upper), np.zeros(len(A))
-    below, above = 0.5 * width, 0.5 * width  # kept apart from a: they become tiny
+    below, above = 0.5 * width, 0.5 * width  # stored apart from a: they become tiny
     down, up = np.ones(n) * scale, np.ones(n) * scale
     best, since_best = (np.inf, a), 0
     for _ in range(80):

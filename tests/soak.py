@@ -1,10 +1,10 @@
-"""Trains and predicts with random settings for a while, and checks what must always be true:
+"""Train and predict with random settings for a while, and check the results:
 `python tests/soak.py SECONDS [SEED]`, or `make soak SOAK=3600`.
 
-Every trial is solved, checked against NumPy float64, saved, loaded and predicted with; then solved
-once more with another number of threads (the same bits), stopped and resumed, or begun with another
-model (the same objective). Ends with status 1 at the first trial that is not as it must be, whose
-settings are the last line but the traceback.
+Each trial trains a model, checks it against NumPy float64, saves it, loads it and predicts. Then it
+trains again: with another number of threads (the same bits), with a stop and a resume, or with a
+warm start (the same objective). The first failing trial ends the program with status 1; its
+settings are the last line before the traceback.
 """
 
 import sys
@@ -26,7 +26,7 @@ SUMS = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
 
 
 def random_rows(rng):
-    """(X float32, whether sparse): continuous, one-hot, small integers or sparse, some repeated."""
+    """Return (X, is_sparse): continuous, one-hot, integer or sparse float32 rows, some repeated."""
     n, d = int(rng.integers(20, 3000)), int(rng.integers(1, 40))
     kind = rng.choice(["continuous", "one-hot", "integers", "sparse"])
     X = rng.random((n, d), dtype=np.float32)
@@ -93,7 +93,7 @@ def solved(rows, y, options, progress=None, checkpoint=None, **how):
 
 
 def check_solution(run, report):
-    """Bounds, sums, violation and gap of a run, from float64 kernel values."""
+    """Check bounds, equality constraints, violation and gap of a run in float64."""
     kernel, X = run.solver.data.kernel, run.solver.data.rows
     K = kernel_values(kernel, dense(X), dense(X))
     for part, told in zip(run.solver.formulation.parts(), report.problems, strict=True):
@@ -103,10 +103,10 @@ def check_solution(run, report):
         assert np.all((alpha >= problem.lower) & (alpha <= problem.upper))
         slack = 1e-9 * (1 + np.abs(inside) @ np.abs(alpha)).max()
         unit = problem.violation_scale
-        if run.options.svm_type == "nu_svc":  # the margin, which is known to the tolerance
+        if run.options.svm_type == "nu_svc":  # the margin, accurate to the tolerance
             unit = min(1.0, (1 + run.options.tolerance) / told.parameter[1])
         assert violation <= report.violation * unit * (1 + 1e-6) + slack
-        if run.options.svm_type == "nu_svc":  # told for the C-SVC it is, C being 1 / margin
+        if run.options.svm_type == "nu_svc":  # reported for a C-SVC, C = 1 / margin
             gap, slack = np.array([gap, slack]) * told.parameter[1] ** 2
         assert report.duality_gap is None or report.duality_gap >= gap * (1 - 1e-6) - slack
         for number in range(problem.n_constraints):
@@ -117,7 +117,7 @@ def check_solution(run, report):
 
 
 def check_file(model, rows, folder):
-    """A model that is saved and loaded predicts the same bits."""
+    """Check that a saved and loaded model predicts the same bits."""
     model.save(folder / "model")
     again = load_model(folder / "model")
     for method in ["exact"] if model.early is None else ["exact", "early"]:
@@ -128,7 +128,7 @@ def check_file(model, rows, folder):
 
 
 def check_again(rng, rows, y, options, model, report, folder):
-    """One more solve, of a kind that is drawn."""
+    """Train again in a randomly chosen way and compare."""
     how = rng.choice(["threads", "stop", "start"])
     if how == "threads":
         other = solved(rows, y, options | {"threads": int(rng.choice([1, 3]))})[1]
@@ -154,7 +154,7 @@ def check_again(rng, rows, y, options, model, report, folder):
 
 
 def trial(rng, folder):
-    """One setting; None where it does not fit the data, else its options."""
+    """Run one random setting; skip it if it does not fit the data."""
     X, is_sparse = random_rows(rng)
     options = random_options(rng, X)
     y = random_labels(rng, X, options["svm_type"])

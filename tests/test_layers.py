@@ -15,19 +15,19 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE, CSRC = ROOT / "dcsvm", ROOT / "csrc"
 FLOORS = ("_core", "_svmlight", "machine", "data", "kernel", "compression", "problem", "model",
           "solving", "training", "selection", "sklearn", "distributed", "cli")  # fmt: skip
-ROOMS = ("threads", "text", "simd", "rows", "kernel", "solver")  # of csrc
+ROOMS = ("threads", "text", "simd", "rows", "kernel", "solver")  # folders of csrc
 ONLY_IN_CLI = {"click", "tqdm"}
 ONLY_IN_DISTRIBUTED = {"dask", "distributed", "fsspec"}
-ONLY_IN_SCRIPTS = {"sys", *ONLY_IN_CLI}  # and what runs them, dcsvm.sklearn
-MAX_LINES = 600  # lines
-MAX_BYTES = 1_000_000  # bytes, of what git tracks
+ONLY_IN_SCRIPTS = {"sys", *ONLY_IN_CLI}  # and in dcsvm.sklearn, which runs scripts
+MAX_LINES = 600  # of a module or core file
+MAX_BYTES = 1_000_000  # of a tracked file
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
 CORE = sorted([*CSRC.rglob("*.h"), *CSRC.rglob("*.cc")])
 
 
 def imports(path):
-    """Names of modules, with the names taken from them."""
+    """Yield the imported modules, and names imported from modules as MODULE.NAME."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -84,7 +84,7 @@ def test_no_file_is_longer_than_600_lines():
 
 
 def test_every_folder_of_the_package_is_a_package():
-    """Or it would not be installed."""
+    """Otherwise it would not be installed."""
     assert all((path.parent / "__init__.py").exists() for path in MODULES)
 
 

@@ -125,7 +125,7 @@ def attempt(solver, job: Job, setup: Setup, with_accuracy: bool) -> Run:
 
 
 def attempt_training(solver, job: Job, setup: Setup) -> Run:
-    """Without the solution."""
+    """Train without reading the solution."""
     return guarded(solver, setup, lambda: solver.train(job, setup))
 
 
@@ -140,7 +140,7 @@ def guarded(solver, setup: Setup, work: Callable[[], Run]) -> Run:
 
 
 def examine(run: Run, solver, job: Job, budget: float, checked: dict) -> dict:
-    """Check the run's solution, unless an earlier round of the solver gave the very same."""
+    """Check the solution of a run, unless an earlier round of the solver gave the same one."""
     key = solver.name, run.solution.totals.tobytes()
     if key not in checked:
         rows, known = job.distinct_rows(solver.change)
@@ -151,7 +151,7 @@ def examine(run: Run, solver, job: Job, budget: float, checked: dict) -> dict:
 
 
 def bound(result: Result, job: Job, threads: int) -> float | None:
-    """The verification bound for our first solution."""
+    """Compute the verification bound for our first solution."""
     solution = next((run.solution for run in result.runs.get("dcsvm", []) if run.solution), None)
     if solution is None:
         return None
@@ -198,7 +198,7 @@ def talk(text: str) -> None:
 
 
 def beside_python(name: str) -> str:
-    """A command of this Python's environment, or else of PATH."""
+    """Return the path of a command in this Python's environment, or its name for PATH."""
     path = Path(sys.executable).with_name(name)
     return str(path) if path.exists() else name
 

@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-LINEAR, POLYNOMIAL, RBF, SIGMOID = range(4)  # the numbers of option -t
+LINEAR, POLYNOMIAL, RBF, SIGMOID = range(4)  # numbers for the option -t
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Kernel:
     coef0: float = 0.0
 
     def options(self) -> list[str]:
-        """As dcsvm-train and svm-train take them."""
+        """Return the kernel as options of dcsvm-train and svm-train."""
         options = ["-t", str(self.type), "-g", repr(self.gamma)]
         if self.type == POLYNOMIAL:
             options += ["-d", str(self.degree)]
@@ -35,7 +35,7 @@ class Case:
     kernel: Kernel
     tolerance: float = 1e-3
     rows: int | None = None  # train on a random sample of this size
-    seed: int = 0  # of that sample
+    seed: int = 0  # of the sample
     extra: tuple[str, ...] = ()  # more options for dcsvm-train
 
 
@@ -80,7 +80,7 @@ FREE = [  # most support vectors are free
     for C in (1, 32)
 ]
 
-# the paper's grid on all of covtype, and whose svm-train time its seconds are multiples of
+# PAPER is the paper's grid on all of covtype; svm-train's time on UNIT is the unit of its seconds
 UNIT = rbf("covtype-20k g=32", "covtype.20000.tr", "covtype.te", 32, 32)
 PAPER = [
     rbf(f"C=2^{c} g=2^{g}", "covtype.tr", "covtype.te", 2.0**c, 2.0**g)
@@ -89,7 +89,7 @@ PAPER = [
 
 SUITES = {"small": SMALL, "full": FULL, "grid": GRID, "free": FREE, "paper": PAPER}
 
-RANDOM_FILES = {  # test file, and the exponent of gamma to draw around: its scale of distances
+RANDOM_FILES = {  # test file, middle of the random exponents of gamma
     "ijcnn1": ("ijcnn1.t", 0),
     "covtype.tr": ("covtype.te", 0),
     "a9a": ("a9a.t", -4),
@@ -100,7 +100,7 @@ RANDOM_FILES = {  # test file, and the exponent of gamma to draw around: its sca
 
 
 def random_cases(count: int, seed: int, most_rows: int = 20_000) -> list[Case]:
-    """Random settings: C and gamma over twenty octaves, 500 rows and more."""
+    """Draw random settings: C and gamma over twenty octaves, at least 500 rows."""
     rng = np.random.default_rng(seed)
     return [random_case(rng, most_rows) for _ in range(count)]
 

@@ -13,12 +13,12 @@ from cases import LINEAR, POLYNOMIAL, RBF, Kernel
 from rows import Distinct, Rows, keys, parse
 
 BLOCK = 2**24  # kernel values in memory at a time
-SAMPLE = 5000  # random rows that are checked when all of them cost too much
+SAMPLE = 5000  # random rows to check if all rows cost too much
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Sum of the signed alphas for every distinct row, and how many support vectors there were."""
+    """Sum of the signed alphas of every distinct row, and the number of support vectors."""
 
     totals: np.ndarray
     n_sv: int
@@ -27,17 +27,17 @@ class Solution:
 @dataclass(frozen=True)
 class Check:
     violation: float
-    infeasibility: float  # how far an alpha is outside its bounds, over C
-    sum: float  # of the signed alphas: 0 when there is a bias
-    objective: float | None  # None: the support vectors were too many to compute it
-    duality_gap: float | None  # without a bias, when every row was checked
+    infeasibility: float  # largest distance of an alpha from its bounds, over C
+    sum: float  # of the signed alphas: 0 with a bias
+    objective: float | None  # None: too many support vectors to compute it
+    duality_gap: float | None  # only without a bias and if all rows were checked
     n_sv: int
     n_bsv: int
     rows_checked: int
 
 
 def read_model(path: Path, known: Distinct, change) -> Solution:
-    """The solution in a two-class LIBSVM model; `change` is how its writer rounds features."""
+    """Read the solution of a two-class LIBSVM model; `change` rounds features as its writer did."""
     header, _, rest = path.read_bytes().partition(b"\nSV\n")
     fields = dict(line.split(maxsplit=1) for line in header.splitlines())
     lines = rest.split(b"\n", int(fields[b"total_sv"]))[: int(fields[b"total_sv"])]
@@ -67,7 +67,10 @@ def check(
     slack: float,
     budget: float,
 ) -> Check:
-    """`slack`: relative rounding of alpha at its bounds. `budget`: multiply-adds to spend."""
+    """Check a solution.
+
+    `slack` is the relative rounding of alpha at its bounds, `budget` the limit on multiply-adds.
+    """
     inside = known.sign * solution.totals / known.count
     lower, upper = inside <= slack * C, inside >= (1 - slack) * C
     support = np.flatnonzero(solution.totals)
@@ -92,7 +95,7 @@ def check(
 
 
 def rows_to_check(support, free, n_rows: int, n_features: int, budget: float) -> np.ndarray:
-    """All distinct rows if affordable, else a sample with the support vectors or the free ones."""
+    """Select all distinct rows if affordable, else a sample and the (free) support vectors."""
     affordable = budget / (max(len(support), 1) * (n_features + 30))
     if n_rows <= affordable:
         return np.arange(n_rows)
@@ -114,7 +117,7 @@ def pair_violation(gradient, sign, lower, upper) -> float:
 
 
 def duality_gap(slope, inside, C: float, count) -> float:
-    """Primal plus dual objective in closed form: every term is >= 0 for a feasible alpha."""
+    """Compute the duality gap in closed form: every term is >= 0 for a feasible alpha."""
     return float(np.sum(count * np.where(slope >= 0, inside * slope, (inside - C) * slope)))
 
 

@@ -1,15 +1,15 @@
-"""Compare compressed models with their originals and with the paper's methods of the same size:
-accuracy and microseconds per row, as a table (.csv) and a picture (.png).
+"""Compare compressed models with their originals and with the paper's methods of the same size.
 
     python compressed.py --data DIR --out docs/compressed [--only NAME] [--redraw]
 
 DIR is the output folder of datasets.py. An exact and an early model are trained on each data set.
 They are compressed to a tenth, a hundredth and a ten thousandth of the kernel evaluations per row.
-All models predict the test rows with one thread, in this process. The figure is the median of three
-rounds; the first round also prepares the model and does not count. LLSVM, FastFood and SpSVM (two
-classes only, with scikit-learn) have one feature per vector of a compressed exact model. A row
-"alone" is the median of 200 calls from Python. The table is rewritten after each model. It keeps
-the lines of data sets that --only skips; --redraw makes the picture from it.
+All models predict the test rows with one thread, in this process. The microseconds per row are the
+median of three rounds; the first prediction also prepares the model and does not count. LLSVM,
+FastFood and SpSVM (two classes only, with scikit-learn) have one feature per vector of a compressed
+exact model. A row "alone" is the median of 200 calls from Python. The table (.csv) is rewritten
+after each model. It keeps the lines of data sets that --only skips; --redraw makes the picture
+(.png) from it.
 """
 
 import argparse
@@ -28,10 +28,10 @@ from bench import beside_python, talk
 
 TIMES = (10, 100, 10_000)
 PEERS = {"LLSVM": "llsvm", "FastFood": "fastfood", "SpSVM": "spsvm"}
-MIN_FEATURES = 2  # of a peer: FastFood has pairs
+MIN_FEATURES = 2  # for a peer: FastFood makes pairs of features
 MAX_FEATURES = 2000  # beyond this SpSVM takes minutes
 ROUNDS = 3
-ALONE = 200  # rows, one after the other
+ALONE = 200  # rows predicted one by one
 COLUMNS = (
     "data", "model", "vectors", "bytes", "kernel values", "accuracy", "microseconds", "alone",
 )  # fmt: skip
@@ -48,7 +48,7 @@ SHOWN = 11.0  # percent below the best; lower points are in the table only
 
 @dataclass(frozen=True)
 class Data:
-    """A training and a test file, C and gamma, the models to train, and the early level."""
+    """A training and a test file, C and gamma, and the early level."""
 
     name: str
     train: str
@@ -94,7 +94,7 @@ def measure(options: argparse.Namespace, table: Path) -> None:
 
 
 def lines_of(data: Data, folder: Path, options: argparse.Namespace) -> Iterator[tuple]:
-    """Measure all models of a data set: the columns after the first."""
+    """Measure all models of a data set; yield the columns after the first."""
     from dcsvm.data.dataset import read_dataset
 
     test = read_dataset(options.data / data.test)
@@ -114,7 +114,7 @@ def lines_of(data: Data, folder: Path, options: argparse.Namespace) -> Iterator[
 
 
 def compressed(path: Path, small: Path, times: int, data: Data, options) -> bool:
-    """Whether the model can be compressed so far."""
+    """Compress the model by this factor; return whether that is possible."""
     command = [options.dcsvm_compress, "-q", "--threads", options.threads, "--times", times]
     command += ["--rows", options.data / data.train, path, small]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
@@ -124,7 +124,7 @@ def compressed(path: Path, small: Path, times: int, data: Data, options) -> bool
 
 
 def predicted(path: Path, test) -> tuple:
-    """(vectors, bytes, kernel values, accuracy, microseconds, of a row alone) of a model."""
+    """Measure a model: (vectors, bytes, kernel values, accuracy, microseconds, for a row alone)."""
     from dcsvm import load_model
     from dcsvm.model.compress import values_of_row
 
@@ -140,7 +140,7 @@ def predicted(path: Path, test) -> tuple:
 
 
 def alone(model, rows) -> float:
-    """Seconds of one row, the median."""
+    """Measure the median seconds for one row."""
     from dcsvm.data.rows import Rows
 
     width, seconds = (model.exact or model.early).rows.n_features, []

@@ -40,19 +40,19 @@ CIFAR_ANIMALS = (2, 3, 4, 5, 6, 7)  # bird, cat, deer, dog, frog, horse
 MNIST8M_ROWS, MNIST8M_TEST_ROWS = 8_100_000, 100_000
 COVTYPE_FILES = {"covtype.tr": None} | {f"covtype.{n}0000.tr": n * 10_000 for n in (1, 2, 5, 10)}
 
-Files = Iterator[tuple[str, Iterable[bytes]]]  # name and lines of each
+Files = Iterator[tuple[str, Iterable[bytes]]]  # name and lines of each file
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """The files of a data set, and what makes them from the folder of published files."""
+    """The files of a data set, and a function that makes them from the published files."""
 
     outputs: tuple[str, ...]
     make: Callable[[Path], Files]
 
 
 def open_raw(path: Path):
-    """Open a published file for reading bytes, whichever way it is packed."""
+    """Open a published file for reading bytes, plain or packed."""
     for suffix, opener in OPENERS.items():
         if (candidate := Path(f"{path}{suffix}")).exists():
             return opener(candidate, "rb")
@@ -60,7 +60,7 @@ def open_raw(path: Path):
 
 
 def write_lines(path: Path, lines: Iterable[bytes]) -> None:
-    """Write beside `path`, then rename: the name never shows half a file."""
+    """Write a temporary file, then rename it to `path`, which is always complete."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(beside, "wb") as stream:
@@ -71,7 +71,7 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> None:
 
 
 def unpack(sources: dict[str, str], count: int | None = None) -> Recipe:
-    """Published files as they are, or their first rows: {name: published name}."""
+    """Take published files unchanged, or their first rows: {name: published name}."""
 
     def make(raw: Path) -> Files:
         for output, source in sources.items():
@@ -82,13 +82,13 @@ def unpack(sources: dict[str, str], count: int | None = None) -> Recipe:
 
 
 def split(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Row numbers for training and for testing: one random fifth is for testing."""
+    """Return row numbers for training and for testing; a random fifth is for testing."""
     order = np.random.default_rng(0).permutation(n_rows)
     return order[n_rows // 5 :], order[: n_rows // 5]
 
 
 def make_covtype(raw: Path) -> Files:
-    """Label 2 becomes +1 and 1 becomes -1; the text of the features stays as published."""
+    """Make covtype: label 2 becomes +1 and 1 becomes -1, features keep their published text."""
     with open_raw(raw / "covtype.libsvm.binary.scale") as stream:
         rows = [(b"+1" if line[:1] == b"2" else b"-1") + line[1:] for line in stream]
     train, test = split(len(rows))
@@ -98,13 +98,13 @@ def make_covtype(raw: Path) -> Files:
 
 
 def make_mnist(raw: Path) -> Files:
-    """Raw pixels 0..255; round digits against the rest, as the paper does for mnist8m."""
+    """Make MNIST: pixels 0..255; round digits (+1) against the rest, as in the paper's mnist8m."""
     for end, digits, images in mnist(raw):
         yield f"mnist.{end}", map(sparse_line, signs(np.isin(digits, ROUND_DIGITS)), images)
 
 
 def make_digits(raw: Path) -> Files:
-    """Raw pixels 0..255, labels 0 to 9."""
+    """Make MNIST with pixels 0..255 and labels 0 to 9."""
     for end, digits, images in mnist(raw):
         yield f"digits.{end}", map(sparse_line, digits.astype(str), images)
 
@@ -119,7 +119,7 @@ def mnist(raw: Path) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 
 def make_cpu_small(raw: Path) -> Files:
-    """Percents as targets; a header and lines of tabs as published."""
+    """Make cpu_small: targets are percentages; the published file has a header and tabs."""
     with open_raw(raw / "cpu_small.tsv") as stream:
         table = np.loadtxt(stream, skiprows=1)
     features = table[:, :-1] - table[:, :-1].min(axis=0)
@@ -135,7 +135,7 @@ def dense_line(target: float, values: np.ndarray) -> bytes:
 
 
 def make_mnist8m(raw: Path) -> Files:
-    """Raw pixels 0..255, round digits against the rest; 100,000 random rows are for testing."""
+    """Make mnist8m: pixels 0..255, round digits (+1) against the rest; 100,000 random test rows."""
     chosen = np.random.default_rng(0).permutation(MNIST8M_ROWS)[:MNIST8M_TEST_ROWS]
     is_test = np.zeros(MNIST8M_ROWS, bool)
     is_test[chosen] = True
@@ -151,7 +151,7 @@ def round_digit(line: bytes) -> bytes:
 
 
 def make_cifar(raw: Path) -> Files:
-    """CIFAR-10, Python version: raw pixels 0..255; animals (+1) against the rest."""
+    """Make CIFAR-10 from its Python version: pixels 0..255; animals (+1) against the rest."""
     parts = {"cifar.tr": [f"data_batch_{i}" for i in range(1, 6)], "cifar.te": ["test_batch"]}
     with open_raw(raw / "cifar-10-python.tar") as stream, tarfile.open(fileobj=stream) as archive:
         for output, names in parts.items():
@@ -165,7 +165,7 @@ def cifar_lines(archive: tarfile.TarFile, name: str) -> Iterator[bytes]:
 
 
 def make_webspam(raw: Path) -> Files:
-    """Unigrams, each scaled to [0, 1] by its largest training value; absent ones are 0."""
+    """Make webspam: unigrams, scaled to [0, 1] by their largest training value."""
     with open_raw(raw / "webspam_wc_normalized_unigram.svm") as stream:
         rows = [parse_line(line) for line in stream]
     train, test = split(len(rows))
@@ -179,7 +179,7 @@ def make_webspam(raw: Path) -> Files:
 
 
 def parse_line(line: bytes) -> tuple[bool, np.ndarray, np.ndarray]:
-    """Whether the label is positive, feature numbers and values of a row of LIBSVM text."""
+    """Parse a line of LIBSVM text: (whether the label is positive, feature numbers, values)."""
     label, *pairs = line.replace(b":", b" ").split()
     numbers = np.array(pairs, dtype=np.float64)
     return float(label) > 0, numbers[::2].astype(np.int32), numbers[1::2].astype(np.float32)
@@ -214,7 +214,7 @@ def make_census(raw: Path) -> Files:
 
 
 def make_kddcup(name: str, training: str) -> Recipe:
-    """KDD Cup 1999, a training file and the labelled test file: normal (+1) or attack."""
+    """Make KDD Cup 1999 from a training file and the labelled test file: normal (+1) or attack."""
     sources = {f"{name}.tr": training, f"{name}.te": "corrected"}
 
     def make(raw: Path) -> Files:
@@ -229,14 +229,14 @@ def make_kddcup(name: str, training: str) -> Recipe:
 
 
 def read_columns(path: Path) -> list[np.ndarray]:
-    """A comma-separated table as one array of strings per column; `?` is a value like any other."""
+    """Read a comma-separated table: an array of strings per column; `?` is an ordinary value."""
     with open_raw(path) as stream:
         rows = [[*map(sys.intern, line.decode("ascii").strip().split(","))] for line in stream]
     return [np.char.strip(np.array(column)) for column in zip(*rows, strict=True)]
 
 
 def encode(labels: np.ndarray, columns: list, encoders: list) -> Iterable[bytes]:
-    """LIBSVM lines: numbers scaled to [0, 1] by the training range, one feature per category."""
+    """Make LIBSVM lines: numbers scaled by the training range to [0, 1], a feature per category."""
     lines = labels.astype(object)
     index = 1
     for column, (is_numeric, training) in zip(columns, encoders, strict=True):
@@ -259,15 +259,18 @@ def encode_number(training: np.ndarray, index: int) -> tuple[Callable[[str], str
 
 
 def encode_category(training: np.ndarray, index: int) -> tuple[Callable[[str], str], int]:
-    """A category that training never saw sets no feature."""
+    """Return a function from a category to text; a category absent in training sets no feature."""
     places = {value: index + i for i, value in enumerate(np.unique(training))}
     return lambda value: f" {places[value]}:1" if value in places else "", len(places)
 
 
 def make_rows(name: str, n_rows: int, features: Callable[..., np.ndarray]) -> Recipe:
-    """Generate data with many free support vectors. The columns are rounded mixtures of five hidden
-    numbers. The label is a smooth function of four of them, with a little noise. `features` turns
-    columns (n_rows, any) into integers. The last fifth of the rows is for testing."""
+    """Generate data with many free support vectors.
+
+    `features` makes integer columns from five hidden numbers per row: rounded mixtures. The label
+    is a smooth function of four hidden numbers, with a little noise. The last fifth of the rows is
+    for testing.
+    """
 
     def make(raw: Path) -> Files:
         rng = np.random.default_rng(0)
@@ -297,7 +300,7 @@ def ternary(rng: np.random.Generator, hidden: np.ndarray) -> np.ndarray:
 
 
 def overlapping_flags(rng: np.random.Generator, hidden: np.ndarray) -> np.ndarray:
-    """300 binary columns, 4 % ones; any two are set together somewhere."""
+    """Make 300 binary columns, 4 % ones; any two are both set in some row."""
     columns = mixtures(rng, hidden, 300, 0.5)
     return (columns > np.quantile(columns, 0.96)).astype(int)
 

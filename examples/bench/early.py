@@ -1,11 +1,11 @@
-"""Compare early models with the exact one: accuracy and seconds by level and overlap, as a table
-(.csv) and a picture (.png).
+"""Compare early models with the exact one: accuracy and seconds by level and overlap.
 
     python early.py --data DIR --out docs/early [--only NAME] [--redraw]
 
 DIR is the output folder of datasets.py. Each setting is trained with `dcsvm-train --early` at the
 level that it finds, then at each level with each overlap, then exactly. `dcsvm-predict` predicts
-the test rows. The table is rewritten after each run; --redraw makes the picture from it.
+the test rows. The table (.csv) is rewritten after each run; --redraw makes the picture (.png)
+from it.
 """
 
 import argparse
@@ -73,7 +73,7 @@ def measure(options: argparse.Namespace, table: Path) -> None:
 
 
 def settings(data: Data):
-    """What to train: (name, options)."""
+    """List the models to train: (name, options)."""
     yield "found", ["--early"]
     for overlap in OVERLAPS:
         for level in data.levels:
@@ -82,7 +82,7 @@ def settings(data: Data):
 
 
 def run(data: Data, extra: list[str], options: argparse.Namespace) -> tuple:
-    """The columns after the first two."""
+    """Train and predict once; return the columns after the first two."""
     with tempfile.TemporaryDirectory(prefix="dcsvm-early-") as work:
         folder = Path(work)
         threads = ["--threads", str(options.threads)]
@@ -108,7 +108,7 @@ def run(data: Data, extra: list[str], options: argparse.Namespace) -> tuple:
 
 
 def read(table: Path) -> dict[str, list[dict]]:
-    """The lines of each data set."""
+    """Read the lines of each data set."""
     lines = csv_table.read(table)
     return {name: [one for one in lines if one["data"] == name] for name in
             dict.fromkeys(line["data"] for line in lines)}  # fmt: skip

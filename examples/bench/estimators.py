@@ -4,8 +4,8 @@
 
 Each case is fitted and predicted in its own process, in turn, with two threads or --threads.
 `dcsvm.train` runs with the same options, to show the overhead of the estimator. Prints a line per
-run, then a table. A case in which a peer exceeds --timeout seconds is shown as more than that, and
-not repeated.
+run, then a table. If a peer exceeds --timeout seconds on a case, the table shows ">" and the limit,
+and the case is not repeated.
 """
 
 import argparse
@@ -29,7 +29,7 @@ class Case:
     name: str
     estimator: str
     params: dict = field(default_factory=dict)
-    train: str | None = None  # LIBSVM files; None is scikit-learn's digits
+    train: str | None = None  # LIBSVM file; None: scikit-learn's digits
     test: str | None = None
     is_sparse: bool = False
 
@@ -54,7 +54,7 @@ CASES = [
 
 
 def load(case: Case, folder: str):
-    """Rows and labels to fit, and to predict."""
+    """Load rows and labels to fit, and rows and labels to predict."""
     if case.train is None:
         from sklearn.datasets import load_digits
 
@@ -70,7 +70,7 @@ def load(case: Case, folder: str):
 
 
 def read(path: str, is_sparse: bool):
-    """Return float64 rows, as users have them; a copy beside the file saves reading it again."""
+    """Return float64 rows, the usual type; cache them beside the file."""
     kept = f"{path}.npz"
     from scipy import sparse
 

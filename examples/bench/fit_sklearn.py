@@ -1,9 +1,10 @@
-"""One fit of scikit-learn's SVC, or scikit-learn-intelex's, in a process of its own.
+"""Fit scikit-learn's SVC, or scikit-learn-intelex's, once in a separate process.
 
     python fit_sklearn.py sklearn|sklearnex SPEC_JSON SOLUTION_NPZ
 
-bench.py starts this. SPEC_JSON is the text itself. Only fit() is timed. Results: one line of JSON
-on stdout (seconds, version, accuracy); support vectors' numbers and coefficients in the .npz file.
+bench.py starts this. SPEC_JSON is JSON text, not a path. Only fit() is timed. Results: one line of
+JSON on stdout (seconds, version, accuracy); indices and coefficients of the support vectors in the
+.npz file.
 """
 
 import importlib.metadata

@@ -1,5 +1,4 @@
-"""Kill workers while they train: every run must end, certified, with the model of an undisturbed
-run.
+"""Kill training workers; every run must end with the certified model of an undisturbed run.
 
     python kills.py --data FOLDER [--runs 10] [--kills 5] [--workers 3] [--seed 0]
 
@@ -34,8 +33,11 @@ OPTIONS = TrainOptions(C=32, gamma=32, cache_mb=300)
 
 
 class Killer(threading.Thread):
-    """Kills workers of a client. Each of the `moments` is a phase and the seconds since its start.
-    `killed` has the phase of each kill."""
+    """Thread that kills workers of a client.
+
+    Each of the `moments` is a phase and the seconds since its start; `killed` lists the phase of
+    each kill.
+    """
 
     def __init__(self, client, moments: list[tuple[str, float]], rng: random.Random):
         super().__init__(daemon=True)
@@ -69,8 +71,10 @@ class Killer(threading.Thread):
             self.killed.append(f"{self.phase} ({by_what})")
 
     def running(self) -> dict[str, int]:
-        """The processes of workers that Dask would start again: it gives up one that dies while it
-        starts."""
+        """Return the worker processes that Dask restarts, by address.
+
+        Dask does not restart a worker that dies during its start.
+        """
         there, nannies = self.client.nthreads(), self.client.cluster.workers.values()
         return {
             one.worker_address: one.process.pid
@@ -80,7 +84,7 @@ class Killer(threading.Thread):
 
 
 class Phases(dcsvm.Progress):
-    """Reports each phase to a killer; `begun` has the time at which each began."""
+    """Progress that reports each phase to a killer; `begun` has the start time of each phase."""
 
     def __init__(self, killer: Killer):
         self.killer, self.begun = killer, {}
@@ -102,7 +106,7 @@ def moments_of(phases: dict[str, float], kills: int, rng: random.Random) -> list
 
 
 def run(path: Path, n_workers: int, moments: list[tuple[str, float]], rng: random.Random) -> dict:
-    """Train once and return the facts of the run."""
+    """Train once and return a summary of the run."""
     with workers_of_this_machine(n_workers, threads=n_workers) as client:
         killer, tasks = Killer(client, moments, rng), Tasks(client)
         phases = Phases(killer)

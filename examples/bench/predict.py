@@ -1,8 +1,8 @@
 """Time predictions of the test rows, ours and scikit-learn-intelex's in turn.
 
-Both are trained once, in this process, and only predict() is timed, ours with a model that has not
-predicted before. The peer is fitted to our support vectors, which have the same solution as all
-rows, or to a sample if they are many. Its time is scaled to our number of support vectors.
+Both are trained once, in this process, and only predict() is timed. Our model is new in each round,
+without cached data. The peer is fitted to our support vectors, which have the same solution as all
+rows, or to a sample if there are many. Its time is scaled to our number of support vectors.
 """
 
 import time
@@ -23,7 +23,7 @@ at the measured speed of our kernel product; what is provably negligible can be 
 
 @dataclass
 class Predicted:
-    """Seconds of every round of a case; those for peers are scaled to our support vectors."""
+    """Seconds of every round of a case; peers' seconds are scaled to our support vectors."""
 
     case: Case
     n_rows: int
@@ -85,7 +85,7 @@ def timed(result: Predicted, name: str, factor: float, work) -> None:
 
 
 def table(results: list[Predicted]) -> str:
-    """One line per case: median seconds, and the peers' time over ours."""
+    """Make a line per case: median seconds, and the peers' time over ours."""
     heading = ["seconds of predicting", "rows", "SVs", "dcsvm", "bound", "x bound"]
     for peer in PEERS:
         heading += [peer, "ratio"]

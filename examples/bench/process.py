@@ -1,7 +1,7 @@
 """Run a command under a time limit and measure it: wall clock, processor time, peak memory.
 
-The command is started by a small process of its own (this file as a program), because Linux counts
-the memory of the process that starts a command as the command's.
+A small separate process (this file as a program) starts the command, because Linux counts the
+memory of the process that starts a command as the command's.
 """
 
 import json
@@ -31,7 +31,7 @@ class Finished:
 
 
 def run(command: list, timeout: float, threads: int) -> Finished:
-    """The command may use `threads` cores."""
+    """Run and measure a command, which may use `threads` cores."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / name for name in ("stdout", "stderr", "measured")]
         with open(paths[0], "wb") as stdout, open(paths[1], "wb") as stderr:
@@ -58,7 +58,7 @@ def starter(command: list, threads: int, measured: Path) -> list[str]:
 
 
 def wait(process: subprocess.Popen, timeout: float) -> bool:
-    """Return whether it had to be stopped. It leads a process group: its children end too."""
+    """Wait for the process; return whether it was killed at the timeout, with its process group."""
     try:
         process.wait(timeout)
     except subprocess.TimeoutExpired:

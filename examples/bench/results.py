@@ -7,13 +7,13 @@ from statistics import median
 from cases import Case
 from solvers import PEERS, Run
 
-FEASIBLE = 1e-6  # how far an alpha may be outside its bounds, over C
-LEEWAY_OURS, LEEWAY_PEERS = 1.01, 2.0  # how far a violation may exceed its tolerance
+FEASIBLE = 1e-6  # largest allowed distance of an alpha from its bounds, over C
+LEEWAY_OURS, LEEWAY_PEERS = 1.01, 2.0  # largest allowed violation over tolerance
 
 
 @dataclass(frozen=True)
 class Standing:
-    """One solver on one case, over all rounds. `status` is the status of its worst run."""
+    """All rounds of one solver on one case. `status` is ok if all are, else the first other one."""
 
     runs: list[Run]
     allowed: float  # violation
@@ -27,7 +27,7 @@ class Standing:
 
     @cached_property
     def seconds(self) -> float | None:
-        """Median training time, less the median reading time if it is measured apart."""
+        """Median training time minus the median reading time, if that is measured separately."""
         good = [run for run in self.runs if run.status == "ok"]
         if not good:
             return None
@@ -48,7 +48,7 @@ class Standing:
         return self.status == "ok" and self.holds
 
     def ratio(self, ours: "Standing") -> float | None:
-        """This time over ours, if ours counts; whether this counts is the caller's question."""
+        """Return this time over ours, if ours counts; the caller checks whether this one counts."""
         comparable = self.status == "ok" and ours.counts and ours.seconds
         return self.seconds / ours.seconds if comparable else None
 

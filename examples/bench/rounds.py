@@ -1,12 +1,12 @@
-"""Compare each step of training on workers with the manual's formula (docs/more-machines.md):
-kernel evaluations, bytes at the client and between workers, processor time.
+"""Compare the cost of each step of training on workers with the manual's formula.
 
     python rounds.py --data FOLDER [--only NAME,...] [--workers 2,4,8]
 
-No figure is wall time, so there may be more workers than cores. The columns of each number of
-workers are the MB of rows that the average worker received from others, and the share of the
-busiest worker in the processor time of a step. Kernel evaluations do not depend on the number of
-workers. Prints the lines of a Markdown table.
+The formula is in docs/more-machines.md. The costs are kernel evaluations, bytes at the client and
+between workers, and processor time. No figure is wall time, so there may be more workers than
+cores. Prints a Markdown table per case and number of workers. "MB to each" is the MB that the
+average worker received from others; "busiest" is the share of the busiest worker in the processor
+time of a step. Kernel evaluations do not depend on the number of workers.
 """
 
 import argparse
@@ -59,14 +59,14 @@ class Taken:
 
 
 class Steps(dcsvm.Progress):
-    """Measures the steps of a run, from one to the next: `taken` has them by name."""
+    """Progress that measures the steps of a run; `taken` has their cost by name."""
 
     def __init__(self, tasks: Tasks):
         self.tasks, self.taken, self.name, self.summed = tasks, {}, "route", 0
         self.before = self.look()
 
     def look(self) -> tuple:
-        time.sleep(1)  # bytes still under way
+        time.sleep(1)  # for bytes in transit
         traffic = self.tasks.traffic
         there = self.tasks.client.run(of_worker)
         each = list(zip(*(there[worker] for worker in sorted(there)), strict=True))
@@ -136,7 +136,7 @@ def values_of(name: str, report: TrainReport, taken: Taken) -> dict[str, int]:
         found = [one for one in report.levels if f"level {one.level}" == name]
         return {"all": sum(one.kernel_evaluations for one in found)}
     values = report.evaluations_by_phase.get(name, 0)
-    if name == "conquer":  # and the check
+    if name == "conquer":  # includes the check
         all_of_them = taken.summed + report.evaluations_by_phase["check"]
         return {"all": all_of_them, "one": values - taken.summed}
     return {"one": values} if name == "refine" else {"all": values}
@@ -156,8 +156,11 @@ class Formula:
     is_early: bool
 
     def of(self, name: str) -> dict[str, float]:
-        """Kernel values `all` on all workers and `one` on one of them, bytes `moved` to each
-        worker, bytes at the `client`."""
+        """Return the predicted cost of a step.
+
+        Kernel values: `all` on all workers, `one` on one of them. Bytes: `moved` to each worker,
+        and at the `client`.
+        """
         if name.startswith("level"):
             return self.of_level(int(name.split()[1]))
         n, S, b, R = self.n, self.S, self.b, self.R
@@ -173,7 +176,7 @@ class Formula:
     def of_level(self, level: int) -> dict[str, float]:
         n, moved = self.n, self.b * self.n / self.n_workers
         values = (5 if level == self.finest else 2) * self.S * n / 4**level
-        if self.is_early:  # with rows in two clusters, and the model
+        if self.is_early:  # rows in two clusters, and the model
             return {"all": 1.5 * values, "moved": 1.5 * moved, "client": 123 * n + self.b * self.S}
         return {"all": values, "moved": moved, "client": 82 * n}
 

@@ -1,8 +1,8 @@
-"""Rows of LIBSVM text for the benchmark: reading them, and finding which of them are the same row.
+"""Rows of LIBSVM text for the benchmark: read them and find duplicates.
 
-The check of a solution works on distinct rows (features and label): the alphas of equal rows can be
-shared among them in any way without changing the function, and a model file does not say which of
-them it means.
+The check of a solution works on distinct rows (features and label). The alphas of duplicates can be
+shared among them in any way without changing the function, and a model file does not distinguish
+them.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class Rows:
         return int(self.indices.max(initial=0))
 
     def dense(self, chosen: np.ndarray, n_features: int) -> np.ndarray:
-        """The chosen rows as float64, shape (len(chosen), n_features)."""
+        """Return the chosen rows as float64, shape (len(chosen), n_features)."""
         counts = self.starts[chosen + 1] - self.starts[chosen]
         ends = np.cumsum(counts)
         places = np.arange(counts.sum()) + np.repeat(self.starts[chosen] - (ends - counts), counts)
@@ -48,7 +48,7 @@ def read(path: Path) -> Rows:
 
 
 def parse(text: bytes) -> Rows:
-    """LIBSVM lines without comments or blank lines."""
+    """Parse LIBSVM lines without comments or blank lines."""
     counts = np.array([line.count(b":") for line in text.splitlines()], dtype=np.int64)
     numbers = np.fromstring(text.replace(b":", b" ").decode("ascii"), sep=" ")
     ends = np.cumsum(1 + 2 * counts)
@@ -71,7 +71,7 @@ def sample_lines(source: Path, target: Path, count: int, seed: int) -> None:
     target.write_bytes(b"".join(lines[i] for i in np.sort(chosen)))
 
 
-# How a solver sees a value, and so how its model file can be matched with the training rows.
+# Conversions of values: they match the model file of each solver with the training rows.
 
 
 def exact(values: np.ndarray) -> np.ndarray:
@@ -83,24 +83,24 @@ def as_float32(values: np.ndarray) -> np.ndarray:
 
 
 def as_svm_train_writes(values: np.ndarray) -> np.ndarray:
-    """svm-train keeps eight digits of the support vectors' values."""
+    """Round to eight digits, as svm-train does for the values of support vectors."""
     distinct, inverse = np.unique(values, return_inverse=True)
     return np.array([float(f"{value:.8g}") for value in distinct.tolist()])[inverse]
 
 
 @dataclass(frozen=True)
 class Distinct:
-    """The distinct rows of a training set: of each the first, how many there are, its label."""
+    """The distinct rows of a training set: index of the first copy, number of copies, label."""
 
     first: np.ndarray
     count: np.ndarray
     sign: np.ndarray
-    group_of: np.ndarray  # for every training row the number of its distinct row
+    group_of: np.ndarray  # the number of the distinct row of every training row
     by_key: dict[bytes, int]
 
 
 def keys(rows: Rows) -> list[bytes]:
-    """One key per row, equal for rows with equal features and equal sign of the label."""
+    """Return a key per row, equal for rows with equal features and equal sign of the label."""
     signs = [b"+" if label > 0 else b"-" for label in rows.labels]
     starts = rows.starts.tolist()
     return [

@@ -30,7 +30,7 @@ LOOKS = {  # label, colour (Okabe and Ito, "Color Universal Design"), marker, si
     "dcsvm": ("dcsvm, exact", "#0072B2", "s", "right"),
     "early": ("dcsvm, early", "#D55E00", "o", "right"),
 }
-INCHES, DOTS = (8.0, 4.4), 200  # shown at half of its pixels it is 800 wide
+INCHES, DOTS = (8.0, 4.4), 200  # 1600 pixels wide, shown 800 wide
 LINE = 1.35  # height of a label, in font sizes
 
 
@@ -117,8 +117,8 @@ def draw(lines: dict[str, list[tuple[int, float]]], path: Path) -> None:
 
 
 def label(axes, lines: dict[str, list[tuple[int, float]]]) -> None:
-    """Name and last value of each line at its end; those above each other are moved apart."""
-    size = axes.figure.dpi / 72  # pixels of a point
+    """Write the name and the last value at the end of each line; move overlapping labels apart."""
+    size = axes.figure.dpi / 72  # pixels per typographic point
     height = LINE * 11 * size
     axes.autoscale_view()
     ends = {program: axes.transData.transform(points[-1]) for program, points in lines.items()}

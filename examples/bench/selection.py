@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 C = (-3, 15)  # exponents of 2
 STEP = 2
-SOME = 3  # of the values, one is for GridSearchCV
-REFERENCE = "covtype.20000.tr"  # that svm-train has at C = gamma = 32
+SOME = 3  # the peers try every third value
+REFERENCE = "covtype.20000.tr"  # svm-train runs on it with C = gamma = 32
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def exponents(ends: tuple[int, int], step: int) -> list[float]:
 
 
 def grid(case: Case, args) -> str:
-    """Seconds of dcsvm-grid and of the training of its winner, and how good that is."""
+    """Measure dcsvm-grid, including the training of the best setting, and its test accuracy."""
     with tempfile.TemporaryDirectory() as folder:
         model, report = (os.path.join(folder, name) for name in ("model", "report"))
         command = [our_program("dcsvm-grid"), "-q", "--threads", str(args.threads)]
@@ -87,7 +87,7 @@ def grid(case: Case, args) -> str:
 
 
 def of_peer(case: Case, args, peer: str) -> str:
-    """Seconds of a peer for each setting."""
+    """Measure the seconds per setting of a peer."""
     values = [exponents(ends, SOME * STEP) for ends in (C, case.gamma)]
     n_settings = len(values[0]) * len(values[1])
     command = [sys.executable, __file__, "--data", args.data, "--threads", str(args.threads)]

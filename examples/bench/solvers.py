@@ -1,4 +1,4 @@
-"""The programs that are compared: how each is run, what its time is, and where its solution is.
+"""The compared programs: how to run each, read its time and read its solution.
 
 dcsvm's time is the training time of its report, without reading. svm-train's is the whole
 command; a run that reads and stops at once is measured beside it, and the median of those is
@@ -26,7 +26,7 @@ class Setup:
     threads: int
     cache_mb: int
     timeout: float
-    work: Path  # for models, reports and predictions
+    work: Path  # folder for models, reports and predictions
     dcsvm_train: str
     dcsvm_predict: str
     svm_train: str
@@ -40,7 +40,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Job:
-    """A case with its files, read once and kept for all solvers."""
+    """A case with its files, read once for all solvers."""
 
     case: Case
     train: Path
@@ -60,14 +60,14 @@ class Job:
         return {}
 
     def distinct_rows(self, change: Callable) -> tuple[row.Rows, row.Distinct]:
-        """The rows as a solver sees them."""
+        """Return the rows after the solver's rounding, and the distinct ones."""
         if change not in self.distinct:
             changed = self.rows.with_values(change)
             self.distinct[change] = changed, row.distinct(changed)
         return self.distinct[change]
 
     def arrays(self, part: str) -> tuple[Path, Path]:
-        """Dense .npy files of the rows and labels of `train` or `test`, for other Pythons."""
+        """Write the rows and labels of `train` or `test` as dense .npy files, for other Pythons."""
         paths = self.work / f"{part}.rows.npy", self.work / f"{part}.labels.npy"
         if not paths[1].exists():
             data = self.rows if part == "train" else self.test_rows
@@ -83,8 +83,8 @@ class Run:
 
     solver: str
     status: str
-    seconds: float | None = None  # training
-    reading: float = 0.0  # to subtract from `seconds`
+    seconds: float | None = None  # training time
+    reading: float = 0.0  # subtracted from `seconds`
     wall: float | None = None
     processor: float | None = None
     peak_mb: float | None = None
@@ -109,7 +109,7 @@ class Run:
 
 
 class Dcsvm:
-    """This project. Exit code 3 is a usable model that did not converge: it is checked too."""
+    """This project's solver. Models that did not converge (exit code 3) are checked too."""
 
     slack, change = 1e-9, staticmethod(row.as_float32)
 
@@ -167,7 +167,7 @@ class SvmTrain:
 
 
 class Sklearn:
-    """SVC of a package, on dense rows."""
+    """The SVC of a package, on dense rows."""
 
     bias = True
 
@@ -225,13 +225,13 @@ PEERS = {
 
 
 def solver_options(case: Case, setup: Setup) -> list[str]:
-    """The options dcsvm-train and svm-train have in common."""
+    """Return the options common to dcsvm-train and svm-train."""
     options = ["-c", repr(case.C), *case.kernel.options()]
     return [*options, "-e", repr(case.tolerance), "-m", str(setup.cache_mb)]
 
 
 def predict(run: Run, job: Job, setup: Setup, command: list) -> None:
-    """Both predict commands write one label per line."""
+    """Predict with a command that writes one label per line; set the run's accuracy."""
     output = setup.work / "predictions"
     finished = setup.run([*command, output])
     if finished.code == 0:

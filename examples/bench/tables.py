@@ -10,7 +10,7 @@ bound: rows x support vectors kernel evaluations at the measured speed of our ke
 
 
 def times(results: list[Result], peers: list[str], direct: bool) -> str:
-    """One line per case: median seconds, and the peers' time over ours."""
+    """Make a line per case: median seconds, and the peers' time over ours."""
     heading = ["seconds of training", "rows", "dcsvm", *direct * ["-l 0"], "bound", "x bound"]
     for peer in peers:
         heading += [peer, "ratio"]
@@ -30,7 +30,7 @@ def times_line(result: Result, peers: list[str], direct: bool) -> list[str]:
 
 
 def multiples(results: list[Result], unit: Standing) -> str:
-    """One line per case: our seconds as a multiple of one time of svm-train, and their sum."""
+    """Make a line per case: our seconds as a multiple of one time of svm-train, and their sum."""
     heading = ["multiples", f"of svm-train's {seconds(unit)} s", "seconds", "violation"]
     lines, total = [], 0.0
     for ours in (result.standing("dcsvm") for result in results):
@@ -42,7 +42,7 @@ def multiples(results: list[Result], unit: Standing) -> str:
 
 
 def solutions(results: list[Result]) -> str:
-    """One line per case and solver: the result of the check (the worst violation of all rounds)."""
+    """Make a line per case and solver: the worst result of the check over all rounds."""
     heading = ["solutions", "solver", "SVs", "bounded", "violation", "objective", "gap"]
     lines = [
         solution_line(result, solver)
@@ -73,8 +73,10 @@ def solution_line(result: Result, solver: str) -> list[str]:
 
 
 def profile(results: list[Result]) -> str:
-    """One line per case: what our median run did, and where its time went. Seconds of clusters that
-    are solved side by side add up."""
+    """Make a line per case: counts and seconds per phase of our median run.
+
+    Seconds of clusters that are solved in parallel add up.
+    """
     counts = ["kernel_evaluations", "rows_computed", "rows_reused", "iterations", "newton_steps"]
     phases = ["tiles", "inner", "newton", "selection", "rebuild"]
     heading = ["profile", "evaluations", "rows computed", "reused", "updates", "Newton steps"]
@@ -94,7 +96,7 @@ def profile(results: list[Result]) -> str:
 
 
 def summary(results: list[Result], peers: list[str]) -> str:
-    """For each peer: over how many cases we compare, how often we are faster, the worst case."""
+    """Make a line per peer: number of compared cases, cases where we are faster, worst case."""
     heading = ["peer's time over ours", "cases", "we are faster", "mean", "least", "most"]
     lines = [summary_line(results, peer) for peer in peers]
     return aligned([[*heading, "least in"], *lines])
@@ -128,7 +130,7 @@ def ratio(standing: Standing, ours: Standing) -> str:
 
 
 def number(value: float | None) -> str:
-    """About three digits, never an exponent."""
+    """Format a number with about three digits, without an exponent."""
     if value is None:
         return "-"
     return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3}f}"
@@ -139,7 +141,7 @@ def either(value: float | None, form: str) -> str:
 
 
 def aligned(table: list[list[str]]) -> str:
-    """The first column to the left, the others to the right."""
+    """Align the first column to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return "\n".join(
         "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip()

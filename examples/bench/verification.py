@@ -1,21 +1,22 @@
-"""The verification bound: the least time of an exact solver that looks at every row once."""
+"""The verification bound: the shortest time of an exact solver that checks every row once."""
 
 import time
 
 import numpy as np
 from cases import Kernel
 
-MAX_ROWS = 4096  # measured at once; the rest follows in proportion
+MAX_ROWS = 4096  # measured in one product; the time is scaled to all rows
 MAX_SUPPORT_ROWS = 4096
-MEASURED_SECONDS = 1.0  # of products that take milliseconds each: speeds vary from one to the next
+MEASURED_SECONDS = 1.0  # of repeated products: each takes milliseconds, and speeds vary
 
 
 def verification_seconds(
     rows: np.ndarray, support_rows: np.ndarray, kernel: Kernel, threads: int
 ) -> float | None:
-    """Seconds for rows x support_rows kernel evaluations at our kernel product's measured speed.
+    """Measure our kernel product; return seconds for rows x support_rows kernel evaluations.
 
-    Both are float32 and C-contiguous with the same number of columns. None: no dcsvm to import.
+    Both arrays are float32 and C-contiguous with the same number of columns. Returns None if dcsvm
+    cannot be imported.
     """
     try:
         from dcsvm.data.rows import Rows

@@ -51,7 +51,7 @@ CASES = [
 
 
 def made_rows() -> Iterator[bytes]:
-    """Write rows of 10 features in spots of two classes, some mislabelled, as LIBSVM text."""
+    """Yield LIBSVM text of rows with 10 features in spots of two classes, some mislabelled."""
     rng = np.random.default_rng(0)
     spots = rng.random((200, 10))
     for _ in range(MADE_ROWS // 10_000):

@@ -1,6 +1,7 @@
-"""Deformed digits: MNIST's images under smooth random displacements and shifts of a pixel, in any
-number. Loosli, Canu and Bottou, "Training Invariant Support Vector Machines using Selective
-Sampling" (2007), made mnist8m in this way.
+"""Deformed digits: any number of MNIST's images with random displacements and shifts.
+
+The displacements are smooth, the shifts at most one pixel. Loosli, Canu and Bottou, "Training
+Invariant Support Vector Machines using Selective Sampling" (2007), made mnist8m in this way.
 """
 
 from collections.abc import Iterator
@@ -12,12 +13,15 @@ from scipy.sparse import csr_array
 SIDE = 28
 SMOOTH = 4.0  # pixels: width of the Gaussian that smooths displacements
 LARGEST = 2.2  # pixels: largest displacement of a field
-BATCH_SIZE = 512  # images that have one field
+BATCH_SIZE = 512  # images with the same field
 
 
 def deformed(images: np.ndarray, n: int, seed: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Some of n deformed images at a time, of images uint8 (m, SIDE^2): the number of the image
-    that each is made of, and their pixels, uint8. Each image is used equally often."""
+    """Yield batches of n deformed images from images uint8 (m, SIDE^2).
+
+    A batch is (index of the original of each image, pixels uint8). Each original is used equally
+    often.
+    """
     rng = np.random.default_rng(seed)
     order = np.empty(0, np.int64)
     pixels = np.ascontiguousarray(images.T, dtype=np.float32)
@@ -31,7 +35,7 @@ def deformed(images: np.ndarray, n: int, seed: int = 0) -> Iterator[tuple[np.nda
 
 
 def _displacement(rng: np.random.Generator) -> np.ndarray:
-    """A smooth field (2, SIDE, SIDE) of at most LARGEST pixels, and a shift of up to one."""
+    """Draw a smooth field (2, SIDE, SIDE) of at most LARGEST pixels plus a shift of up to one."""
     noise = rng.standard_normal((2, SIDE, SIDE))
     field = np.stack([gaussian_filter(one, SMOOTH, mode="constant") for one in noise])
     field *= rng.uniform(0.5, 1.0) * LARGEST / np.abs(field).max()
@@ -39,8 +43,7 @@ def _displacement(rng: np.random.Generator) -> np.ndarray:
 
 
 def _interpolation(field: np.ndarray) -> csr_array:
-    """Return the matrix (SIDE^2, SIDE^2) that displaces an image, bilinearly; pixels from outside
-    are 0."""
+    """Return the matrix (SIDE^2, SIDE^2) of a bilinear displacement; pixels outside count as 0."""
     at = np.indices((SIDE, SIDE)) + field
     low = np.floor(at).astype(int)
     part = at - low

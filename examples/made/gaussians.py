@@ -1,18 +1,20 @@
-"""Two classes of overlapping Gaussians, like tables of physics: the best rule, which is quadratic,
-has 30.2 % wrong."""
+"""Two classes of overlapping Gaussians, like tables of physics.
+
+The best classifier is quadratic and has an error rate of 30.2 %.
+"""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 N_FEATURES = 18
-SHIFT = 0.15  # between the means of +1 and -1, in each feature
-RATIO = 1.15  # deviation of +1 over deviation of -1 in every second feature, the inverse in others
+SHIFT = 0.15  # mean of +1 minus mean of -1, in each feature
+RATIO = 1.15  # deviation of +1 over deviation of -1 in every second feature, inverse in others
 BATCH_SIZE = 100_000
 
 
 def gaussians(n_rows: int, seed: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rows (m, N_FEATURES) and labels +1 and -1 (m,), part by part."""
+    """Yield batches of rows (m, N_FEATURES) and labels +1 and -1 (m,)."""
     rng = np.random.default_rng(seed)
     deviation = np.where(np.arange(N_FEATURES) % 2 == 0, RATIO, 1 / RATIO)
     for begin in range(0, n_rows, BATCH_SIZE):

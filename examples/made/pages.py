@@ -1,21 +1,22 @@
-"""Pages in place of webspam, which has 350,000 rows of 254 features: the frequency of each byte in
-a page. Here pages are drawn from a mixture of topics, and some topics are more frequent in spam. A
-page has about half of the bytes. Features are scaled by their largest value, as in the paper.
+"""Generated pages that replace webspam: 350,000 rows with the frequencies of 254 bytes in a page.
+
+Pages are drawn from a mixture of topics; some topics are more frequent in spam. A page contains
+about half of the bytes. Features are scaled by their largest value, as in the paper.
 """
 
 import numpy as np
 
 N_ROWS, N_FEATURES = 350_000, 254
-SPAM = 0.6  # of the pages
-N_TOPICS, TOPICS_OF_PAGE = 60, 3  # about this number in each page
-WRONG = 0.005  # of the labels
-ODD = 0.02  # of the pages: most of their bytes are one and the same, so that others look small
+SPAM = 0.6  # share of the pages
+N_TOPICS, TOPICS_OF_PAGE = 60, 3  # a page has about 3 topics
+WRONG = 0.005  # share of the labels
+ODD = 0.02  # share of pages that mostly repeat one byte, so that other frequencies look small
 BYTES_OF_TOPIC = 36
 BATCH_SIZE = 10_000
 
 
 def pages(n_rows: int = N_ROWS, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Rows in [0, 1] float32 (n, N_FEATURES) and labels +1 (spam) and -1 (n,)."""
+    """Return rows in [0, 1] float32 (n, N_FEATURES) and labels +1 (spam) and -1 (n,)."""
     rng = np.random.default_rng(seed)
     topics = np.stack([_bytes_of_topic(rng) for _ in range(N_TOPICS)])
     common = _bytes_of_topic(rng)
@@ -41,7 +42,7 @@ def pages(n_rows: int = N_ROWS, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _bytes_of_topic(rng: np.random.Generator) -> np.ndarray:
-    """The share of each byte in a topic."""
+    """Draw the share of each byte in a topic."""
     shares = np.zeros(N_FEATURES)
     some = rng.choice(N_FEATURES, BYTES_OF_TOPIC, replace=False)
     shares[some] = rng.dirichlet(np.ones(BYTES_OF_TOPIC))

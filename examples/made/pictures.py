@@ -1,6 +1,7 @@
-"""Pictures in place of CIFAR-10, which has 50,000 of 32 x 32 pixels in three colours: smooth random
-backgrounds with a blob in front. Its colour and its place together make the class, so that no
-linear border does.
+"""Generated pictures that replace CIFAR-10: 50,000 pictures of 32 x 32 pixels in three colours.
+
+Each has a smooth random background and a blob. The colour and the position of the blob together
+give the class, so that no linear boundary separates the classes.
 """
 
 from pathlib import Path
@@ -9,12 +10,12 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 
 N_ROWS, N_TEST_ROWS, SIDE = 50_000, 10_000, 32
-WRONG = 0.05  # of the labels
+WRONG = 0.05  # share of the labels
 BATCH_SIZE = 1000
 
 
 def pictures(n_rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Pixels uint8 (n, 3 SIDE^2), colour by colour, and labels +1 and -1 (n,)."""
+    """Return pixels uint8 (n, 3 SIDE^2), colour by colour, and labels +1 and -1 (n,)."""
     rng = np.random.default_rng(seed)
     X, y = np.empty((n_rows, 3 * SIDE**2), np.uint8), np.empty(n_rows)
     grid = np.arange(SIDE)
@@ -35,8 +36,10 @@ def pictures(n_rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def pictures_of(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """The same of PNG images in a folder for each of two or more classes, +1 for the first half of
-    the classes by name; an image is as large as in the sets made here, or its middle is taken."""
+    """Read PNG images, in a folder per class, as pixels and labels like those from pictures().
+
+    The first half of the classes, by name, is +1. Larger images are cropped to their middle.
+    """
     from matplotlib.image import imread
 
     files = sorted(folder.glob("*/*.png"))

@@ -7,7 +7,7 @@
     committee    prediction by all clusters at once: the naive sum and the BCM
     experiments/ a file per table or figure: its cells, how one is measured, how all are shown
     cells        a measured cell is a JSON file; what exists and matches is not measured again
-    run          measures the cells that are missing, each in a process of its own
+    run          measures the missing cells, each in a separate process
     published    the paper's numbers
     report       RESULTS.md from the cells, findings.md and published
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Cell:
-    """`experiment` is a module of experiments/, which measures `settings` (values of JSON)."""
+    """One measurement: a module of experiments/ and its settings, which are JSON values."""
 
     experiment: str
     name: str
@@ -45,12 +45,12 @@ class Cell:
 
 
 def as_json(settings: dict) -> dict:
-    """Settings as they come back from a file."""
+    """Return the settings as a JSON file returns them."""
     return json.loads(json.dumps(settings))
 
 
 def write(path: Path, content: dict) -> None:
-    """JSON, written beside and renamed."""
+    """Write JSON to a temporary file and rename it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -67,11 +67,11 @@ class Results:
         self.folder = folder
 
     def of(self, cell: Cell) -> dict | None:
-        """The result of a cell; None if it is not measured, failed or ran out of time."""
+        """Return the result of a cell; None if it is not measured, failed or timed out."""
         record = cell.saved(self.folder)
         return record["result"] if record and record["status"] == "ok" else None
 
     def timeout(self, cell: Cell) -> float | None:
-        """The limit that a cell exceeded, if it did."""
+        """Return the time limit that a cell exceeded, or None."""
         record = cell.saved(self.folder)
         return record["timeout"] if record and record["status"] == "timeout" else None

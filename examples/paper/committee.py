@@ -20,7 +20,7 @@ from dcsvm.model.model import Model
 from paper.fitted import expansion, in_blocks, kernel_matrix
 from paper.problems import dense
 
-MAX_COVARIANCE = 256  # support vectors of a cluster, evenly spaced: fewer only make v_m larger
+MAX_COVARIANCE = 256  # support vectors per cluster, evenly spaced: fewer only increase v_m
 RIDGE = 1e-3  # and the smallest variance
 
 
@@ -45,13 +45,13 @@ def bcm(model: Model, X: np.ndarray, threads: int) -> np.ndarray:
 
 
 def evenly_spaced(support: np.ndarray) -> np.ndarray:
-    """At most MAX_COVARIANCE of the rows (n, d)."""
+    """Select at most MAX_COVARIANCE of the rows (n, d)."""
     size = min(len(support), MAX_COVARIANCE)
     return support[np.arange(size) * len(support) // size]
 
 
 def gained_precision(kernel: Kernel, support: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """What observing f at the rows `support` adds to the precision 1 of f(x): 1 / v - 1, (n,)."""
+    """Compute the precision 1 / v - 1 (n,) of f(x) gained by observing f at the rows `support`."""
     noisy = kernel_matrix(kernel, *(support.astype(float),) * 2) + RIDGE * np.eye(len(support))
     whitening = np.linalg.inv(np.linalg.cholesky(noisy)).T.astype(X.dtype)
 

@@ -28,7 +28,7 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Source:
-    """`sha256` is of the unpacked content or of the file as published; None: not known."""
+    """A published file; `sha256` is of its unpacked content or of the file; None: not known."""
 
     url: str
     sha256: str | None

@@ -1,4 +1,4 @@
-"""The result of every baseline, the clock that runs while it fits, and models common to several."""
+"""The result of every baseline, the clock of its fit, and models common to several baselines."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Fitted:
 
 
 class Watch:
-    """The clock of a fit: looking at a model on the way does not count.
+    """The clock of a fit; it excludes evaluations of intermediate models.
 
-    `evaluate` turns a decision function into an accuracy; None leaves accuracies out.
+    `evaluate` turns a decision function into an accuracy; None omits accuracies.
     """
 
     def __init__(self, evaluate: Evaluate | None = None):
@@ -65,44 +65,44 @@ class Watch:
 
 
 def expansion(kernel: Kernel, X: np.ndarray, alpha: np.ndarray, threads: int) -> Decide:
-    """The decision function sum_i alpha_i K(x_i, x) of signed `alpha` (n,) on rows X (n, d)."""
+    """Return the decision function sum_i alpha_i K(x_i, x): signed `alpha` (n,), rows X (n, d)."""
     support = np.flatnonzero(alpha)
     model = Model(kernel, LABELS, unbiased(Rows.from_array(X[support]), alpha[support]), None)
     return lambda rows: model.decision_function(rows, threads=threads)
 
 
 def unbiased(rows: Rows, alpha: np.ndarray) -> ExactModel:
-    """A binary model of support vectors with signed `alpha` (n_sv,) and no bias."""
+    """Make a binary model of support vectors with signed `alpha` (n_sv,) and no bias."""
     return ExactModel(rows, alpha.astype(np.float64)[None, :], np.zeros(1))
 
 
 def objective(kernel: Kernel, X: np.ndarray, alpha: np.ndarray, threads: int) -> float:
-    """f(alpha) of the paper's equation (1) for signed `alpha` (n,) on rows X (n, d)."""
+    """Compute f(alpha) of the paper's equation (1) for signed `alpha` (n,) on rows X (n, d)."""
     support = np.flatnonzero(alpha)
     part = unbiased(Rows.from_array(X[support]), alpha[support])
     return part_objective(kernel, part, threads)
 
 
 def part_objective(kernel: Kernel, part: ExactModel | EarlyModel, threads: int) -> float:
-    """f(alpha) of all of a model's support vectors together, whichever cluster they are of."""
+    """Compute f(alpha) of all support vectors of a model together, across clusters."""
     whole = Model(kernel, LABELS, ExactModel(part.rows, part.dual_coef, np.zeros(1)), None)
     values = whole.decision_function(part.rows, threads=threads)
     return float(0.5 * part.dual_coef[0] @ values - np.abs(part.dual_coef).sum())
 
 
 def in_blocks(function: Decide, rows: np.ndarray) -> np.ndarray:
-    """A function of rows, called with a few thousand of them at a time."""
+    """Apply a function to rows in batches of a few thousand."""
     blocks = range(0, len(rows), BATCH_ROWS)
     return np.concatenate([function(rows[i : i + BATCH_ROWS]) for i in blocks])
 
 
 def linear(features: Decide, weights: np.ndarray) -> Decide:
-    """The decision function of a linear model on features of rows."""
+    """Return the decision function of a linear model on features of rows."""
     return lambda rows: in_blocks(lambda block: features(block) @ weights, rows)
 
 
 def kernel_matrix(kernel: Kernel, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """K(A, B), shape (len(A), len(B)), in the precision of A and B."""
+    """Compute K(A, B), shape (len(A), len(B)), in the precision of A and B."""
     products = A @ B.T
     if kernel.name == "rbf":
         squares = squared_norms(A)[:, None] + squared_norms(B) - 2 * products

@@ -6,13 +6,13 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400
 
 
 def table(heading: list[str], lines: list[list[str]]) -> str:
-    """The first column to the left, the others to the right."""
+    """Make a table with the first column aligned to the left, the others to the right."""
     rule = ["---", *["---:"] * (len(heading) - 1)]
     return "\n".join(f"| {' | '.join(line)} |" for line in (heading, rule, *lines))
 
 
 def number(value: float | None) -> str:
-    """About three digits, never an exponent."""
+    """Format a number with about three digits, without an exponent."""
     if value is None:
         return "-"
     size = abs(value)

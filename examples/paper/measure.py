@@ -21,8 +21,10 @@ from paper.baselines import fitter, takes_bytes
 
 
 def fit_and_test(settings: dict, folder: Path) -> dict:
-    """Measure one method on one problem: time, accuracy, memory beyond the rows (a method in
-    another process reports its own), and the facts of the method."""
+    """Measure one method on one problem: time, accuracy, memory beyond the rows, and its facts.
+
+    A method in another process reports its own memory.
+    """
     as_bytes = takes_bytes(settings["method"])
     data = problems.load(settings["problem"], folder, as_bytes=as_bytes)
     options = dict(settings.get("options", {}))
@@ -46,7 +48,7 @@ def fit_and_test(settings: dict, folder: Path) -> dict:
 
 
 def accuracy(values: np.ndarray, y: np.ndarray) -> float:
-    """The share of rows whose decision value has the label's sign; 0 counts as -1."""
+    """Return the share of rows whose decision value has the label's sign; 0 counts as -1."""
     return float(np.mean((values > 0) == (y > 0)))
 
 

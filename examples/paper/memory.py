@@ -25,7 +25,7 @@ def measured(work: Callable[[], Result]) -> tuple[Result, float | None]:
 
 def forget_peak() -> float | None:
     """Reset the peak of this process and return its MB now."""
-    with contextlib.suppress(AttributeError, OSError):  # reused memory would not count
+    with contextlib.suppress(AttributeError, OSError):  # else reused memory does not count
         ctypes.CDLL(None).malloc_trim(0)
     try:
         Path("/proc/self/clear_refs").write_text(FORGET_PEAK)
@@ -35,6 +35,6 @@ def forget_peak() -> float | None:
 
 
 def status(name: str) -> float:
-    """A line of /proc/self/status, in MB."""
+    """Return the value of a line of /proc/self/status, in MB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:")) / 1024

@@ -1,7 +1,7 @@
 """The data sets of the paper with its C and gamma, and loading a sample of one.
 
-A problem is a dict that goes into a cell's settings: `data`, a name below, `rows` and `test_rows`,
-how many random rows are used (None: all).
+A problem is a dict in a cell's settings: `data` is a name below; `rows` and `test_rows` are the
+numbers of random rows to use (None: all).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GENERATED_ROWS, GENERATED_NOISE = 20_000, 0.02
 
 @dataclass(frozen=True)
 class DataSet:
-    """`train` and `test` are the names bench/datasets.py gives; `stands_for` is the paper's set."""
+    """Files of bench/datasets.py, C and gamma; `stands_for` is the replaced set of the paper."""
 
     title: str
     train: str
@@ -64,8 +64,10 @@ POLYNOMIAL = {  # C and gamma for degree 3; the paper has no generated set
 
 @dataclass(frozen=True)
 class Data:
-    """Dense rows (n, d) and (m, d), float32 but for `X` where bytes were asked for, and labels
-    float64 +1 and -1."""
+    """Dense float32 rows (n, d) and (m, d), and float64 labels +1 and -1.
+
+    `X` is uint8 if bytes were requested and the rows are stored so.
+    """
 
     X: np.ndarray
     y: np.ndarray
@@ -93,8 +95,10 @@ def is_prepared(name: str, folder: Path) -> bool:
 
 
 def load(problem: dict, folder: Path, *, as_bytes: bool = False) -> Data:
-    """The training and test rows of a problem, `as_bytes`: uint8 where training rows are held so;
-    raises DataError for files that cannot be used."""
+    """Load the training and test rows of a problem.
+
+    With `as_bytes`, training rows stored as bytes stay uint8. Raises DataError for unusable files.
+    """
     if problem["data"] == "generated":
         rng = np.random.default_rng(0)
         counts = [problem[part] or GENERATED_ROWS for part in ("rows", "test_rows")]
@@ -108,7 +112,7 @@ def load(problem: dict, folder: Path, *, as_bytes: bool = False) -> Data:
 
 
 def read(path: Path, count: int | None, *, as_bytes: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Random rows of a file in file order; all when there are no more than `count`."""
+    """Read `count` random rows of a file in file order, or all rows if there are fewer."""
     dataset = read_dataset(path)
     rows, labels = dataset.rows, dataset.labels
     if count and count < len(labels):

@@ -17,7 +17,7 @@ DATA_SETS = {  # training rows, test rows, features
     "mnist8m": (8_000_000, 100_000, 784),
 }
 
-# accuracy (%) and milliseconds for a row by data set, clusters and method
+# accuracy (%) and milliseconds per row by data set, clusters and method
 PREDICTION = {
     ("webspam", 50): {"naive": (92.6, 1.3), "bcm": (98.4, 2.5), "early": (99.1, 0.17)},
     ("webspam", 100): {"naive": (89.5, 1.3), "bcm": (95.3, 3.3), "early": (99.0, 0.16)},
@@ -44,7 +44,7 @@ GRID_SUMS = {
 
 
 def comparison() -> dict[str, dict[str, tuple[float, float]]]:
-    """Seconds and accuracy (%) of the main tables, by data set and method."""
+    """Read seconds and accuracy (%) of the main tables, by data set and method."""
     found: dict[str, dict[str, tuple[float, float]]] = {}
     for row in _read("comparison.csv"):
         pair = float(row["seconds"]), float(row["accuracy"])
@@ -53,7 +53,7 @@ def comparison() -> dict[str, dict[str, tuple[float, float]]]:
 
 
 def grid() -> dict[tuple[str, int, int, str], tuple[str, str]]:
-    """Accuracy (%) and seconds as printed, by data set, log2 C, log2 gamma and method."""
+    """Read accuracy (%) and seconds as printed, by data set, log2 C, log2 gamma and method."""
     return {
         (row["data_set"], int(row["log2_C"]), int(row["log2_gamma"]), row["method"]): (
             row["accuracy"],

@@ -19,7 +19,7 @@ from paper.run import cells_of
 from paper.scales import SCALES, Scale
 from paper.sections import Page
 
-TEXT_SCALE = "full"  # of the run that findings.md was written of
+TEXT_SCALE = "full"  # scale of the run that findings.md describes
 FINDINGS = Path(__file__).with_name("findings.md")
 TITLES = {
     "data_sets": "Data sets",
@@ -35,13 +35,13 @@ TITLES = {
 
 
 def findings() -> dict[str, str]:
-    """The paragraphs of findings.md by the experiment their heading names."""
+    """Return the paragraphs of findings.md by the experiment in their heading."""
     parts = re.split(r"^## (\w+)\n", FINDINGS.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return {name: text.strip() for name, text in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def about(results: Path) -> dict:
-    """The machine that the cells were measured on, and with how many threads."""
+    """Return the description of the machine and the number of threads of the measurements."""
     try:
         return json.loads((results / "machine.json").read_text())
     except FileNotFoundError:

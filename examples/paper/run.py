@@ -1,4 +1,4 @@
-"""Measure the cells of experiments that are not measured yet, each in a process of its own.
+"""Measure the missing cells of experiments, each in a separate process.
 
     python -m paper.run comparison grid --scale small --data data --results results
 
@@ -22,14 +22,14 @@ from paper.scales import SCALES, Scale
 
 
 def cells_of(experiment: str, scale: Scale, data: Path, threads: int) -> list[Cell]:
-    """All cells of an experiment for the data sets that are there."""
+    """List all cells of an experiment for the available data sets."""
     module = import_module(f"paper.experiments.{experiment}")
     names = problems.available(module.DATA_SETS, data)
     return module.cells(scale, names, threads)
 
 
 def run_cell(cell: Cell, data: Path, timeout: float) -> dict:
-    """The record to save: `status` is ok, timeout or failed."""
+    """Measure a cell; return the record to save. `status` is ok, timeout or failed."""
     command = [sys.executable, "-m", "paper.measure", cell.experiment, data.resolve()]
     finished = process.run([*command, json.dumps(cell.settings)], timeout, cell.settings["threads"])
     record = {

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Scale:
-    """`features` counts landmarks, Fourier features and centers of the approximate methods, `basis`
-    the basis vectors of SpSVM; `timeout` is seconds for one cell; `subsets` adds problems of fewer
-    rows, as (data set, rows), to the main comparison."""
+    """Sizes of the experiments.
+
+    `features` is the number of landmarks, Fourier features or centers of the approximate methods,
+    `basis` the number of SpSVM's basis vectors. `timeout` is seconds for one cell. `subsets` adds
+    problems with fewer rows, as (data set, rows), to the main comparison.
+    """
 
     name: str
     rows: int | None

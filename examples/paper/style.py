@@ -1,5 +1,7 @@
-"""One look for all figures: colours that stay apart for every kind of colour blindness, a marker
-and a line for each method, and saving."""
+"""Common style of all figures: a colour, a marker and a line for each method, and saving.
+
+The colours are distinct for every kind of colour blindness.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,8 @@ METHODS = {  # colour, marker, line
     "spsvm": (ORANGE, ">", "-."),
     "ltpu": (GREY, "d", "-."),
 }
-WIDTH, HEIGHT = 4.4, 3.3  # inches of one panel
-LETTER, HANDLE = 0.075, 0.6  # inches of a legend entry
+WIDTH, HEIGHT = 4.4, 3.3  # of a panel, inches
+LETTER, HANDLE = 0.075, 0.6  # of a legend entry, inches
 
 plt.rcParams.update(
     {
@@ -70,13 +72,13 @@ def panels(rows: int, columns: int) -> tuple[Figure, list[list[Axes]]]:
 
 
 def look(method: str) -> dict:
-    """Keyword arguments of plot() for a method."""
+    """Return the keyword arguments of plot() for a method."""
     color, marker, line = METHODS[method]
     return {"color": color, "marker": marker, "linestyle": line, "label": TITLES[method]}
 
 
 def legend_below(figure: Figure, axes: list[Axes]) -> None:
-    """One legend for all panels, under them."""
+    """Put one legend for all panels below them."""
     entries = {}
     for one in axes:
         for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
@@ -100,7 +102,7 @@ def logarithmic(axes: Axes, x: float | None = None, y: float | None = None) -> N
 
 
 def percent_axis(axes: list[Axes], span: float = 100) -> None:
-    """Show, the same in all panels, the best value and `span` percent below it at most."""
+    """Give all panels the same axis: from the best value down to at most `span` percent below."""
     lines = [line for one in axes for line in one.get_lines()]
     values = [y for line in lines for y in line.get_ydata() if y == y]
     if not values:

@@ -16,9 +16,9 @@ NO_LIMIT = -1
 
 
 class Subproblems:
-    """The paper's equation (2) on any parts of the rows X (n, d) with labels y (n,) +1 and -1.
+    """The paper's equation (2) on any subsets of the rows X (n, d) with labels y (n,) +1 and -1.
 
-    A part may hold one class only, which `dcsvm.train` refuses.
+    A subset may have only one class, which `dcsvm.train` refuses.
     """
 
     def __init__(self, X: np.ndarray, y: np.ndarray, C: float, kernel: Kernel, threads: int):
@@ -28,9 +28,9 @@ class Subproblems:
         self.data = KernelRows(Rows.from_array(X), kernel, threads, coded=True)
 
     def solve(self, alpha: np.ndarray, parts: list[np.ndarray], tolerance: float) -> None:
-        """Solve each part, given as its row numbers, from the signed `alpha` (n,), in place.
+        """Solve each subproblem, given by its row numbers, from the signed `alpha` (n,), in place.
 
-        A row belongs to one part at most. Other rows keep their alpha and are ignored.
+        A row belongs to at most one subproblem. Other rows keep their alpha and are ignored.
         """
         parts = [np.asarray(part, np.int32) for part in parts if len(part)]
         start = np.concatenate(([0], np.cumsum([len(part) for part in parts])))

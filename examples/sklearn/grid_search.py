@@ -18,7 +18,7 @@ X_train, X_test, y_train, y_test = train_test_split(
     data.data, labels, test_size=0.3, stratify=labels, random_state=0
 )
 
-# the scaler is fitted anew in each fold, so that it never sees the held-out rows
+# each fold fits the scaler again, without the held-out rows
 pipeline = Pipeline([("scale", StandardScaler()), ("svm", SVC(class_weight="balanced"))])
 grid = {"svm__C": [1, 10, 100], "svm__gamma": [0.001, 0.01, 0.1]}
 folds = StratifiedKFold(n_splits=5, shuffle=True, random_state=0)

@@ -11,7 +11,7 @@ random = np.random.default_rng(7)
 
 
 def two_blobs(n):
-    """n points around (2, 2) and n around (-2, -2)."""
+    """Return n points around (2, 2) and n around (-2, -2)."""
     blob = 0.3 * random.standard_normal((2 * n, 2))
     return blob + np.repeat([[2.0, 2.0], [-2.0, -2.0]], n, axis=0)
 
@@ -24,7 +24,7 @@ detector = OneClassSVM(kernel="rbf", nu=0.1, gamma=0.1).fit(known)
 
 
 def count(rows, label):
-    """How many rows are given this label: +1 is known, -1 is new."""
+    """Count the rows with this predicted label: +1 is known, -1 is new."""
     return np.sum(detector.predict(rows) == label)
 
 

@@ -41,7 +41,7 @@ def folder(files, tmp_path):
 
 
 def run(folder, command, *arguments, shell="", before=(), **how):
-    """Run a command, its streams as `shell` redirects them."""
+    """Run a command under a shell that redirects its streams as `shell` says."""
     line = [*before, *command_of(command, *arguments)]
     line = ["sh", "-c", f'exec "$@" {shell}', "sh", *line] if shell else line
     return subprocess.run(line, cwd=folder, capture_output=True, text=True, **how)
@@ -93,7 +93,7 @@ def test_a_closed_pipe_is_named(folder, what, name):
     done = subprocess.run(line, cwd=folder, stdout=writer, stderr=subprocess.PIPE, text=True)
     os.close(writer)
     require_failed(done, "standard output: broken pipe")
-    assert (folder / "out").read_text() == "as before" or name == "out"  # printed after it
+    assert (folder / "out").read_text() == "as before" or name == "out"  # it is printed later
 
 
 @every_output
@@ -201,7 +201,7 @@ def test_a_fifo_gets_all_of_the_output(folder, what):
     assert write(folder, what, "fifo").returncode == 0
     reader.join()
     assert write(folder, what, "out").returncode == 0
-    assert texts == [(folder / "out").read_text()] or what == "report"  # has seconds
+    assert texts == [(folder / "out").read_text()] or what == "report"  # it contains seconds
 
 
 def test_a_fifo_that_is_not_read_to_the_end_is_named(folder):

@@ -1,4 +1,4 @@
-"""dcsvm-predict: labels, decision values, accuracy, and one test per kind of bad input."""
+"""Test dcsvm-predict: labels, decision values, accuracy, and each kind of bad input."""
 
 import os
 from functools import partial

@@ -58,7 +58,7 @@ def test_a_file_from_0_gives_the_model_of_the_one_from_1(run, predicted, files, 
 def test_test_rows_count_as_the_model_does(run, predicted, files):
     for k in (0, 1):
         assert run(*FAST, f"train{k}", f"{k}.model").exit_code == 0
-    Path("one").write_text("1 1:0.5 2:0.25\n")  # no index 0, although the file counts from 0
+    Path("one").write_text("1 1:0.5 2:0.25\n")  # the file counts from 0, but has no index 0
     Path("two").write_text("1 2:0.5 3:0.25\n")
     assert predicted("one", "0.model", "0.out").exit_code == 0
     assert predicted("two", "1.model", "1.out").exit_code == 0

@@ -1,4 +1,4 @@
-"""Test small files that announce, refer to or unpack to huge data: a short error, little memory."""
+"""Test small files that declare, refer to or unpack to huge data: short errors, little memory."""
 
 import gzip
 import os

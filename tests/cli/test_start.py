@@ -1,4 +1,4 @@
-"""Test that commands import few modules before they work: a start has to be short."""
+"""Test that commands import few modules, so that they start quickly."""
 
 import subprocess
 import sys

@@ -8,7 +8,7 @@ from test_core import ALL, random_weights
 from dcsvm import _core
 
 N_TARGETS, N_SOURCES = 2500, 300
-STARTS = np.array([0, 3, 3, 40, 2100, 2500])  # the second has no targets, the fourth several blocks
+STARTS = np.array([0, 3, 3, 40, 2100, 2500])  # no targets in cluster 1, several blocks in 3
 BEGINS, ENDS = np.array([0, 20, 60, 60, 280]), np.array([20, 60, 60, 280, 300])
 
 

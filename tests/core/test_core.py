@@ -58,7 +58,7 @@ def identity_weights(n):
 
 
 def random_weights(n_sources, n_columns, seed=0):
-    """CSR weights with empty rows, repeated columns and empty columns; also as a matrix."""
+    """Return CSR weights with empty rows, repeated and empty columns; also as a matrix."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(0, 4, n_sources)
     indptr = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
@@ -103,7 +103,7 @@ def test_float64_tiles_are_accurate_to_float64(name, n_features):
 @pytest.mark.parametrize("gamma", [0.0, 1e-6, 1.0, 50.0, 1e4, 1e12])
 def test_rbf_is_accurate_for_every_gamma_the_form_is_chosen_for(gamma, form):
     X = grid_rows(65, 8, 5)
-    if form == "product":  # chosen only where gamma |x|^2 2^-24 is tiny
+    if form == "product":  # chosen only if gamma |x|^2 2^-24 is tiny
         X = X * np.float32(min(1.0, 0.3 / np.sqrt(max(gamma, 1.0))))
     K = matrix(("rbf", gamma, 0.0, 0), form, X, X)
     exact = kernel_values(("rbf", gamma, 0.0, 0), X, X)

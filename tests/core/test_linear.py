@@ -149,7 +149,7 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(has_sum):
 
 
 class Progress:
-    """Request an up-to-date iterate at every call; stop at a given one."""
+    """Progress callback: requests an up-to-date iterate at every call, stops at a given one."""
 
     def __init__(self, stop_at):
         self.error, self.n_calls, self.stop, self.stop_at = None, 0, _core.Stop(), stop_at

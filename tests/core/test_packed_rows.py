@@ -129,14 +129,14 @@ def sparse_numbers(n):
     """Return rows that fit no encoding; a tenth of the values is nonzero."""
     rng = np.random.default_rng(1)
     X = np.where(rng.random((n, 80)) < 0.1, rng.normal(size=(n, 80)), 0).astype(np.float32)
-    X[n // 2 :] = X[: n - n // 2] if n % 2 == 0 else X[n // 2 :]  # many are equal
+    X[n // 2 :] = X[: n - n // 2] if n % 2 == 0 else X[n // 2 :]  # many duplicates
     return X
 
 
 def test_codes_are_found_batch_by_batch(monkeypatch):
     X = mixed(1000, seed=3)
     X[500:, 7] = 0
-    X[:700, 40] = 0  # a category that comes late
+    X[:700, 40] = 0  # a category that appears late
     whole = [find_coding(rows, 2) for rows in both(X)]
     monkeypatch.setattr(encodings, "BATCH_VALUES", X.shape[1] * 90)
     assert whole[0] == whole[1] == find_coding(both(X)[0], 1) is not None

@@ -245,7 +245,7 @@ def test_bounds_and_linear_terms_may_be_anything():
     assert abs(f - objective(K, problem.linear, best)) <= 1e-6 * (1 + abs(f))
 
 
-# ----------------------------------------------------------------------------------------- sums
+# ------------------------------------------------------------------------- equality constraints
 
 
 @pytest.mark.parametrize("kernel", CONVEX, ids=CONVEX_IDS)
@@ -265,7 +265,7 @@ def test_one_sum_is_kept_and_its_optimum_found(total, C, kernel):
 
 @pytest.mark.parametrize(("C", "sides"), [(1024.0, (-1, 1)), (32768.0, (-1,))])
 def test_variables_a_rounding_away_from_their_bound_are_put_there(C, sides):
-    """Under an equality constraint they move by less than others resolve; descent would stop."""
+    """Their moves are below the rounding of the other variables; descent would stop early."""
     X, y = labelled_rows(300, 4, seed=12, noise=0.1)
     problem, kernel = with_constraint(c_svc(y, C)), ("rbf", 0.05, 0.0, 0)
     best, _, _ = solve(X, kernel, problem, tolerance=1e-3)
@@ -357,7 +357,7 @@ def test_rows_with_both_labels_do_not_disturb(bias):
     problem = with_constraint(c_svc(y, 1.0)) if bias else c_svc(y, 1.0)
     alpha, gradient, (report,) = solve(X, RBF, problem, tolerance=1e-6)
     K, f, gap = check_solution(X, RBF, problem, alpha, gradient, report)
-    # the two copies cancel where both are at C: every alpha at its bound gives f = -2 n C + 0
+    # two copies at C cancel in the kernel term: with every alpha at its bound f = -2 n C + 0
     assert f <= -119.99
 
 
@@ -514,7 +514,7 @@ def test_a_stop_ends_an_outer_step_and_takes_it_back():
 
 
 class Publisher(Progress):
-    """Request the iterate at every second call and check it at the next."""
+    """Progress callback: requests the iterate at every second call and checks it at the next."""
 
     def __init__(self, X, problem, iterate):
         super().__init__()

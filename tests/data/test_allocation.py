@@ -59,7 +59,7 @@ def test_models_are_those_of_rows_in_memory(kind, repeats, monkeypatch):
             model, report = train_rows(data.rows, data.labels, options, consume=consume)
             found.append((report.objective, None if consume else model.decision_function(X)))
             assert report.converged and report.violation <= options.tolerance
-    in_memory, mapped = found[0], found[2]  # which are solved in another order
+    in_memory, mapped = found[0], found[2]  # solved in another order
     assert found[1][0] == in_memory[0] and found[3][0] == mapped[0]
     assert mapped[0] == pytest.approx(in_memory[0], rel=options.tolerance)
     assert np.abs(mapped[1] - in_memory[1]).max() < 10 * options.tolerance

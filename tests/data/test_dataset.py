@@ -310,10 +310,10 @@ def test_values_are_the_float_nearest_to_pythons_float():
         "0.70064923216240853547e-45",
         "1.1754943508222875e-38",
         "3.4028234663852886e38",
-        "3.4028235677973362e38",  # just below what rounds to infinity
+        "3.4028235677973362e38",  # just below the values that round to infinity
         "16777217",
         "16777217.0000000000000001",
-        "16777217.00000000500",  # 19 digits, hardly above and below half of two floats
+        "16777217.00000000500",  # 19 digits, just above and just below the middle of two floats
         "16777216.99999999500",
         "9007199254740993",
         "0.1000000014901161193847656250000001",

@@ -62,7 +62,7 @@ def train(name, **how):
 
 
 class StopAtEnd(dcsvm.Progress):
-    """Request a stop at the end of a phase: refine, conquer or a level."""
+    """Progress that requests a stop at the end of a phase: refine, conquer or a level."""
 
     def __init__(self, phase):
         self.phase, self.stop = phase, dcsvm.Stop()

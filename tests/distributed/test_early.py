@@ -36,7 +36,7 @@ def test_early_models_are_the_same_bits_for_any_workers_and_chunks(client, rows_
 def test_early_models_are_the_same_bits_for_any_ranges_in_a_chunk(
     client, rows_in_spots, tmp_path, monkeypatch
 ):
-    """Components are also found, in each range of rows."""
+    """Components are found in each range of rows too."""
     monkeypatch.setattr(chunks, "MIN_RANGE", 2**10)
     X, y = rows_in_spots
     far = X + np.outer(np.arange(len(X)) % 7 // 3, [100, 0, 0])

@@ -39,7 +39,7 @@ def running(client):
 
 
 class Killer(dcsvm.Progress):
-    """Kill the worker with most data at the start of a phase."""
+    """Progress that kills the worker with most data at the start of a phase."""
 
     def __init__(self, client, phases):
         self.client, self.phases, self.killed = client, set(phases), []
@@ -69,7 +69,7 @@ def test_a_worker_that_dies_in_any_phase_changes_no_bit(own_client, client, rows
 def test_a_worker_that_dies_between_levels_of_clusters_changes_no_bit(
     own_client, client, rows_in_spots, monkeypatch
 ):
-    """The worker held the assignment of its rows in the level before."""
+    """The worker stored the assignment of its rows in the previous level."""
     X, y = rows_in_spots
     X, y = da.from_array(X, (1500, -1)), da.from_array(y, 1500)
     options = {"C": 4, "gamma": 0.5, "early": True, "early_level": 2}

@@ -18,7 +18,7 @@ def write_libsvm(path: Path, X: np.ndarray, y: np.ndarray) -> None:
 
 
 def two_classes(n_rows: int, n_features: int, rng: np.random.Generator):
-    """Return two classes with a wavy border in the first two features; a few labels are wrong."""
+    """Return two classes with a wavy boundary in the first two features; a few labels are wrong."""
     X = rng.uniform(-1, 1, (n_rows, n_features))
     X[:, 2:] *= 0.05
     height = X[:, 1] - 0.5 * np.sin(3 * X[:, 0]) - 0.75

@@ -44,7 +44,7 @@ MAX_WORDS = 1000  # of the README
 
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.M | re.S)
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
-SIMPLE = re.compile(r"^dcsvm-(train|grid|predict|compress) [^|&;<>()$`\n]*$")  # no work for a shell
+SIMPLE = re.compile(r"^dcsvm-(train|grid|predict|compress) [^|&;<>()$`\n]*$")  # needs no shell
 NUMBER = re.compile(r"[-+]?\d\S*")
 
 

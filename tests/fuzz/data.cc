@@ -1,6 +1,6 @@
 // Read any bytes as a data file: the result is rows or an error. It is the same for all chunks, for
-// dense and CSR rows, and for lenient and strict reading of valid text. The same holds for the rows
-// of a precomputed kernel, which have all columns.
+// dense and CSR rows, and for lenient and strict reading of valid text. This also holds for rows of
+// a precomputed kernel, which have all columns.
 #include "parsed.h"
 
 static void check_kernel_rows(const char* begin, const char* end, std::size_t chunk_bytes) {

@@ -1,4 +1,4 @@
-// Scan any bytes as a number: the value is that of strtod.
+// Scan any bytes as a number: the value equals strtod's.
 #include "text/decimal.h"
 
 #include <cstdlib>

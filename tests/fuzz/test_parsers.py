@@ -30,7 +30,7 @@ WORDS += b"nan inf -inf -1 0 -0.0 1 2.5 1000000000000 2147483646 1e400 1e999 1_0
 WORDS += b"SV CENTERS EARLY_SV EARLY_RHO sparse dense one_class nu_svr probA rbf linear".split()
 WORDS += [b"2147483646:1", b"1:1", b"1:nan"]
 
-# whether in a line of features, position as a fraction of these lines, edit, new word, number of
+# is it in a line of features, position as a fraction of such lines, edit, new word, number of
 # removed words or lines
 edits = st.lists(
     st.tuples(
@@ -81,7 +81,7 @@ def check_small(text):
 
 
 every_model = pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.name)
-# without such a line the model is LIBSVM's, or lacks the section that the line begins
+# without such a line the model is LIBSVM's, or lacks the section that this line begins
 OPTIONAL = {b"dcsvm_section", b"early_level", b"range_file_crc32", b"probA"}
 LINES = [b"", b"nonsense", b"0", b"-1", b"1 1:1", b"SV", b"CENTERS", b"EARLY_SV", b"\xff\x00"]
 

@@ -1,5 +1,5 @@
-"""Each kernel of the table goes through everything: values, files, training, single rows,
-checkpoints, estimators, compression. A new one fails here in each place that lacks it."""
+"""Test each kernel of the table everywhere: values, files, training, single rows, checkpoints,
+estimators, compression. A new kernel fails here for each place that lacks it."""
 
 import ast
 import re
@@ -62,7 +62,7 @@ def one_hot(n, d, seed):
     return one_hot_rows(n, (5, d - 5), 3, 0.2, seed)
 
 
-KINDS = {  # rows of a kind, and the features they have
+KINDS = {  # generator of rows, number of features, storage
     "few features": (grid_rows, 7, dense_rows),
     "many features": (grid_rows, 300, dense_rows),
     "integers": (byte_rows, 70, dense_rows),
@@ -155,7 +155,7 @@ def test_clusters_are_found_with_a_kernel_that_tells_rows_apart(kernel):
     X = 1000 * grid_rows(200, 3, 5)
     lowered = clustering_kernel(Rows.from_array(X), Kernel(kernel.name, 1e6), 1)
     median = np.median(kernel_values(lowered, X, X)[np.triu_indices(200, 1)])
-    assert 0.15 < median < 0.8  # 1/e at the Euclidean distance, and longer ones may be meant
+    assert 0.15 < median < 0.8  # 1/e for the Euclidean distance; a kernel's own may be longer
 
 
 @every_kernel
@@ -319,7 +319,7 @@ SPELLED = {*NAMES, *(one.short_name for one in KERNEL_TYPES)}
 
 
 def literals(node):
-    """The strings of a literal, or of a tuple, list, set or dict of them."""
+    """Return the strings of a literal, or of a tuple, list, set or dict of literals."""
     if isinstance(node, ast.Constant):
         return {node.value} if isinstance(node.value, str) else set()
     if isinstance(node, ast.Dict):
@@ -330,7 +330,7 @@ def literals(node):
 
 
 def names_in(tree):
-    """Names of kernels that something is compared with, or looked up by."""
+    """Yield the lines and names of kernels in comparisons and look-ups."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
             found = set().union(*map(literals, [node.left, *node.comparators]))
@@ -346,7 +346,7 @@ def names_in(tree):
 
 
 def test_only_the_table_compares_names_of_kernels():
-    """`linear` is also a part of a problem, which is looked up by its name."""
+    """Other code asks the kernel's type for its properties."""
     modules = sorted((ROOT / "dcsvm").rglob("*.py"))
     found = {
         f"{path.relative_to(ROOT)}:{line} {name}"
@@ -365,7 +365,7 @@ def test_the_comparison_of_a_name_is_found():
 
 
 def test_only_the_tiles_know_arguments_and_functions():
-    """Elsewhere the core asks is_distance(), is_linear() and the like."""
+    """Other files of the core ask is_distance(), is_linear() and the like."""
     known = {"kernel.h", "kernel_value_impl.h", "tiles_impl.h", "kernel_setup.cc", "kernel_tile.cc"}
     for path in sorted((ROOT / "csrc").rglob("*.[ch]*")):
         found = re.findall(r"\b(?:Argument|Function)::\w+", path.read_text(encoding="utf-8"))

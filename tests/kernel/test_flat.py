@@ -1,4 +1,4 @@
-"""Sums of kernel values that are nearly 1, which are summed less 1."""
+"""Test sums of kernel values that are nearly 1: K - 1 is summed instead of K."""
 
 import numpy as np
 import pytest

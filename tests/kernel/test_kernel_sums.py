@@ -1,4 +1,4 @@
-"""Sums over the support vectors of several problems against plain matrix products."""
+"""Test sums over the support vectors of several problems against plain matrix products."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ DATA = KernelRows(Rows.from_array(X), Kernel("rbf", 2.0), 2)
 
 
 def variables(n_units, share, seed):
-    """Some rows of every unit, two units a family, the rows of a unit ascending."""
+    """Return random ascending rows for every component; two components form a fold family."""
     rng = np.random.default_rng(seed)
     rows = [np.sort(rng.permutation(N)[: int(share * N)]) for _ in range(n_units)]
     unit = np.repeat(np.arange(n_units), [len(own) for own in rows])

@@ -1,4 +1,4 @@
-"""Two-step kernel k-means makes clusters level by level and routes rows to them, always equally."""
+"""Test two-step kernel k-means: clusters of each level, and repeatable assignment of rows."""
 
 import numpy as np
 import pytest
@@ -77,8 +77,10 @@ def test_two_blobs_far_apart_are_told_apart(seed, kernel):
 
 
 def centers_of(made, level):
-    """Inner products of the centers of a level with each other and weights of the sampled rows, as
-    the definitions say: means of pairs of different rows."""
+    """Return inner products of the centers of a level, its sampled rows and their weights.
+
+    By definition the square of a center is the mean over pairs of different rows.
+    """
     split = made.splits[level]
     first = sum(len(one.child) for one in made.splits[:level])
     S = made.sample.dense[first : first + len(split.child)]
@@ -146,14 +148,14 @@ def test_levels_are_nested_and_a_level_is_the_same_without_finer_ones():
 def test_clusters_of_a_level_are_about_equally_large():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6000, 5)).astype(np.float32)
-    X[:4500] *= 0.1  # three quarters in one place
+    X[:4500] *= 0.1  # three quarters of the rows are close together
     made = tree(dense_rows(X), Kernel("rbf", 0.5), (4, 16, 64))
     sizes = np.bincount(made.placed[3].nearest)
     assert sizes.max() < 6 * 6000 / 64
 
 
 def test_nearly_orthogonal_rows_are_not_all_in_one_cluster():
-    """Where a center is of few rows its own ones must not make it look far from all others."""
+    """A center of few rows must not look far from all other rows because of its own rows."""
     X = (np.random.default_rng(1).random((3000, 300)) < 0.04).astype(np.float32)
     made = tree(dense_rows(X), Kernel("rbf", 0.05), (4,), sample=1000)
     assert np.bincount(made.placed[1].nearest).max() < 2400

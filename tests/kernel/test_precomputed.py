@@ -1,4 +1,4 @@
-"""Precomputed kernels: tiles, files, models, training against the kernel they were computed of."""
+"""Test precomputed kernels: tiles, files, models, and training against the original kernel."""
 
 import re
 
@@ -31,7 +31,7 @@ def gram(X, Z):
 
 @pytest.fixture(scope="module")
 def problem():
-    """Rows to train on and to test, their labels, and their kernel matrices."""
+    """Return training and test rows with labels, and their kernel matrices."""
     X, y = labelled_rows(900, 4, seed=5)
     T, truth = labelled_rows(200, 4, seed=6)
     return X, y, T, truth, gram(X, X), gram(T, X)
@@ -39,13 +39,13 @@ def problem():
 
 @pytest.fixture(scope="module")
 def model(problem):
-    """A model with both parts."""
+    """Train a model with an exact and an early part."""
     _, y, _, _, K, _ = problem
     return dcsvm.train(K, y, kernel="precomputed", levels=1, **FAST)
 
 
 def write_kernel(path, K, labels, serials):
-    """LIBSVM's text of a precomputed kernel, every number with all its digits."""
+    """Write a precomputed kernel as LIBSVM text, every number with all its digits."""
     with open(path, "w", encoding="ascii") as file:
         for values, label, serial in zip(K, labels, serials, strict=True):
             pairs = " ".join(f"{j + 1}:{float(v)!r}" for j, v in enumerate(values))
@@ -53,7 +53,7 @@ def write_kernel(path, K, labels, serials):
 
 
 def matrix_rows(n, n_columns, seed=0):
-    """Random rows, no two values equal, and a column for each in no order."""
+    """Return rows of distinct random values, each with a random column."""
     rng = np.random.default_rng(seed)
     dense = rng.permutation(n * n_columns).reshape(n, n_columns).astype(np.float32)
     columns = rng.choice(n_columns, n, replace=n > n_columns).astype(np.int32)
@@ -198,7 +198,7 @@ def test_a_symmetric_matrix_is_not_copied():
 
 
 def test_rounding_of_long_sums_in_float32_is_no_asymmetry():
-    """As of a product of matrices in float32, in other orders for both triangles."""
+    """A float32 matrix product may sum in different orders for both triangles."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 5)).astype(np.float32)
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
@@ -411,7 +411,7 @@ def run(command, *arguments):
 
 @pytest.fixture
 def files(problem, tmp_path):
-    """A training file whose rows are part of the matrix in another order, and a test file."""
+    """Write a training file with shuffled rows of the matrix, not all of them, and a test file."""
     _, y, _, truth, K, K_test = problem
     chosen = np.random.default_rng(0).permutation(len(y))[:700]
     write_kernel(tmp_path / "train", K[chosen], y[chosen], chosen + 1)

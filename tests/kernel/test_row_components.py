@@ -59,7 +59,7 @@ def test_one_hot_columns_separate():
 
 @pytest.mark.parametrize("shift", [-1e-6, 0.0, 1e-6])
 def test_a_distance_near_the_threshold_is_never_called_larger(shift):
-    """Two clouds whose nearest rows are 1 apart, nearly."""
+    """The nearest rows of two clouds are at a distance of almost 1."""
     rng = np.random.default_rng(1)
     left = rng.random((300, 2)) * [1, 5] - [1, 0]
     left[:50, 0] = 0
@@ -122,7 +122,7 @@ def test_training_by_groups_gives_the_optimum_of_the_whole(monkeypatch, levels):
 
 
 def test_a_group_that_is_divided_again_is_no_longer_whole(monkeypatch):
-    """The early level is solved further than the others and may cut what they left whole."""
+    """The early level is solved further than others, and may split a component they left whole."""
     monkeypatch.setattr(row_components, "MIN_COMPONENT", 200)
     X, y = far_problem()
     options = TrainOptions(C=10.0, gamma=8.0, levels=2, early_level=2, threads=1, tolerance=1e-4)

@@ -1,4 +1,4 @@
-"""Work that is small is done by one thread, unless more are asked for."""
+"""Test that small work gets one thread, unless the caller asks for more."""
 
 import numpy as np
 import pytest

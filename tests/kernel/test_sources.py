@@ -1,4 +1,4 @@
-"""Sources that other rows meet: encoded where these fit, as they are where not."""
+"""Test encoded sources: targets that fit the encoding use it, others use the plain rows."""
 
 import numpy as np
 import pytest
@@ -14,17 +14,17 @@ KERNELS = kernels_with(0.3, 0.1, 3)
 
 
 def one_hot(n, seed, n_numeric=2):
-    """Numeric columns, groups of 6, 5, 30 and 30, and a column that is never set."""
+    """Return numeric columns, one-hot groups of 6, 5, 30 and 30 columns, and a zero column."""
     return np.pad(one_hot_rows(n, (6, 5, 30, 30), n_numeric, seed=seed), [(0, 0), (0, 1)])
 
 
 def matrix_of(meeting):
-    """Kernel values of the targets with all sources."""
+    """Compute the kernel values of the targets with all sources."""
     return meeting.sources.matrix(targets=meeting.targets, target_rows=meeting.numbers)
 
 
 def matrix(sources, X, threads=1):
-    """Kernel values of all rows of X with the sources, and how many are encoded."""
+    """Compute the kernel values of X with the sources; count the encoded rows of X."""
     values, n_coded = np.full((len(X), sources.rows.n_samples), np.nan), 0
     for meeting in sources.meetings(dense_rows(X), threads):
         values[meeting.place] = matrix_of(meeting)
@@ -39,11 +39,11 @@ def matrix(sources, X, threads=1):
 def test_rows_meet_codes_where_they_fit(kernel, n_numeric):
     X, T = one_hot(80, 1, n_numeric), one_hot(60, 2, n_numeric)
     k = n_numeric
-    T[:5, k : k + 2] = 1  # two of a code
+    T[:5, k : k + 2] = 1  # two columns of a code are set
     T[5, k] = 0.5
     T[6, k] = -1
     T[7, k] = np.float32(np.nextafter(np.float32(1), np.float32(2)))
-    T[10:20, -1] = np.linspace(-2, 1, 10)  # what no source has, with any value
+    T[10:20, -1] = np.linspace(-2, 1, 10)  # every source has 0 here
     T[20:30, k : k + 6] = 0
     values, n_coded = matrix(EncodedSources(dense_rows(X), kernel), T)
     assert n_coded == 60 - 8
@@ -87,7 +87,7 @@ def test_bytes_meet_evenly_spaced_integers_exactly(step):
     X = (step * rng.integers(-104, 152, (60, 784))).astype(np.float32)
     T = rng.integers(0, 256, (40, 784)).astype(np.float32)
     X[0, :2], X[0, 2], T[0], T[1] = -104 * step, 151 * step, 0, 255
-    T[3, 7], T[4], T[5, 0] = 0.5, X[1], 256  # as they are, as the sources are, as they are
+    T[3, 7], T[4], T[5, 0] = 0.5, X[1], 256  # plain, on the sources' grid, plain
     sources, kernel = EncodedSources(dense_rows(X), Kernel("rbf", 1e-7)), ("rbf", 1e-7, 0, 3)
     meetings = sources.meetings(dense_rows(T), 1)
     assert [list(m.numbers[:4]) for m in meetings] == [[0, 1, 2, 6], [4], [3, 5]]

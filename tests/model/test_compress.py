@@ -241,7 +241,7 @@ def test_rows_in_two_forms_may_meet(exact):
 
 
 def pictures(n, seed, largest):
-    """Blobs of 36 pixels from 0 to a largest, in two classes by their place."""
+    """Return blobs of 36 pixels from 0 to `largest`; the position of a blob gives its class."""
     rng = np.random.default_rng(seed)
     at, width = rng.uniform(0, 5, (n, 2, 1)), rng.uniform(0.8, 2, (n, 1))
     one = np.exp(-(((np.arange(6) - at) / width[:, None]) ** 2))

@@ -1,4 +1,4 @@
-"""Models of svm-train in dcsvm-predict and models of ours in svm-predict, of every type."""
+"""Test svm-train's models in dcsvm-predict, and ours in svm-predict, for every type."""
 
 import re
 from dataclasses import replace
@@ -33,8 +33,10 @@ CASES = {
 
 
 def generated(labels, n=240, seed=1):
-    """Rows of four features of three digits, as svm-train writes them without a loss, and labels
-    by bands of a surface, or the surface itself."""
+    """Return rows of four features, and as labels bands of a surface, or the surface itself.
+
+    The features have three digits, which svm-train writes without a loss.
+    """
     rng = np.random.default_rng(seed)
     X = np.round(rng.uniform(-1, 1, (n, 4)), 3)
     X[rng.random(X.shape) < 0.2] = 0
@@ -46,7 +48,7 @@ def generated(labels, n=240, seed=1):
 
 
 class Session:
-    """Commands on generated files of one case."""
+    """Generated files of one case, and commands that use them."""
 
     def __init__(self, case, folder, write_libsvm):
         self.svm_type, self.labels, self.options = CASES[case]
@@ -62,7 +64,7 @@ class Session:
         return path
 
     def theirs(self, model, *options):
-        """What svm-predict writes and says."""
+        """Return the file and the standard output of svm-predict."""
         said = libsvm("svm-predict", *options, self.test_file, model, self.folder / "theirs")
         return (self.folder / "theirs").read_text(), said
 
@@ -79,7 +81,7 @@ def session(request, tmp_path, write_libsvm):
 
 
 def same_up_to(limit, ours, theirs):
-    """Whether two texts are the same but for numbers that differ by at most the limit."""
+    """Require equal texts, except that numbers may differ by at most `limit`."""
     number = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
     assert number.sub("#", ours) == number.sub("#", theirs)
     a, b = (np.array(number.findall(text), dtype=float) for text in (ours, theirs))
@@ -132,7 +134,7 @@ def test_a_model_read_and_written_is_svm_train_s_but_for_the_form_of_numbers(ses
 
 
 def lines_of(path):
-    """The lines of a file, their numbers as numbers."""
+    """Return the words of each line of a file, numbers as float."""
 
     def read(word):
         return float(word) if re.fullmatch(r"[-+.\de]+", word) else word

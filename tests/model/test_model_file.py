@@ -1,4 +1,4 @@
-"""Test model files: models read back bit for bit; svm-predict reads it; damage is an error."""
+"""Test model files: they read back bit for bit; svm-predict reads them; damage is an error."""
 
 import os
 import re
@@ -40,7 +40,7 @@ def other_form(rows):
 
 
 def bits(*shape, seed=0):
-    """Finite float32 of any size, denormal ones included; some are zero."""
+    """Return finite float32 of any size, denormal ones included; some are zero."""
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 2**32, shape, dtype=np.uint32).view(np.float32)
     values[~np.isfinite(values)] = 1.5
@@ -58,7 +58,7 @@ def made_model(
     svm_type="c_svc",
     probability=False,
 ):
-    """A model of arbitrary numbers: 9 exact support vectors, 12 early ones in 3 clusters."""
+    """Make a model with random numbers: 9 exact support vectors, 12 early ones in 3 clusters."""
     rng = np.random.default_rng(seed)
     X = bits(40, 6, seed=seed)
     X[4] = 0
@@ -79,7 +79,7 @@ def made_model(
         cluster = np.repeat(np.arange(3, dtype=np.int32), [5, 3, 4])  # some rows twice
         class_ = rng.integers(0, k, 12).astype(np.int32) if len(labels) else None
         coarse = np.sort(np.concatenate(([0, 1], rng.integers(0, 2, 2))))
-        fine = np.sort(np.concatenate(([1, 2], rng.integers(1, 3, 3))))  # of the second
+        fine = np.sort(np.concatenate(([1, 2], rng.integers(1, 3, 3))))  # of the second cluster
         n_parts, blend = np.array([2, 1, 2]), rng.choice([0.0, 0.37])
         sample = rows.take(rng.choice(40, 9))
         rho = rng.normal(size=(3, n_pairs))
@@ -102,8 +102,10 @@ def made_model(
 
 
 def require_same(a, b):
-    """Two models, or parts of them, have the same bits. -0.0 and 0.0 are the same feature value:
-    neither is stored."""
+    """Require the same bits in two models, or parts of them.
+
+    -0.0 and 0.0 are the same feature value: neither is stored.
+    """
     assert (a is None) == (b is None)
     if isinstance(a, np.ndarray):
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
@@ -287,7 +289,7 @@ def text_of(model):
 
 
 MANY = {"nr_class": 99, "label": " ".join(map(str, range(99))), "rho": "0 " * 4851}
-DAMAGED = {  # a text or other values of keys, the place, and what is said
+DAMAGED = {  # text or changed keys, position of the error, its message
     "empty": ("", "", "the file is empty"),
     "not a model": ("+1 1:0.5\n", "1", "this is not a model file"),
     "svm type": ({"svm_type": "d_svc"}, "9", "d_svc is not supported"),

@@ -1,4 +1,4 @@
-"""A model with its classes in another order predicts the same."""
+"""Test models with their classes in another order: the predictions stay the same."""
 
 from itertools import combinations
 

@@ -1,4 +1,4 @@
-"""Decision values whose kernel values have to be float64, against NumPy's sums over the support
+"""Test decision values that need float64 kernel values against NumPy's sums over the support
 vectors."""
 
 from dataclasses import replace
@@ -62,7 +62,7 @@ def test_every_method_takes_float64_where_weights_are_large(method, wavy, wavy_t
     small = dcsvm.train(*wavy, C=4, gamma=2.0, levels=1, branching=4, threads=1)
     large = with_weights(small, 2.0**20)
     values = [model.decision_function(wavy_test[0], method=method) for model in (small, large)]
-    # of the same sums: those of the large one are the more exact ones
+    # the same sums; the large model computes them more exactly
     difference = np.abs(values[1] / 2.0**20 - values[0]).max()
     assert 0 < difference < 1e-5
     part = "exact" if method == "exact" else "early"
@@ -71,7 +71,7 @@ def test_every_method_takes_float64_where_weights_are_large(method, wavy, wavy_t
 
 
 @pytest.mark.parametrize("method", ["exact", "early"])
-@pytest.mark.parametrize("gamma", [0.01, 2.0])  # flat, and not
+@pytest.mark.parametrize("gamma", [0.01, 2.0])  # kernel values near 1, and not
 def test_a_row_alone_has_the_same_bits_in_float64(wavy, wavy_test, method, gamma):
     model = dcsvm.train(*wavy, C=4, gamma=gamma, levels=1, branching=4, overlap=1.5, threads=1)
     model = with_weights(model, 1e6)
@@ -118,7 +118,7 @@ def test_what_is_left_out_of_float64_sums_is_nothing_to_them():
 
 
 def test_kernel_values_beyond_float32_of_a_model_of_libsvm_are_predicted(tmp_path):
-    """(x'z)^9 of some 1e5: 1e45."""
+    """x'z is about 1e5, and its ninth power about 1e45."""
     path = tmp_path / "m"
     vectors = "1e-45 1:300 2:20 \n-1e-45 1:20 2:300 \n"
     cubic = {"kernel_type": "polynomial", "degree": 9, "gamma": 1, "coef0": 0, "rho": 0}
@@ -141,7 +141,7 @@ def test_kernel_values_beyond_float32_of_a_model_of_libsvm_are_predicted(tmp_pat
     ],
 )
 def test_features_have_the_digits_that_libsvm_needs(tmp_path, form, kernel, factor, is_exact):
-    """LIBSVM's tools read them as float64: the shortest digits of a float32 are another number."""
+    """LIBSVM's tools read float64: the shortest digits of a float32 give another number."""
     model = with_weights(made_model(2, form=form), factor)
     model = replace(model, kernel=kernel, early=None)
     if kernel.is_precomputed:

@@ -1,4 +1,4 @@
-"""predict and coupling: pairs, votes, absent classes and probabilities against plain NumPy."""
+"""Test predictions: pairs, votes, absent classes and probabilities against plain NumPy."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -17,7 +17,7 @@ RBF = ("rbf", 0.5, 0.0, 3)
 
 
 def values_of(T, rows, class_, coef, rho, k):
-    """Decision values of all pairs by LIBSVM's definition of sv_coef."""
+    """Compute the decision values of all pairs by LIBSVM's definition of sv_coef."""
     K = kernel_values(RBF, T, dense(rows))
     columns = []
     for pair, (i, j) in enumerate(combinations(range(k), 2)):
@@ -68,7 +68,7 @@ def test_a_class_that_is_not_in_the_cluster_is_not_predicted(T):
     predicted = model.predict(T, method="early")
     assert set(predicted[routed == 1]) == {model.labels[0]}
     assert set(predicted[routed == 2]) == set(model.labels[3:])
-    assert set(predicted[routed == 3]) == {model.labels[0]}  # no vote at all
+    assert set(predicted[routed == 3]) == {model.labels[0]}  # no votes
     pairs = model.decision_function(T[routed == 1], method="early")
     assert np.array_equal(pairs[:, :4], np.ones_like(pairs[:, :4]))
     assert np.isnan(pairs[:, 4:]).all()
@@ -111,8 +111,8 @@ def test_one_class_and_regression_predict_from_one_value(T):
 def test_votes_are_counted_and_equal_ones_go_to_the_first_class():
     cases = {
         (1, 1, 1): 0, (1, 1, -1): 0, (-1, 1, 1): 1, (1, -1, -1): 2, (-1, -1, 1): 1,
-        (1, -1, 1): 0, (-1, 1, -1): 0,  # a vote each
-        (0, 0, 0): 2, (0, -1, 1): 1,  # zero is for the second class
+        (1, -1, 1): 0, (-1, 1, -1): 0,  # one vote per class
+        (0, 0, 0): 2, (0, -1, 1): 1,  # zero votes for the second class
         (np.nan, np.nan, np.nan): 0, (np.nan, np.nan, -1): 2, (np.nan, -1, np.nan): 2,
     }  # fmt: skip
     assert most_voted(np.array(list(cases)), 3).tolist() == list(cases.values())
@@ -132,7 +132,7 @@ def test_votes_of_many_classes_are_those_of_a_plain_count():
 
 
 def best_coupling(first, k):
-    """The minimum of the paper's (41) as a linear system: Qp + b e = 0, e'p = 1."""
+    """Solve the paper's minimisation (41) as a linear system: Qp + b e = 0, e'p = 1."""
     r = np.zeros((k, k))
     for value, (i, j) in zip(first, combinations(range(k), 2), strict=True):
         r[i, j], r[j, i] = value, 1 - value

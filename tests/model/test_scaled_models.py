@@ -1,4 +1,4 @@
-"""Models of --scale auto in Python: the range file beside them is applied, and goes with them."""
+"""Test models of --scale auto in Python: their range file is applied, and saved with them."""
 
 import os
 import pickle
@@ -18,8 +18,8 @@ from dcsvm.training.train import train_rows
 
 @pytest.fixture(scope="module", params=[False, True], ids=["exact", "early"])
 def saved(request, tmp_path_factory):
-    """(path of a model of scaled rows with its range file, raw test rows, the decision values of
-    the same rows scaled here)."""
+    """Return (path of a model of scaled rows with its range file, raw test rows, decision values of
+    these rows after scaling them here)."""
     folder = tmp_path_factory.mktemp("scaled")
     X, y = uneven_rows(400, 3)
     (folder / "train").write_text(libsvm_text(X, y))

@@ -1,4 +1,4 @@
-"""Rows that are predicted one by one, against the same rows among many."""
+"""Test rows predicted one by one against the same rows in a batch."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ def alone(model, X, method):
 
 
 def coded(n, seed):
-    """Rows with two numbers and five exclusive columns, of three classes."""
+    """Return rows of three classes with two numeric and five one-hot columns."""
     rng = np.random.default_rng(seed)
     X = np.zeros((n, 7), np.float32)
     X[:, :2] = rng.uniform(-1, 1, (n, 2))
@@ -52,7 +52,7 @@ def test_bytes_and_several_classes(method, gamma):
     T = rng.integers(0, 256, (200, 33)).astype(np.float32)
     expected = decision_values(model, Rows.from_array(T), method, 1)
     assert np.array_equal(alone(model, T, method), expected, equal_nan=True)
-    T[::2, 5] += 0.5  # is not as bytes
+    T[::2, 5] += 0.5  # no longer bytes
     expected = decision_values(model, Rows.from_array(T), method, 1)
     one_by_one = [model.decision_function(row[None], method=method) for row in T]
     assert np.array_equal(np.concatenate(one_by_one), expected, equal_nan=True)
@@ -81,7 +81,7 @@ def test_codes_and_several_classes(method):
     assert np.array_equal(one_by_one, model.predict(T, method=method))
     sure = np.concatenate([model.predict_probability(row[None], method=method) for row in T[:50]])
     assert np.array_equal(sure, model.predict_probability(T, method=method)[:50])
-    T[0, 2:] = 1  # fits no code
+    T[0, 2:] = 1  # does not fit the code
     assert single_row.few_values(model, T[:1], method) is None
     assert np.array_equal(
         model.decision_function(T[:2], method=method), model.decision_function(T, method=method)[:2]

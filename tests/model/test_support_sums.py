@@ -1,5 +1,5 @@
-"""Predictions of many rows with many support vectors: what is left out, against all kernel values
-in NumPy float64."""
+"""Test predictions of many rows with many support vectors: omitted kernel values, against all of
+them in NumPy float64."""
 
 import gc
 import pickle
@@ -27,13 +27,13 @@ def numeric(rng, n):
 
 
 def coded(rng, n):
-    """Two numeric columns, one-hot groups of 5 and 4; the last value of the second is never set."""
+    """Return two numeric columns, then one-hot groups of 5 and 4; the last column is always 0."""
     groups = [np.eye(5)[rng.integers(5, size=n)], np.eye(4)[rng.integers(3, size=n)]]
     return np.hstack([rng.uniform(-1, 1, (n, 2)), *groups]).astype(np.float32)
 
 
 def breaking(rng, n):
-    """The same, but for rows that a code cannot hold, and values of a column nobody else has."""
+    """Return coded() with changes: rows that do not fit the code, and values in the last column."""
     X = coded(rng, n)
     X[::7, 2:4] = 1
     X[1::7, 4] = 0.5
@@ -57,7 +57,7 @@ def model_of(X, gamma, *, k=2, svm_type="c_svc", bias=True, seed=0):
 
 
 def float64_values(model, T):
-    """(decision values, sum of |coefficient| K) of all pairs, float64 (n, n_pairs)."""
+    """Return (decision values, sum of |coefficient| K) of all pairs, float64 (n, n_pairs)."""
     X, T = model.exact.rows.dense.astype(np.float64), T.astype(np.float64)
     squared = (T**2).sum(axis=1)[:, None] + (X**2).sum(axis=1) - 2 * T @ X.T
     K = np.exp(-model.kernel.gamma * np.maximum(squared, 0))
@@ -80,7 +80,7 @@ def bound(model):
 
 
 def all_values(model, T, monkeypatch):
-    """(decision values, predictions) without leaving out, in float32."""
+    """Return (decision values, predictions) from all kernel values, in float32."""
     with monkeypatch.context() as patch:
         patch.setattr(predict, "MIN_TARGETS", 10**9)
         return model.decision_function(T), model.predict(T)
@@ -157,7 +157,7 @@ def test_few_rows_or_few_support_vectors_are_computed_whole():
 
 @pytest.mark.parametrize(("support", "targets"), [(coded, breaking), (integers, numeric)])
 def test_a_row_is_computed_as_it_is_alone(support, targets):
-    """Whether a row is encoded does not depend on the others."""
+    """Whether a row is encoded does not depend on the other rows."""
     rng = np.random.default_rng(5)
     model, T = model_of(support(rng, 300), 0.5), support(rng, 40)
     other = targets(rng, 40)
@@ -166,7 +166,7 @@ def test_a_row_is_computed_as_it_is_alone(support, targets):
     assert np.array_equal(model.decision_function(T), alone)
 
 
-# ------------------------------------------------------------------------------- what is kept
+# -------------------------------------------------------------------------------------- caching
 
 
 def test_support_vectors_are_prepared_once_and_given_up_with_the_model():

@@ -1,4 +1,4 @@
-"""Threads of the caller that predict with one model at once."""
+"""Test threads of the caller that predict with one model at the same time."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +16,7 @@ N_THREADS = 8
 @pytest.mark.parametrize("form", [np.asarray, csr_rows], ids=["dense", "sparse"])
 @pytest.mark.parametrize("method", ["exact", "early"])
 def test_eight_threads_get_the_answers_of_one(trained, tmp_path, method, form):
-    """With a model that has predicted nothing yet: what it prepares is prepared once."""
+    """Each model is new: its first predictions prepare the support vectors, once."""
     trained[0].save(tmp_path / "m")
     X = labelled_rows(1600, 4, seed=8)[0]
     expected = trained[0].decision_function(X, method=method, threads=1)

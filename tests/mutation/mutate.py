@@ -1,10 +1,10 @@
-"""Changes the code in small ways, one at a time, each of which some test has to notice:
-`make mutants`, or `python tests/mutation/mutate.py [WORD...]` for those with a word in their text.
+"""Change the code in small ways, one at a time; some test has to notice each change:
+`make mutants`, or `python tests/mutation/mutate.py [WORD...]` for mutants that contain all words.
 
-mutants.txt has a paragraph for each: the file, what is there (`-`) and what comes in its place
-(`+`), and the tests that have to fail (`>`), or why none can (`=`). Two copies of the tree in
-build/mutants are changed, one of them compiled, with ccache where it is installed. Ends with status
-1 where tests pass with a change, or a change no longer fits the code.
+mutants.txt has a paragraph for each mutant: the file, the old code (`-`), the new code (`+`), and
+the tests that have to fail (`>`) or the reason why no test can (`=`). The changes are made in two
+copies of the tree in build/mutants; one of them is compiled, with ccache if it is installed. The
+exit status is 1 if the tests pass with a change, or if a change no longer fits the code.
 """
 
 import os
@@ -19,9 +19,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "mutants"
-TOOLS = PLACE / "tools"  # what builds the core
+TOOLS = PLACE / "tools"  # packages that build the core
 TABLE = Path(__file__).with_name("mutants.txt")
-LONGEST = 900  # seconds of the tests of a mutant, which may not end
+LONGEST = 900  # time limit for the tests of a mutant, seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ def copied(name):
 
 
 def run(tree, *command):
-    """The status of Python in a copy of the tree."""
+    """Run Python in a copy of the tree; return its exit status."""
     own = {"PYTHONPATH": f"{tree}{os.pathsep}{TOOLS}", "PYTHONDONTWRITEBYTECODE": "1"}
     if shutil.which("ccache"):
         own |= {"CC": "ccache gcc", "CXX": "ccache g++", "CCACHE_NOHASHDIR": "1"}
@@ -101,7 +101,7 @@ def outcome(mutant, tree):
         return "killed"
     finally:
         path.write_text(text)
-    if status in (0, 1) or status < 0:  # tests that crash notice, too
+    if status in (0, 1) or status < 0:  # a crash also kills the mutant
         return "SURVIVED" if status == 0 else "killed"
     return f"status {status} of pytest"
 
@@ -115,7 +115,7 @@ def judge(mutants, tree, found):
 
 
 def judge_native(native, others, tree, found):
-    """The compiled ones, then others with the core as it is."""
+    """Judge the compiled mutants, then others with the unchanged core."""
     judge(native, tree, found)
     if others:
         build(tree)

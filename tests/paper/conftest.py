@@ -1,4 +1,4 @@
-"""Makes the modules of examples/ known to the tests of this folder."""
+"""Let the tests of this folder import the modules of examples/."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The benchmark in examples/bench: it still fits the package, and its table of seconds is whole."""
+"""Test the benchmark in examples/bench: it runs with this package, its table is complete."""
 
 import importlib.util
 import subprocess
@@ -43,7 +43,7 @@ def test_seconds_are_tabled_by_program_and_rows(write_libsvm, tmp_path):
         ("svm-train", "300", "1", "missing"),
         ("sklearnex64", "300", "1", "missing"),
         ("dcsvm", "300", "1", "ok"),
-        ("early", "300", "1", "failed"),  # too few for clusters
+        ("early", "300", "1", "failed"),  # too few rows for clusters
         ("dcsvm", "6000", "1", "ok"),
         ("early", "6000", "1", "ok"),
     ]

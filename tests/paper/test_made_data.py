@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def strokes(n):
-    """Images uint8 (n, SIDE^2) of a vertical stroke each, somewhere in the middle."""
+    """Return images uint8 (n, SIDE^2) with one vertical stroke near the middle."""
     images = np.zeros((n, SIDE, SIDE), np.uint8)
     for k, image in enumerate(images):
         image[6:22, 12 + k % 4 : 15 + k % 4] = 200

@@ -1,4 +1,4 @@
-"""The paper's competitors in examples/paper/baselines on problems with known answers."""
+"""Test the paper's competitors in examples/paper/baselines on problems with known answers."""
 
 import shutil
 
@@ -30,7 +30,7 @@ def disc(n_rows, seed):
 
 
 def lonely_points():
-    """Twenty points whose kernel values with each other are 0, and those with themselves 1."""
+    """Return twenty points with an identity matrix as kernel matrix, labels and the kernel."""
     X = np.stack(np.divmod(np.arange(20), 5), axis=1).astype(np.float32)
     return X, np.where(np.arange(20) % 3 == 0, 1.0, -1.0), Kernel("rbf", 60.0)
 

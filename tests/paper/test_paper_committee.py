@@ -1,4 +1,4 @@
-"""The paper's naive and BCM prediction in examples/paper against their equations in NumPy."""
+"""Test naive and BCM prediction in examples/paper against their equations in NumPy."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def two_blobs(apart, *, one_class=False):
 
 
 def equations(model, T, most=256):
-    """Tresp's mean for each row, with inverses in float64."""
+    """Compute Tresp's mean for each row, with inverses in float64."""
     early, kernel = model.early, ("rbf", model.kernel.gamma, 0, 0)
     precision, total = np.ones(len(T)), np.zeros(len(T))
     for cluster in np.unique(early.cluster):
@@ -53,7 +53,7 @@ def test_a_naive_sum_has_no_constants_of_clusters_with_one_class():
 def test_clusters_far_away_do_not_count():
     X, model = two_blobs(20)
     early = model.decision_function(X, method="early")
-    # what the cluster does not know of its own rows is left to the prior
+    # a far cluster has variance 1, the prior's, and adds no precision
     assert np.median(np.abs(committee.bcm(model, X, 1) - early)) < 1e-2
     assert committee.naive(model, X, 1) == pytest.approx(early, abs=1e-5)
 

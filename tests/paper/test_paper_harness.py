@@ -1,4 +1,4 @@
-"""The harness of examples/paper: cells, preparation, downloads, the paper's numbers, the page."""
+"""Test the harness of examples/paper: cells, preparation, downloads, published numbers, page."""
 
 import bz2
 import hashlib

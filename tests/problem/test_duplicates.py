@@ -1,4 +1,4 @@
-"""Equal rows as one variable: the same problem, and every row gets its share back."""
+"""Test merged duplicates: the problem stays the same, and every row gets its share of alpha."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from dcsvm.problem.duplicates import duplicates_by_keys, find_duplicates, row_ke
 
 
 def repeated(n, n_distinct, seed=0, noise=0.1):
-    """Rows drawn with repetition, with labels that do not always agree for equal rows."""
+    """Draw rows with repetition; the labels of equal rows sometimes disagree."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 9, size=(n_distinct, 3))[rng.integers(n_distinct, size=n)]
     y = np.where((X.sum(1) % 3 == 0) ^ (rng.random(n) < noise), 1.0, -1.0)

@@ -1,4 +1,4 @@
-"""Folds: every row once, classes spread evenly, the same for the same seed."""
+"""Test folds: every row is in one, classes are spread evenly, a seed gives the same folds."""
 
 import numpy as np
 import pytest

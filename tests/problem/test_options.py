@@ -1,4 +1,4 @@
-"""TrainOptions: every type and every limit, and which options do not go together."""
+"""Test TrainOptions: every type, every limit, and options that exclude each other."""
 
 import pickle
 import subprocess
@@ -15,7 +15,7 @@ from dcsvm.problem.options import TrainOptions
 
 
 def reason(**options):
-    """Why a value of the last option cannot be used."""
+    """Return the error message for an invalid value of the last option."""
     with pytest.raises(OptionError) as caught:
         TrainOptions.of(**options)
     assert str(caught.value) == f"{caught.value.option} {caught.value.reason}"

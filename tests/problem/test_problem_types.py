@@ -1,4 +1,4 @@
-"""Every problem type: optimal by an independent certificate, and svm-train's answer."""
+"""Test every problem type: optimal by an independent certificate, and equal to svm-train's."""
 
 import re
 
@@ -73,7 +73,7 @@ def test_the_answer_is_that_of_svm_train(name, tmp_path, write_libsvm):
     _, model, report = solved(X, y, **options)
     objectives = [float(value) for value in re.findall(r"obj = (\S+),", said)]
     offsets = [float(value) for value in re.findall(r"rho = (\S+)", said)]
-    accuracy = 1e-3 if name == "nu_svc" else 2e-5  # of nu-SVC the square of a margin is in it
+    accuracy = 1e-3 if name == "nu_svc" else 2e-5  # nu-SVC's has the margin squared
     assert [p.objective for p in report.problems] == pytest.approx(objectives, rel=accuracy)
     assert model.exact.rho == pytest.approx(offsets, abs=2e-3)
     theirs = dcsvm.load_model(tmp_path / "model")
@@ -126,7 +126,7 @@ def test_probabilities_fit_rows_that_were_not_seen(name):
 
 
 def narrow(n=600):
-    """Two classes that are close to each other and hardly overlap: the margin is small."""
+    """Return two classes close to each other with little overlap: the margin is small."""
     rng = np.random.default_rng(3)
     X = rng.uniform(-0.1, 0.1, (n, 4)).astype(np.float32)
     y = np.where(X[:, 0] + X[:, 1] > rng.normal(0, 0.005, n), 1.0, 2.0)
@@ -134,8 +134,8 @@ def narrow(n=600):
 
 
 def test_the_tolerance_of_nu_svc_is_that_of_the_c_svc_its_answer_solves():
-    """What a user gets is the solution of a C-SVC with a bias and C = 1 / margin: its conditions
-    hold to the tolerance, though the margin of the problem solved is far below 1."""
+    """The model solves a C-SVC with a bias and C = 1 / margin. Its conditions hold to the
+    tolerance, although the margin of the solved problem is far below 1."""
     X, y = narrow()
     _, model, report = solved(X, y, svm_type="nu_svc", nu=0.1, tolerance=1e-3)
     C = report.problems[0].parameter[1]
@@ -147,13 +147,13 @@ def test_the_tolerance_of_nu_svc_is_that_of_the_c_svc_its_answer_solves():
     can_rise = alpha < np.where(sign > 0, bound, 0.0) - 1e-6 * C
     can_fall = alpha > np.where(sign > 0, 0.0, -bound) + 1e-6 * C
     violation = np.max(-gradient[can_rise]) - np.min(-gradient[can_fall])
-    assert violation <= 2.5e-3  # each class to the tolerance, and the margin that divides them
+    assert violation <= 2.5e-3  # the tolerance for each class, and the error of the margin
     best = solved(X, y, svm_type="nu_svc", nu=0.1, tolerance=1e-7)[2]
-    assert report.objective == pytest.approx(best.objective, rel=1e-3)  # the margin squared
+    assert report.objective == pytest.approx(best.objective, rel=1e-3)  # has the margin squared
 
 
 def test_the_tolerance_of_nu_svr_goes_with_the_scale_of_the_targets():
-    """Targets and C a thousand times smaller are the same problem."""
+    """Targets and C divided by 1000 define the same problem."""
     X, y = problem_for("nu_svr")
     options = {"svm_type": "nu_svr", "nu": 0.4}
     best = solved(X, y, tolerance=1e-8, **options)[2]
@@ -171,7 +171,7 @@ def test_an_accuracy_that_rounding_hides_is_not_claimed():
 
 
 def test_a_margin_that_is_none_is_refused():
-    """Labels without any relation to the rows: hulls that overlap."""
+    """The labels are independent of the rows, so the reduced convex hulls overlap."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((400, 3)).astype(np.float32)
     with pytest.raises(ValueError, match="no margin between two classes"):
@@ -180,7 +180,7 @@ def test_a_margin_that_is_none_is_refused():
 
 @pytest.mark.parametrize(("n", "gamma"), [(400, 1e-3), (2500, 0.1)])
 def test_a_margin_that_is_hardly_there_gives_a_model_and_the_violation_reached(n, gamma):
-    """Such labels, and a kernel of full rank: a margin that float32 does not tell from none."""
+    """With such labels and a kernel of full rank, the margin is below the rounding of float32."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((n, 3)).astype(np.float32), np.arange(n) % 2
     with pytest.warns(UserWarning, match="not converged: violation"):
@@ -201,7 +201,7 @@ def test_a_margin_that_is_hardly_there_gives_a_model_and_the_violation_reached(n
 
 @pytest.mark.parametrize("name", ["c_svc with bias", "nu_svc", "epsilon_svr"])
 def test_repeated_rows_leave_a_fold_one_by_one(name, monkeypatch):
-    """Labels of equal rows that disagree: held out together they would predict each other."""
+    """Labels of equal rows disagree. If held out together, such rows would predict each other."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 4, (600, 3)).astype(np.float32)
     y = (X.sum(axis=1) + rng.standard_normal(600) > 4.5).astype(float)

@@ -46,7 +46,7 @@ def test_a_weight_is_as_many_copies_of_the_row(name, levels, form):
     assert report.converged and expected.converged
     assert len(report.problems) == len(expected.problems)
     for ours, theirs in zip(report.problems, expected.problems, strict=True):
-        accuracy = 1e-3 if name == "nu_svc" else 1e-6  # of nu-SVC the square of a margin is in it
+        accuracy = 1e-3 if name == "nu_svc" else 1e-6  # nu-SVC's has the margin squared
         assert ours.objective == pytest.approx(theirs.objective, rel=accuracy)
         assert ours.rho == pytest.approx(theirs.rho, abs=1e-3)
         assert (ours.parameter is None) == (theirs.parameter is None)
@@ -61,7 +61,7 @@ def test_a_weight_is_as_many_copies_of_the_row(name, levels, form):
 @pytest.mark.parametrize("name", TYPES)
 def test_a_row_of_weight_0_is_as_good_as_not_there(name):
     X, y, rng = problem_for(name, repeats=40)
-    y = np.concatenate(([3.0], y[1:]))  # the first row of the first class is left out
+    y = np.concatenate(([3.0], y[1:]))  # the first row of the first class gets weight 0
     weights = rng.random(len(y)) * 3
     weights[::5] = 0
     kept = np.flatnonzero(weights)
@@ -91,7 +91,7 @@ def test_weights_of_one_change_no_bit(name):
 @pytest.mark.parametrize("levels", [0, 1])
 @pytest.mark.parametrize("bias", [False, True])
 def test_the_solution_of_merged_rows_is_optimal_for_all_of_them(bias, levels):
-    """Against bounds written down here: C times the weights of the row and of its class."""
+    """The test computes the bounds itself: C times the weights of the row and of its class."""
     X, y, rng = problem_for("c_svc", n=900, repeats=500)
     y = np.where(y == 1, 1.0, -1.0)
     weights = rng.exponential(size=len(y)) * (rng.random(len(y)) < 0.9)
@@ -158,7 +158,7 @@ def test_probabilities_are_those_of_copies(name):
         assert 0.5 < model.probability.A[0] / copied.probability.A[0] < 3
         return
     T = rng.random((200, 3))
-    # a copy may be in another fold than its row, which makes the folds of copies a little surer
+    # a copy may be in another fold than its row, so predictions of held-out copies are surer
     difference = np.abs(model.predict_probability(T) - copied.predict_probability(T))
     assert difference.mean() < 0.07
 

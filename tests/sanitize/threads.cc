@@ -1,5 +1,5 @@
-// The OpenMP parts on generated data, for the thread sanitizer: what 4 threads find is what one
-// finds, bit for bit. Prints only failures.
+// Run the OpenMP code on generated data for the thread sanitizer: 4 threads must give the bits of
+// one thread. Prints only failures.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -38,7 +38,7 @@ bool same(const std::vector<T>& a, const std::vector<T>& b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
-// Rows of small integers; of `flags` more columns one is 1. The labels know nothing of the rows.
+// Rows of small integers and a one-hot group of `flags` columns. The labels are random.
 struct Data {
   Data(std::size_t rows, std::size_t numbers, std::size_t flags, int largest)
       : n(rows), d(numbers + flags), dense(n * d), y(n), row_terms(n), indptr{0} {
@@ -113,8 +113,8 @@ struct Solution {
   Iterate iterate() { return {alpha.data(), gradient.data(), base.data(), known.data()}; }
 };
 
-// C-SVC with a bias; clusters of these sizes, of rows that follow each other. With a `stop` the
-// iterate is brought up to date and read whenever there is progress.
+// Solve a C-SVC with a bias, for clusters of consecutive rows with these sizes. With a `stop`,
+// every progress call brings the iterate up to date and reads it.
 Solution solved(const KernelSetup& setup, const Data& data, const Points& points,
                 const std::vector<std::int64_t>& sizes, double C, int threads,
                 Stop* stop = nullptr) {
@@ -214,8 +214,8 @@ void check_kernels() {
   }
 }
 
-// More rows than a working set holds, most of them free: shrinking and Newton steps of many
-// variables, and of sparse rows, which are expensive, a cache.
+// More rows than a working set holds, most of them free: this runs shrinking, Newton steps with
+// many variables, and a kernel row cache for sparse rows, which are expensive.
 void check_large() {
   Data data(1600, 40, 0, 9);
   for (const bool sparse : {false, true}) {

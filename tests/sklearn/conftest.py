@@ -1,4 +1,4 @@
-"""Rows that several files of this folder share."""
+"""Fixtures: rows that several files of this folder share."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from sklearn.datasets import make_classification, make_friedman1  # noqa: E402
 
 @pytest.fixture(scope="session")
 def three_classes():
-    """240 rows of 6 features with numbers of 3 classes, some of them wrong."""
+    """Return 240 rows of 6 features with labels 0 to 2, some of them wrong."""
     return make_classification(
         240, 6, n_informative=4, n_redundant=0, n_classes=3, flip_y=0.05, random_state=1
     )
@@ -17,5 +17,5 @@ def three_classes():
 
 @pytest.fixture(scope="session")
 def curve():
-    """150 rows of 6 features and targets."""
+    """Return 150 rows of 6 features and targets."""
     return make_friedman1(150, 6, noise=1.0, random_state=2)

@@ -1,4 +1,4 @@
-"""scikit-learn's own tests that ours fail, and why: none because an answer is wrong."""
+"""scikit-learn's own tests that our estimators fail, with reasons; our answers are right in all."""
 
 PROBABILITY = "scikit-learn's parameter is deprecated for its five refits; ours has none and stays"
 ATTRIBUTES = "scikit-learn's attributes are deprecated with its parameter, ours are not"

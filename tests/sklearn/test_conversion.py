@@ -1,4 +1,4 @@
-"""From and to scikit-learn's estimators, model files and ONNX; classes replaced."""
+"""Test conversion from and to scikit-learn's estimators, model files and ONNX."""
 
 import logging
 import pickle
@@ -86,7 +86,7 @@ def test_what_cannot_be_converted_is_told():
 @pytest.mark.parametrize("format", ["dcsvm", "libsvm"])
 def test_a_model_file_comes_back(name, format, tmp_path):
     X, y = data_of(name)
-    y = 3 - 2 * y if "SVC" in name else y  # labels that LIBSVM has in another order
+    y = 3 - 2 * y if "SVC" in name else y  # LIBSVM stores these labels in another order
     fitted = getattr(ours, name)().fit(X, y)
     fitted.save(tmp_path / "model", format=format)
     again = ours.load(tmp_path / "model")
@@ -118,7 +118,7 @@ def test_an_early_model_file_comes_back(tmp_path):
 
 
 def run_onnx(fitted, X, options):
-    """The outputs of an estimator that was converted to ONNX."""
+    """Return the outputs of an estimator after conversion to ONNX."""
     skl2onnx = pytest.importorskip("skl2onnx")
     runtime = pytest.importorskip("onnxruntime")
     model = skl2onnx.to_onnx(fitted.to_sklearn(), X[:1], options=options)
@@ -148,7 +148,7 @@ def test_a_compressed_model_becomes_onnx(n_classes, tmp_path):
     fitted = ours.load(tmp_path / "small").set_params(decision_function_shape="ovo")
     labels, outputs = run_onnx(fitted, X, {"zipmap": False})
     expected = fitted.decision_function(X)
-    found = outputs[:, 0] if n_classes == 2 else outputs  # the second is the negative
+    found = outputs[:, 0] if n_classes == 2 else outputs  # the second column is minus the first
     np.testing.assert_allclose(found, expected, atol=1e-5 * max(1.0, np.abs(expected).max()))
     assert np.mean(labels == small.predict(X)) > 0.999
 

@@ -1,4 +1,4 @@
-"""The estimators against scikit-learn's own, and what only ours have."""
+"""Test the estimators against scikit-learn's, and their additional features."""
 
 import inspect
 import pickle
@@ -51,7 +51,7 @@ def test_the_decision_function_is_that_of_scikit_learn(name, kernel, form):
 
 @pytest.mark.parametrize("nu", [0.05, 0.3])
 def test_nu_svc_is_that_of_scikit_learn(nu):
-    """Where the margin of every pair is clear; scikit-learn divides its tolerance by the margin."""
+    """Every pair has a clear margin: scikit-learn divides its tolerance by the margin."""
     X, y = load_iris(return_X_y=True)
     ours, theirs = NuSVC(nu=nu).fit(X, y), svm.NuSVC(nu=nu, tol=1e-9).fit(X, y)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
@@ -167,7 +167,7 @@ def test_a_warm_start_goes_on_from_the_last_fit(caplog):
 
 
 def test_a_warm_start_has_the_intercept_of_a_cold_one():
-    """Where all support vectors are at a bound it is not unique."""
+    """The intercept is not unique if all support vectors are at a bound."""
     X, y = load_iris(return_X_y=True)
     warm = SVC(warm_start=True)
     for C in (100, 1, 1e-3):
@@ -213,7 +213,7 @@ def test_what_is_left_to_scikit_learn_has_a_limit(monkeypatch):
 
     def fitted(*given):
         limits.append(given[-1])
-        return SimpleNamespace(fit_status_=1)  # as if it had not got there
+        return SimpleNamespace(fit_status_=1)  # as if it had not converged
 
     monkeypatch.setattr(NuSVC, "_fit_reference", fitted)
     X, y = load_iris(return_X_y=True)
@@ -340,14 +340,14 @@ def test_a_few_plain_rows_take_the_short_way_to_the_same_values(kind, monkeypatc
             fitted.predict(wrong)
     n_long = len(calls)
     fitted.predict(few.tolist())
-    assert len(calls) == n_long + 1  # what is no array goes the long way
+    assert len(calls) == n_long + 1  # lists take the slow path
 
 
 @pytest.mark.parametrize("Estimator", [SVC, NuSVC, SVR, NuSVR, OneClassSVM])
 def test_a_constructor_has_scikit_learns_parameters_by_keyword_with_its_defaults(Estimator):
     ours = inspect.signature(Estimator).parameters
     theirs = inspect.signature(getattr(svm, Estimator.__name__)).parameters
-    names = [name for name in theirs if name != "probability"]  # deprecated there
+    names = [name for name in theirs if name != "probability"]  # deprecated in scikit-learn
     assert {name: ours[name].default for name in names} == {
         name: theirs[name].default for name in names
     }

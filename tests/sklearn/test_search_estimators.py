@@ -1,4 +1,4 @@
-"""SVCCV and SVRCV against scikit-learn's GridSearchCV with the same folds."""
+"""Test SVCCV and SVRCV against scikit-learn's GridSearchCV with the same folds."""
 
 import pickle
 
@@ -31,7 +31,7 @@ SMALL = {"Cs": CS, "gammas": GAMMAS}
 
 @pytest.fixture(scope="module")
 def three_classes(three_classes):
-    """The same rows, with the names of the classes."""
+    """Return the rows of conftest.py with class names."""
     X, y = three_classes
     return X, np.array(["one", "two", "three"])[y]
 
@@ -44,7 +44,7 @@ def folds_of(n, n_folds, *, n_only_trained=0):
 
 
 def their_scores(search, *names):
-    """Scores (n_folds, ...) of a GridSearchCV, by the values of parameters in this order."""
+    """Return the scores of a GridSearchCV, (n_folds, ...) with an axis for each of `names`."""
     found, grid = search.cv_results_, search.param_grid
     in_turn = sorted(grid)
     scores = np.array([found[f"split{k}_test_score"] for k in range(search.n_splits_)])
@@ -276,7 +276,7 @@ def test_class_weights_are_those_of_svc(three_classes):
     np.testing.assert_array_equal(balanced.class_weight_, alone.class_weight_)
 
 
-# --- in the hands of others ---
+# --- scikit-learn's tools ---
 
 
 def test_sparse_rows_are_the_same_as_dense_ones(three_classes):

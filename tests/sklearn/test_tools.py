@@ -1,5 +1,5 @@
-"""The estimators in the hands of others: unchanged scripts, scikit-learn's tools, data frames,
-joblib, limits of threads, pickle and metadata routing."""
+"""Test the estimators in other tools: unchanged scripts, scikit-learn's tools, data frames, joblib,
+limits of threads, pickle and metadata routing."""
 
 import copy
 import multiprocessing
@@ -31,19 +31,19 @@ from dcsvm.machine import default_threads
 from dcsvm.sklearn import SVC, SVR
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "examples" / "sklearn"
-THEIR_TOL = 1e-6  # of scikit-learn's solver, so that what differs is not its tolerance
+THEIR_TOL = 1e-6  # scikit-learn's tolerance, small enough to cause no difference
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 @pytest.fixture(scope="module")
 def counts():
-    """160 rows of small whole numbers, two in three of them 0, and labels that they decide."""
+    """Return 160 rows of small integers, two in three of them 0, and labels that depend on them."""
     rng = np.random.default_rng(5)
     X = rng.integers(1, 6, (160, 8)) * (rng.random((160, 8)) < 1 / 3)
     return X, np.where(X[:, :4].sum(axis=1) + rng.integers(0, 3, 160) > 5, "many", "few")
 
 
-# --- scripts that know nothing of dcsvm ---
+# --- scripts without any mention of dcsvm ---
 
 
 def started(*arguments, folder):
@@ -101,7 +101,7 @@ def calibrated(svm, X, y):
 
 
 def bagged(svm, X, y):
-    svm.set_params(gamma=0.1)  # rows are drawn by weights, which count for our gamma="scale"
+    svm.set_params(gamma=0.1)  # rows are drawn by weights, which change our gamma="scale"
     bag = ensemble.BaggingClassifier(svm, n_estimators=4, max_features=5, random_state=0)
     return bag.fit(X[::2], y[::2]).predict_proba(X[1::2])
 
@@ -150,7 +150,7 @@ def test_a_data_frame_gives_its_names_and_what_an_array_gives(library, counts):
     X, y = counts
     names = [f"word {number}" for number in range(X.shape[1])]
     columns = {name: X[:, number] for number, name in enumerate(names)}
-    columns["word 0"] = columns["word 0"].astype(np.float32)  # columns of two types
+    columns["word 0"] = columns["word 0"].astype(np.float32)  # two column types
     frame, labels = frames.DataFrame(columns), frames.Series(y)
     fitted, plain = SVC().fit(frame, labels), SVC().fit(X, y)
     assert list(fitted.feature_names_in_) == names
@@ -278,7 +278,7 @@ def test_fits_in_joblibs_workers_share_the_cores(counts):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="joblib's multiprocessing forks there")
 def test_a_fit_in_a_forked_process_ends(counts):
-    threads_of_a_fit(*counts, threads=2)  # so that there are threads, which a fork leaves behind
+    threads_of_a_fit(*counts, threads=2)  # starts threads, which do not exist after a fork
     child = multiprocessing.get_context("fork").Process(target=threads_of_a_fit, args=counts)
     child.start()
     child.join(5)

@@ -1,4 +1,4 @@
-"""What scikit-learn itself asks of an estimator, and its own tests of its SVM, against ours."""
+"""Run scikit-learn's checks of estimators, and its own tests of its SVM, on our estimators."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 from dcsvm.sklearn import SVC, SVCCV, SVR, SVRCV, NuSVC, NuSVR, OneClassSVM  # noqa: E402
 
 FOLDER = Path(__file__).parent
-VERSION = "1.9"  # whose tests the expected failures are of
+VERSION = "1.9"  # the version that the expected failures refer to
 MAX_FAILURES = 12
 
 OURS = [SVC(), NuSVC(), SVR(), NuSVR(), OneClassSVM()]
@@ -24,7 +24,7 @@ SEARCHES = [SVCCV(), SVRCV(), SVCCV(Cs=[0.1, 1, 10], gammas=3), SVRCV(Cs=3, gamm
 
 
 def reasons_to_fail(estimator):
-    """Of the checks that an estimator fails. scikit-learn's NuSVC fails the same ones."""
+    """Map failing checks of an estimator to reasons. scikit-learn's NuSVC fails the same checks."""
     if isinstance(estimator, NuSVC):
         of_weights = "nu=0.5 is infeasible for classes of 3 and 14 rows"
         return {
@@ -33,7 +33,7 @@ def reasons_to_fail(estimator):
             "check_sample_weight_equivalence_on_sparse_data": of_weights,
         }
     if isinstance(estimator, SVCCV) and estimator.Cs == SVCCV().Cs:
-        # what is chosen predicts the most rows of all classes, not all as that of weight 1000
+        # the search prefers accuracy on all classes to predicting only the class of weight 1000
         return {
             "check_class_weight_classifiers": "a C of 2^15 makes up for a class weight of 0.0001"
         }

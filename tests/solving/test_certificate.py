@@ -97,7 +97,7 @@ def test_violation_and_gap_hold_for_every_gradient_within_what_is_left_out(n_con
 
 
 def checked(problem, alpha, gradient, difference, **changes):
-    """(certificate, which entries were checked) of a gradient whose float64 values differ so."""
+    """Return (certificate, mask of checked entries) for a gradient with these float64 errors."""
     n, known = len(alpha), Iterate.of(alpha)
     known.learn(np.arange(n), gradient.copy())
     scope = CheckSettings(n, 1, True, False, 0.0, Cutoff(), tolerance=1e9, seed=0)
@@ -138,7 +138,7 @@ def test_more_are_drawn_until_the_objective_is_known():
 
 @pytest.mark.parametrize("n_constraints", [0, 1])
 def test_what_could_violate_is_checked(n_constraints):
-    """Free variables by half of the tolerance where a violation is the difference of two."""
+    """With an equality constraint a violation is a difference of two: half a tolerance for each."""
     rng, n = np.random.default_rng(0), 6000
     gradient = rng.uniform(-0.45, 0.45, n)
     alpha = np.where(rng.random(n) < 0.5, 0.0, 1.0)
@@ -160,7 +160,7 @@ def test_free_variables_that_are_not_checked_count_by_the_error_seen():
     assert not is_exact.all() and found.kernel_error == pytest.approx(0.01)
     assert found.violation == pytest.approx(0.5 + 0.04)
     assert 0.51 * 0.5 * n <= found.gap <= 0.52 * 0.5 * n
-    assert checked(problem, alpha, np.zeros(n), 0.01)[1].all()  # where all of the gap is theirs
+    assert checked(problem, alpha, np.zeros(n), 0.01)[1].all()  # they make up the whole gap
 
 
 def test_values_between_groups_are_in_no_gradient_but_in_violation_and_gap():

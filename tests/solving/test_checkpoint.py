@@ -63,7 +63,7 @@ def train(data, folder=None, *, resume=False, progress=None, **options):
 
 
 class StopAt(Progress):
-    """Stops at the given one of all calls of `advance`, or after a phase."""
+    """Progress that requests a stop at call number `call` of `advance`, or after a phase."""
 
     def __init__(self, call=None, level=None, phase=None):
         self.stop, self.call, self.n_calls, self.resumed = _core.Stop(), call, 0, None
@@ -93,7 +93,7 @@ def stopped_or_nothing(data, folder, **how):
 
 
 def case(data, name):
-    """The data and the options of a case: with more features, of noise, or so many classes."""
+    """Return the data and options of a case; it may add features of noise, or a third class."""
     (rows, y), options = data, dict(CASES[name])
     n_noise, n_classes = options.pop("n_noise", 0), options.pop("n_classes", 2)
     noise = 0.1 * np.random.default_rng(3).normal(size=(len(y), n_noise))
@@ -103,7 +103,7 @@ def case(data, name):
 
 
 def told(trained):
-    """All that a run has found and counted."""
+    """Return the results and counters of a run."""
     model, report = trained
     parts = {
         name: (part.dual_coef.tobytes(), part.rows.dense.tobytes(), np.asarray(part.rho).tobytes())
@@ -141,7 +141,7 @@ def test_a_run_stopped_anywhere_ends_with_the_bits_and_counters_of_one_that_is_n
     while stopped:
         progress = StopAt(call=int(rng.integers(1, 30 + 30 * n_pieces)))
         threads = int(rng.integers(1, 3))
-        cache_mb = int(rng.integers(90, 120))  # enough for all rows
+        cache_mb = int(rng.integers(90, 120))  # caches all rows
         trained = stopped_or_nothing(
             data, tmp_path / "c", resume=n_pieces > 0, progress=progress,
             **options | {"threads": threads, "cache_mb": cache_mb},
@@ -289,7 +289,7 @@ def test_a_state_comes_back_as_it_was_stored(data, tmp_path):
     stored, found = plain(state), plain(resumed.state)
     assert resumed.seconds_before == state.costs.seconds_train > 0
     own = {name for name in found if found[name] != fresh[name]}
-    assert own == set(found) - {"early", "multiplier"}  # of which other tests are
+    assert own == set(found) - {"early", "multiplier"}  # other tests cover these
     assert found == stored
 
 
@@ -317,7 +317,7 @@ def is_always_due(monkeypatch):
 
 
 class Kept(StopAt):
-    """Keeps warnings, and calls `at_level` when a level is done."""
+    """Progress that stores warnings, and calls `at_level` when a level is done."""
 
     def __init__(self, at_level=None, **how):
         super().__init__(**how)
@@ -461,7 +461,7 @@ def test_a_checkpoint_is_neither_overwritten_nor_made_up(tmp_path, data):
 
 
 def test_damaged_checkpoints_give_one_sentence_or_are_whole(data, tmp_path):
-    """Some bytes of a zip archive, such as its dates, say nothing."""
+    """Some bytes of a zip archive, such as its dates, have no effect."""
     train(data, tmp_path / "c", progress=StopAt(level=2), **LEVELS)
     path = tmp_path / "c" / "state.npz"
     text = path.read_bytes()
@@ -491,7 +491,7 @@ def test_damaged_checkpoints_give_one_sentence_or_are_whole(data, tmp_path):
 
 
 def lies():
-    """Changes to a state that keep the file whole but make no sense."""
+    """List invalid changes to a state that keep the file readable."""
 
     def values(**changed):
         def change(arrays):
@@ -544,7 +544,7 @@ def test_a_level_of_other_clusters_is_refused(data, tmp_path, name):
 
 @pytest.fixture(scope="module", autouse=True)
 def hears_sigint():
-    """Shells start commands in the background with SIGINT ignored, and those that they start."""
+    """Handle SIGINT: shells start background commands, and their children, with SIGINT ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -557,8 +557,7 @@ def command(*arguments):
 
 @pytest.fixture(scope="module")
 def slow_file(tmp_path_factory):
-    """A file that trains for long, on a fast machine too: large C on noise. Beside it its first
-    rows, in fewer.tr."""
+    """Write a file that trains for long (large C on noise), and its first rows as fewer.tr."""
     X, y = labelled_rows(20_000, 6, seed=7, noise=0.4)
     path = tmp_path_factory.mktemp("slow") / "slow.tr"
     lines = [
@@ -574,7 +573,7 @@ SLOW = ["-c", 5000, "-g", 1, "-e", 1e-5, "-l", 0]
 
 
 def in_training(*arguments):
-    """The command, started and a second into its training."""
+    """Start the command and return after one second of training."""
     line = [word for word in command(*arguments) if word != "-q"]
     started = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     said = started.stderr.readline()
@@ -611,7 +610,7 @@ def test_a_second_signal_ends_at_once(slow_file, tmp_path):
     started.send_signal(signal.SIGTERM)
     said += started.communicate(timeout=60)[1]
     assert "SIGINT: stopping; repeat to quit" in said
-    # unless the model was written in between
+    # the model may be written in between
     assert (started.returncode, os.listdir(tmp_path)) in ((143, []), (130, ["m"]), (143, ["m"]))
 
 

@@ -1,4 +1,4 @@
-"""A part solved by its active set: the solution of the whole part, few passes over all rows."""
+"""Test the chunking solver: the same solution with few passes over all rows."""
 
 import numpy as np
 import pytest

@@ -32,7 +32,7 @@ def planned(rows=1000, start=ONE, megabytes=100, **more):
 
 @pytest.fixture
 def machine(monkeypatch):
-    """Sets how much memory there is."""
+    """Return a function that sets the available memory."""
     return lambda megabytes: monkeypatch.setattr(memory, "usable_memory", lambda: megabytes * MB)
 
 
@@ -175,7 +175,7 @@ def test_slices_cut_all_rows(n_values):
         assert np.array_equal(np.concatenate(arrays), rows.dense if rows.is_dense else rows.values)
 
 
-# prints the peak memory of a command, in MB
+# prints the peak memory of a command in MB
 COMMAND = """
 import sys
 from dcsvm.cli.{0} import main
@@ -186,7 +186,7 @@ finally:
         peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
     print("peak", peak * 1024 / 1e6)
 """
-PROGRAM = 200  # MB that are promised for the program and blocks of what is worked on
+PROGRAM = 200  # MB promised for the program and its blocks of work
 
 
 def peak_of(command, *arguments):
@@ -202,7 +202,7 @@ def peak_of(command, *arguments):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """60,000 rows in a dense and in a sparse file, with the bytes they take."""
+    """Write 60,000 rows to a dense and a sparse file; return the paths and the MB of the rows."""
     folder = tmp_path_factory.mktemp("memory")
     rng = np.random.default_rng(0)
     found = {}

@@ -1,5 +1,5 @@
-"""Kernel values that are left out: what they may add to a gradient is bounded by a number that no
-step of a solver loses, and that is part of what a certificate states."""
+"""Test the truncation error: every step of a solver keeps a bound on the omitted kernel values'
+share of a gradient, and certificates include the bound."""
 
 from dataclasses import replace
 
@@ -21,8 +21,8 @@ GAMMA = 300.0
 
 @pytest.fixture
 def solver():
-    """A solver on 3,000 rows along a line that leaves out more than rounding could: what is below
-    0.001."""
+    """Make a solver on 3,000 rows along a line that omits kernel values below 0.001: the error is
+    larger than rounding."""
     rng = np.random.default_rng(0)
     X = np.sort(rng.uniform(-1, 1, (3000, 1)), axis=0).astype(np.float32)
     y = np.where(np.sin(9 * X[:, 0]) > rng.normal(0, 0.5, 3000), 1.0, -1.0)
@@ -34,7 +34,7 @@ def solver():
 
 
 def error(solver):
-    """The largest of the gradient, by float64 kernel values."""
+    """Return the largest error of the gradient, from float64 kernel values."""
     X = solver.data.rows.dense
     exact = kernel_values(("rbf", GAMMA, 0, 3), X, X) @ solver.alpha - solver.problem.linear
     return np.abs(solver.gradient - exact).max()
@@ -74,7 +74,7 @@ def test_every_round_of_an_active_set_adds_to_the_bound(solver, monkeypatch, fir
     solve(solver)
     assert solver.engine.n_rounds > 1 and error(solver) > 1e-4
     assert told[0] == first and told == sorted(set(told))
-    steps = np.abs(solver.alpha).sum()  # at least, all rounds together
+    steps = np.abs(solver.alpha).sum()  # at most the sum of |steps| of all rounds
     assert first + max(error(solver), solver.cutoff.value * steps) <= solver.state.neglected
 
 

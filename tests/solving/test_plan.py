@@ -1,4 +1,4 @@
-"""plan: which levels run, which is kept for early prediction, threads and memory."""
+"""Test plan(): levels to run, the level of the early model, threads and memory."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""One sum over many groups: relaxed on the way, kept in the end, wherever a run ends."""
+"""Test one equality constraint over many components: relaxed during a run, met wherever it ends."""
 
 import json
 
@@ -30,7 +30,7 @@ def small_groups(monkeypatch):
 
 @pytest.fixture(scope="module")
 def data():
-    """Blobs far apart, more of the rows positive in some than in others."""
+    """Return blobs far apart, with different shares of positive rows."""
     rng = np.random.default_rng(3)
     blob = rng.integers(6, size=N_ROWS)
     X = rng.normal(0, 0.3, (N_ROWS, 3)).astype(np.float32)
@@ -58,7 +58,7 @@ def formulation_of(y, class_weight):
 
 
 class Counted(Progress):
-    """Requests a stop at one of all calls of `advance`."""
+    """Progress that requests a stop at call number `last` of `advance`."""
 
     def __init__(self, last=None):
         self.stop, self.last, self.n_calls = _core.Stop(), last, 0
@@ -71,7 +71,7 @@ class Counted(Progress):
 
 @pytest.fixture
 def relaxed(monkeypatch):
-    """The multipliers that the sum was relaxed with at last."""
+    """Record the multiplier whenever a relaxed constraint is restored."""
     seen, restore_constraint = [], relaxation.restore_constraint
 
     def noted(solver):

@@ -1,4 +1,4 @@
-"""Folds that begin at the solution of a smaller C: where, with which gradient, and where not."""
+"""Test folds with a warm start from a smaller C: the start, its gradient, and cold starts."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""How the clusters of a level are found: Algorithm 1 of the paper samples support vectors."""
+"""Test clusters of a level: Algorithm 1 of the paper samples support vectors."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def spots():
 
 @pytest.fixture
 def samples(monkeypatch):
-    """The sampled rows of each level that is found alone, by the numbers they were given."""
+    """Record the sampled rows of each level grown alone, as input row numbers."""
     found, grow_alone = [], Tree.grow_alone
 
     def grow(tree, n_clusters, sample, *what, **how):

@@ -1,8 +1,8 @@
-"""What solving costs: recorded counts of some runs, exact, so that nothing becomes dearer unseen.
+"""Test the cost of solving: exact counts of some runs, so that no cost grows unnoticed.
 
-Bits depend on the instruction set, and so do counts: these are of the baseline of x86-64, which all
-such machines run. They are recorded anew, where a change means to change them, by
-`DCSVM_ISA=baseline python tests/training/test_counters.py`, which prints the table.
+Bits and counts depend on the instruction set. The recorded counts are for the baseline of x86-64,
+which every such machine runs. After an intended change
+`DCSVM_ISA=baseline python tests/training/test_counters.py` prints the new table.
 """
 
 import json
@@ -64,7 +64,7 @@ RECORDED = {
 
 
 def rows_of(kind):
-    """Rows and labels of numbers that float32 holds exactly, so that all machines have the same."""
+    """Return rows and labels that float32 holds exactly, so they are equal on all machines."""
     rng = np.random.default_rng(0)
     X = rng.integers(-64, 64, (2500, 4)) / 64
     surface = X[:, 0] * (3 - 4 * X[:, 0] ** 2) + X[:, 1] * (X[:, 2] + X[:, 3])

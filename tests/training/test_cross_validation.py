@@ -1,4 +1,4 @@
-"""Cross validation: every row is predicted by models that have not seen it, and only by those."""
+"""Test cross-validation: each row is predicted only by models trained without it."""
 
 import warnings
 from dataclasses import replace
@@ -26,7 +26,7 @@ PRECISE = replace(OPTIONS, tolerance=1e-6)
 
 
 def refitted(rows, labels, options, n_folds):
-    """Each fold predicted by a model that is trained on the other rows alone."""
+    """Predict each fold by a model trained on the other rows alone."""
     if options.svm_type in ("c_svc", "nu_svc"):
         fold = stratified_folds(labels, n_folds, options.seed)
     else:
@@ -119,7 +119,7 @@ def test_early_models_predict_where_only_they_are_wanted(chosen):
 
 
 def test_labels_of_held_out_rows_change_nothing(monkeypatch):
-    """Not even the start of a fold, which would show in the last bits."""
+    """They do not even change the start of a fold, which would change the last bits."""
     fold = shuffled_folds(900, 3, OPTIONS.seed)
     monkeypatch.setattr(held_out, "stratified_folds", lambda *_: fold)
     own = fold == 1
@@ -207,7 +207,7 @@ def test_folds_have_the_clusterings_by_which_the_early_level_was_chosen(monkeypa
 
 
 def fresh_tree(kind, *what, tree):
-    """What predicts folds, without clusters that are known."""
+    """Make a run that does not get the known tree of clusters."""
     assert tree is not None
     return kind(*what)
 

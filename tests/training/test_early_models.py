@@ -1,4 +1,4 @@
-"""Early models whose clusters overlap, and the level that is found for them."""
+"""Test early models: overlapping clusters, leave-one-out losses, and the search for the level."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def model(wavy):
 
 
 def level_of(X, y, level, *, overlap=1.5, sample_weight=None, **options):
-    """A solved level of the rows of a problem."""
+    """Return a solved level of a problem."""
     given = {"C": 4.0, "gamma": 2.0, "threads": 2, "early": True} | options
     chosen = TrainOptions(**given, early_level=level, overlap=overlap)
     run = Run(prepare_rows(Rows.from_array(X), y, chosen, sample_weight))
@@ -173,11 +173,11 @@ def test_probabilities_of_early_models_are_those_of_early_folds(n_classes):
     assert abs(said.mean() - truth.mean()) < 0.08
 
 
-# ------------------------------------------------------------------------------ rows left out
+# -------------------------------------------------------------------------------- leave-one-out
 
 
 def retrained_without(X, y, rows, cluster_rows, *, bias=False):
-    """Decision values of rows by the cluster's problem without each."""
+    """Compute the decision value of each row after training on its cluster without the row."""
     values = []
     for i in rows:
         kept = cluster_rows[cluster_rows != i]
@@ -203,7 +203,7 @@ def test_values_of_rows_left_out_are_nearly_those_of_training_without_them(bias)
     doubtful = np.abs(expected) < 1e-2
     assert np.mean((found > 0) == (expected > 0)) > 0.95
     near = ~doubtful & (np.abs(expected) < 3)
-    # values that no span can make wrong are left as they are
+    # values that no span can make wrong are not changed
     wrong = (found > 0) != (y[rows] > 0)
     assert np.corrcoef(found[near & wrong], expected[near & wrong])[0, 1] > 0.9
 
@@ -214,7 +214,7 @@ def test_spans_that_are_not_computed_would_change_no_class(bias):
     level, every = level_of(X, y, 1, overlap=1.4, bias=bias, gamma=100.0), np.arange(600)
     losses, values, few = (of(level, every) for of in (loo_losses, loo_values, n_spans))
     is_in_two = level.division.is_in_two
-    vars(level.division)["is_in_two"] = np.ones(600, bool)  # as if all were needed
+    vars(level.division)["is_in_two"] = np.ones(600, bool)  # all spans are needed
     assert few < n_spans(level, every)
     assert np.array_equal(loo_losses(level, every), losses)
     assert np.array_equal(loo_values(level, every)[is_in_two], values[is_in_two])
@@ -254,7 +254,7 @@ def test_spans_are_distances_to_the_span_of_the_others():
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_rows_that_support_nothing_are_not_missed(n_classes):
-    """Their values are those of the model, of pairs that lack their class too."""
+    """Their values equal the model's, also for pairs without their class."""
     X, y = labelled_rows(1500, 3, seed=4)
     y += 10 * ((X[:, 1] > 0.3) & (y > 0)) * (n_classes == 3)
     level = level_of(X, y, 1, overlap=1.4 if n_classes == 2 else 1.0, bias=True)
@@ -273,14 +273,14 @@ def test_a_row_with_equals_that_remain_is_hardly_missed():
     level = level_of(X, y, 1, overlap=1.0)
     twice = level.solver.prepared.row_map.n_inputs_of_row == 2
     values = loo_values(level, np.arange(level.solver.data.rows.n_samples))[:, 0]
-    taken_over = twice & (np.abs(level.solver.alpha) <= 4.0)  # by the other one
+    taken_over = twice & (np.abs(level.solver.alpha) <= 4.0)  # by the duplicate
     assert taken_over.sum() > 150
     known = (level.solver.gradient + level.solver.problem.linear)[taken_over]
     assert np.array_equal(values[taken_over], known)
 
 
 def test_losses_of_rows_left_out_predict_those_of_new_rows():
-    """For every level, with two and with more classes."""
+    """This holds for every level, with two and with more classes."""
     for n_classes in (2, 4):
         X, y = labelled_rows(6000, 3, seed=9)
         if n_classes == 4:
@@ -310,7 +310,7 @@ def test_a_coarser_level_has_to_gain_where_it_costs():
         assert improves_enough(finer, better, ERROR_RATE, is_cheap=is_cheap)
         assert not improves_enough(finer, same, ERROR_RATE, is_cheap=is_cheap)
         assert improves_enough(finer, slightly, ERROR_RATE, is_cheap=is_cheap) == is_cheap
-    for n_noise in (0, 49):  # two rows in 400, which may be chance
+    for n_noise in (0, 49):  # two rows in 400 may be chance
         turned = np.repeat([1.0, 0.0, 0.5], [2 + n_noise, n_noise, 398 - 2 * n_noise])
         finer, other = LossSample(turned, np.ones(400)), LossSample(1 - turned, np.ones(400))
         assert improves_enough(finer, other, ERROR_RATE, is_cheap=False) == (n_noise == 0)

@@ -1,5 +1,5 @@
-"""Rows with few different indices far apart: the same answers as with the indices 1, 2, 3 and so
-on, in the memory that these take."""
+"""Test rows with few distinct indices far apart: the same results as with indices 1, 2, 3 and so
+on, in the same memory."""
 
 import tracemalloc
 from dataclasses import replace
@@ -36,7 +36,7 @@ def judge(X, y):
 
 
 def assert_same(one, other, X):
-    """Models of far and near columns with the same bits."""
+    """Require the same bits in models of far and near columns."""
     for part in ("exact", "early"):
         a, b = getattr(one, part), getattr(other, part)
         assert (a is None) == (b is None)

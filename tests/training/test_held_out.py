@@ -1,4 +1,4 @@
-"""Values of rows by the solutions of the folds that hold them out."""
+"""Test values of held-out rows from the solutions of their folds."""
 
 import numpy as np
 import pytest
@@ -100,7 +100,7 @@ def test_held_out_values_are_those_of_a_model_of_the_other_rows(name):
         model, _ = train_rows(Rows.from_array(X[~held]), y[~held], prepared.options)
         wanted = model.decision_function(X[held]).reshape(np.count_nonzero(held), -1)
         found = values[folds.entry[held] - entries.start]
-        if len(model.labels):  # of pairs in the order in which the classes appear
+        if len(model.labels):  # the order of pairs follows the order of classes
             order = [prepared.task.labels.tolist().index(label) for label in model.labels]
             if order != sorted(order):
                 continue

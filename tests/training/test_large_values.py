@@ -1,4 +1,4 @@
-"""Large C, weights and kernel values: right, or said not to be; and weights that are none."""
+"""Test large C, weights and kernel values: a correct model or a message; negligible weights."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_more_rows_than_a_working_set_are_solved_with_float64_kernel_values():
 
 @pytest.mark.parametrize("C", [1e11, 1e13, 1e15])
 def test_the_bounds_of_a_large_C_move_nothing(C):
-    """alpha ends far below such a C, whatever it is."""
+    """alpha stays far below every such C."""
     X, y = noisy()
     small, large = (dcsvm.train(X, y, C=one, gamma=1 / 3, bias=True, threads=1) for one in (1e6, C))
     alpha = full_alpha(large, len(y))
@@ -142,7 +142,7 @@ def test_kernel_values_just_inside_float32_are_solved():
     assert model.report.converged and np.all(np.isfinite(model.decision_function(X)))
 
 
-# ---------------------------------------------------------------------- weights that are none
+# ------------------------------------------------------------------------- negligible weights
 
 
 @pytest.mark.parametrize("svm_type", ["c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr"])
@@ -167,13 +167,13 @@ def test_a_class_of_weights_that_count_as_0_stays_a_class():
 
 
 def test_two_classes_of_equally_small_weights_are_told_apart():
-    """A pair of classes is a problem of its own."""
+    """Each pair of classes is a separate problem."""
     X, y = noisy(200)
     classes = np.where(X[:, 1] > 1, 3.0, y)
     small = dcsvm.train(X, classes, class_weight={1.0: 1e-60, -1.0: 1e-60}, gamma=0.5, threads=1)
     pair = np.flatnonzero(classes != 3)
     alone = dcsvm.train(X[pair], classes[pair], C=1e-60, gamma=0.5, threads=1)
-    assert set(small.labels[:2]) == {1.0, -1.0}  # the first pair is theirs
+    assert set(small.labels[:2]) == {1.0, -1.0}  # they form the first pair
     winner = np.where(small.decision_function(X)[:, 0] > 0, *small.labels[:2])
     assert np.array_equal(winner, alone.predict(X))
 

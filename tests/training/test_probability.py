@@ -1,4 +1,4 @@
-"""The sigmoid and the Laplace noise against independent optimisers and known cases."""
+"""Test the sigmoid and the Laplace noise against independent optimisers and known cases."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from dcsvm.training.probability import fit_sigmoid, laplace_sigma, sigmoid
 
 
 def loss_of(A, B, values, is_first):
-    """Platt's loss, written from its definition."""
+    """Compute Platt's loss from its definition."""
     n_first = is_first.sum()
     n_other = len(values) - n_first
     target = np.where(is_first, (n_first + 1) / (n_first + 2), 1 / (n_other + 2))

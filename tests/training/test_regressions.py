@@ -1,4 +1,4 @@
-"""One test per fault found: each failed once, and says what was wrong."""
+"""Test for bugs that were fixed: one test per bug, which failed before the fix."""
 
 import os
 import subprocess
@@ -50,7 +50,7 @@ def solve(start=(0, 50), members=range(50), row=None, threads=1, n=50, group=Non
                          10**6, threads, None)  # fmt: skip
 
 
-# arguments that do not fit together: the core read or wrote outside its arrays
+# inconsistent arguments: the core read or wrote outside its arrays
 CALLS = {
     "sides of different features": lambda: matrix(dense(5), dense(3)),
     "dense rows against sparse ones": lambda: matrix(dense(5), sparse()),
@@ -91,7 +91,7 @@ def test_a_training_report_comes_with_the_model():
     ids=["degree", "row-number", "row-number-zero", "row-number-digit", "features", "features-beyond"],  # noqa: E501
 )  # fmt: skip
 def test_a_model_with_a_number_out_of_range_is_refused(tmp_path, old, new):
-    """OverflowError came out of NumPy or Cython; a huge n_features was allocated."""
+    """NumPy or Cython raised OverflowError; memory for a huge n_features was allocated."""
     path = tmp_path / "m"
     path.write_text(MODEL)
     load_model(path)
@@ -103,7 +103,7 @@ def test_a_model_with_a_number_out_of_range_is_refused(tmp_path, old, new):
 
 
 def test_merged_rows_at_their_bound_are_counted_as_such():
-    """The last of equal rows got C less a rounding error: n_bsv was 980 instead of 1041."""
+    """The last of equal rows got C minus a rounding error: n_bsv was 980 instead of 1041."""
     X, y = labelled_rows(100, 3, seed=1, noise=0.3)
     again = np.random.default_rng(0).integers(0, 100, 700)
     report = dcsvm.train(X[again], y[again], C=0.3, gamma=2, threads=1).report
@@ -114,7 +114,7 @@ def test_merged_rows_at_their_bound_are_counted_as_such():
 @pytest.mark.parametrize("svm_type, options", [("nu_svr", {"nu": 0.4}), ("epsilon_svr", {})])
 @pytest.mark.parametrize("C", [0.1, 1.0, 2.0])
 def test_a_linear_regression_with_nearly_all_rows_at_a_bound_is_solved(svm_type, options, C):
-    """Targets of some hundred, features of some hundredths: descent in w got stuck far away."""
+    """With targets near 100 and features near 0.01, descent in w stopped far from the optimum."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 10)) / 20
     y = 150 + 70 * rng.normal(size=400) + 200 * X[:, 0]
@@ -135,7 +135,7 @@ def test_iterations_are_counted_for_every_pair_of_classes():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_process_uses_one_thread():
-    """OpenMP's threads do not come with a fork, and waiting for them did not end."""
+    """OpenMP's threads do not exist after a fork; the process waited for them forever."""
     done = subprocess.run(
         [sys.executable, "-c", FORKED], timeout=60, capture_output=True, text=True
     )

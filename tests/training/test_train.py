@@ -1,4 +1,4 @@
-"""dcsvm.train: labels of any kind, options that are checked, stops after the solution is done."""
+"""Test dcsvm.train: labels of any kind, checks of options, stops after the solution is complete."""
 
 import warnings
 from dataclasses import MISSING, fields
@@ -18,7 +18,7 @@ WORDS = np.array(["wax", "bee", "honey"])
 
 
 class StopWhen(Progress):
-    """Stops when a phase of this name begins, or at its first advance."""
+    """Progress that requests a stop when a phase begins, or at its first advance."""
 
     def __init__(self, name, *, at_once=True):
         self.stop, self.name, self.at_once, self.now = dcsvm.Stop(), name, at_once, None

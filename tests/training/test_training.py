@@ -1,4 +1,4 @@
-"""training and the Python API: the same answer by every way there is, and honest reports."""
+"""Test training and the Python API: all ways give the same solution, reports are true."""
 
 import warnings
 from dataclasses import fields
@@ -165,7 +165,7 @@ def test_every_level_is_reported_from_the_finest(wavy):
         assert 0 < level.n_sv <= len(X)
         assert level.seconds_clustering > 0
         assert level.seconds_training > 0
-    # merging clusters can only couple what was apart: for a psd kernel with block-diagonal start
+    # merging clusters only adds coupling: the kernel is psd, a level's matrix is block-diagonal
     assert all(level.objective <= report.objective * 0.9 for level in report.levels)
     assert [len(rows) for rows in report.support_by_level] == [v.n_sv for v in report.levels]
     values = report_dict(report)
@@ -208,7 +208,7 @@ def test_a_gap_below_what_the_arithmetic_can_certify_is_not_converged(wavy):
 
 
 def test_the_objective_does_not_rest_on_kernel_values_that_show_in_it():
-    """With a large C the rounding of float32 kernel values adds up over bounded variables."""
+    """With a large C, rounding errors of float32 kernel values add up over bounded variables."""
     X, y = labelled_rows(2500, 6, seed=3)
     model, report = train(X, y, C=1000.0, gamma=0.02, tolerance=1e-2)
     K = kernel_values(("rbf", 0.02, 0, 0), X, X)
@@ -245,7 +245,7 @@ def test_convergence_is_claimed_only_for_the_float64_violation():
         model, report = train(X, y, C=C, gamma=3.0, tolerance=1e-5)
         K = kernel_values(("rbf", 3.0, 0, 0), X, X)
         violation, _ = certificate(K, c_svc(y, C), full_alpha(model, 300))
-        # at most 300 rows are all checked, so the reported violation is the true one
+        # up to 300 rows are all checked, so the reported violation is the true one
         assert abs(report.violation - violation) <= 1e-8 + 1e-12 * C
         assert report.converged == (violation <= 1e-5) or abs(violation - 1e-5) < 1e-9
 
@@ -319,7 +319,7 @@ def test_progress_hears_of_every_phase(wavy):
 
 @pytest.mark.parametrize("repeats", [0, 40])
 def test_progress_tells_how_many_rows_are_support_vectors(repeats):
-    """Not how many variables: a row has one in each pair of its class with another."""
+    """The number of variables is larger: a row has one in each pair of its class with another."""
     rng = np.random.default_rng(0)
     X, y = rng.random((120, 3)).astype(np.float32), rng.integers(0, 6, 120).astype(float)
     X, y = np.concatenate([X, X[:repeats]]), np.concatenate([y, y[:repeats]])
@@ -423,8 +423,8 @@ def test_rows_of_a_file_may_have_fewer_or_more_features(wavy_test, trained, meth
     few = scipy.sparse.csr_matrix(cut[:, :2])
     assert np.allclose(model.decision_function(few, method=method), full, atol=1e-6)
     wide = Rows.from_array(np.concatenate((T, np.ones((len(T), 3), np.float32)), axis=1))
-    factor = np.exp(-2.0 * 3)  # three more features, each 1 apart from 0
-    if method != "early":  # which cluster is nearest may change
+    factor = np.exp(-2.0 * 3)  # three more features, each 1 instead of 0
+    if method != "early":  # the nearest cluster may change
         expected = factor * model.decision_function(T, method=method)
         assert np.allclose(model.decision_function(wide, method=method), expected, atol=1e-6)
     assert model.decision_function(wide, method=method).shape == (len(T),)
@@ -436,7 +436,7 @@ def test_rows_of_a_file_may_have_fewer_or_more_features(wavy_test, trained, meth
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])
 @pytest.mark.parametrize("n_features", [3, 5])
 def test_an_array_has_the_features_of_the_training_rows(trained, n_features, form):
-    """Sparse rows may have fewer, as in files."""
+    """Sparse rows may have fewer features, as in files."""
     rows = form(np.ones((2, n_features), np.float32))
     if n_features == 3 and form is scipy.sparse.csr_matrix:
         assert trained[0].predict(rows).shape == (2,)
@@ -491,6 +491,6 @@ def test_the_support_vectors_of_the_levels_foretell_the_final_ones():
         both = len(final & set(rows))
         recalls.append(both / len(final))
         precisions.append(both / len(rows))
-    assert min(recalls) > 0.85  # few are missed
+    assert min(recalls) > 0.85  # few are missing
     assert precisions[-1] > 0.6
-    assert precisions[-1] > precisions[0]  # coarser levels are nearer to the whole problem
+    assert precisions[-1] > precisions[0]  # coarser levels are closer to the full problem

@@ -1,4 +1,4 @@
-"""Training that begins with a model of the same rows."""
+"""Test training with a warm start from a model of the same rows."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from dcsvm.training.train import train_rows
 
 @pytest.fixture(scope="module")
 def data():
-    """Three classes, every tenth row twice."""
+    """Return rows of three classes; every tenth row occurs twice."""
     X, y = labelled_rows(900, 4, seed=8, noise=0.2)
     y = np.where(X[:, 0] > 0.4, 2.0, y)
     again = np.arange(0, 900, 10)

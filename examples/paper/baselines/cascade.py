@@ -1,8 +1,8 @@
-"""CascadeSVM: random parts whose support vectors meet in pairs, one round.
+"""CascadeSVM: random subproblems whose support vectors are merged in pairs, one round.
 
 Graf, Cosatto, Bottou, Durdanovic and Vapnik, "Parallel Support Vector Machines: The Cascade SVM"
-(NIPS 2004). As in the paper the root's solution after the first round is the answer; the parts are
-solved by this project's solver where the paper used LIBSVM, both without bias.
+(NIPS 2004). As in the paper, the result is the root's solution after the first round. This
+project's solver solves the subproblems; the paper used LIBSVM, also without bias.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dcsvm.kernel.kernels import Kernel
 from paper.fitted import Fitted, Watch, expansion, objective
 from paper.subproblems import Subproblems
 
-PARTS = 64  # the paper does not say how many
+PARTS = 64  # the paper does not state the number
 
 
 def fit(
@@ -29,8 +29,11 @@ def fit(
     tolerance: float = 1e-3,
     look=None,
 ) -> Fitted:
-    """`parts` is a power of two. The history has a point for every level of the cascade; `look`, if
-    given, is called with the row numbers of the support vectors at each."""
+    """Train a cascade of `parts` subproblems, a power of two.
+
+    The history has a point for every level of the cascade; `look`, if given, is called with the row
+    numbers of the support vectors at each level.
+    """
     watch = Watch(evaluate)
     problem = Subproblems(X, y, C, kernel, threads)
     alpha = np.zeros(len(y))

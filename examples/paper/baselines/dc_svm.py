@@ -17,11 +17,11 @@ from dcsvm.solving.memory import make_plan
 from dcsvm.solving.report import LevelReport, Progress
 from paper.fitted import Fitted, part_objective
 
-LEVELS, BRANCHING = 4, 4  # the paper's: 256, 64, 16, 4 clusters, then all rows
+LEVELS, BRANCHING = 4, 4  # as in the paper: 256, 64, 16, 4 clusters, then all rows
 
 
 class History(Progress):
-    """Seconds since the start and support vectors so far, after every level and step."""
+    """Progress that records seconds and support vectors after every level and step."""
 
     def __init__(self):
         self.start = time.perf_counter()
@@ -51,7 +51,7 @@ def fit(
     branching: int = BRANCHING,
     **options,
 ) -> Fitted:
-    """DC-SVM, Algorithm 1 with a tree of clusters; `options` are more of `dcsvm.TrainOptions`.
+    """Train DC-SVM, Algorithm 1 with a tree of clusters; `options` are further TrainOptions.
 
     The history has no accuracies: fit_early at other levels gives the intermediate models.
     """
@@ -98,8 +98,11 @@ def fit_early(
     early_level: int | None = None,
     **options,
 ) -> Fitted:
-    """Train for the paper's early prediction, every row in one cluster, and stop after the early
-    level (None: the paper's). The objective is f(alpha bar), of the glued solution."""
+    """Train an early model as in the paper, with every row in one cluster.
+
+    Training stops after the early level (None: the paper's). The objective is f(alpha bar) of the
+    combined solution of all clusters.
+    """
     fitted = fit(
         X,
         y,
@@ -118,11 +121,11 @@ def fit_early(
 
 
 def paper_level(X: np.ndarray, y: np.ndarray, levels: int, branching: int) -> int | None:
-    """The level of 64 clusters, or the finest there is; equal rows count as one."""
+    """Return the level of 64 clusters, or the finest planned level; duplicates count as one row."""
     distinct = find_duplicates(Rows.from_array(X), y, np.ones(len(y))).first
     return make_plan(len(distinct), levels, branching, None).early_level
 
 
 def fit_direct(X: np.ndarray, y: np.ndarray, C: float, kernel: Kernel, **options) -> Fitted:
-    """The whole problem at once, from alpha = 0."""
+    """Solve the full problem directly, from alpha = 0."""
     return fit(X, y, C, kernel, levels=0, **options)

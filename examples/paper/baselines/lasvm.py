@@ -16,7 +16,7 @@ from paper.subproblems import Subproblems
 
 
 class Expansion:
-    """The current support vectors: arrays with room to grow; the first `size` entries count.
+    """The current support vectors: arrays with spare capacity; the first `size` entries count.
 
     `alpha` is unsigned, as in the paper, and `slope` the negative gradient, 1 - y_i f(x_i).
     """
@@ -35,7 +35,7 @@ class Expansion:
         return kernel_matrix(self.kernel, self.support[: self.size], x[None])[:, 0]
 
     def process(self, row: int, tolerance: float) -> None:
-        """Let a row in with a step of its own if it violates its condition."""
+        """Add a row and optimise its alpha if the row violates its optimality condition."""
         x, sign, size = self.X[row], self.y[row], self.size
         values = self.kernel_with(x)
         slope = 1 - sign * np.dot(self.alpha[:size] * self.sign[:size], values)
@@ -53,13 +53,13 @@ class Expansion:
         self.size += 1
 
     def violation(self) -> np.ndarray:
-        """How far each alpha's condition is from being met (n_sv,)."""
+        """Return the violation of each alpha's optimality condition (n_sv,)."""
         alpha, slope = self.alpha[: self.size], self.slope[: self.size]
         may_move = np.where(slope > 0, alpha < self.C, alpha > 0)
         return np.abs(slope) * may_move
 
     def reprocess(self) -> None:
-        """A step on the worst violation, then rows that will stay at 0 are let go."""
+        """Optimise the alpha with the largest violation, then remove rows that will stay at 0."""
         if not self.size:
             return
         violation = self.violation()
@@ -78,7 +78,7 @@ class Expansion:
             self.size = len(kept)
 
     def signed_alpha(self) -> np.ndarray:
-        """Signed alpha of all rows (n,)."""
+        """Return the signed alpha of all rows (n,)."""
         alpha = np.zeros(len(self.y))
         alpha[self.row[: self.size]] = self.alpha[: self.size] * self.sign[: self.size]
         return alpha
@@ -96,7 +96,7 @@ def fit(
     passes: int = 1,
     tolerance: float = 1e-3,
 ) -> Fitted:
-    """`passes` over the rows in random order; the history has a point after each and at the end."""
+    """Make `passes` passes over the rows; the history has a point after each and at the end."""
     watch = Watch(evaluate)
     rng = np.random.default_rng(seed)
     state = Expansion(X, y, C, kernel)

@@ -31,11 +31,10 @@ def fit(
     evaluate=None,
     tolerance: float = 1e-3,
 ) -> Fitted:
-    """Chang and Lin, "LIBSVM" (2011); deterministic, and one thread whatever `threads` says.
+    """Run LIBSVM (Chang and Lin, 2011); it is deterministic and uses one thread.
 
     Seconds and memory exclude reading the file. dcsvm computes the decision values from the model
-    file. Raises FileNotFoundError without svm-train, and
-    CalledProcessError when it fails.
+    file. Raises FileNotFoundError without svm-train, and CalledProcessError if it fails.
     """
     command = ["svm-train", "-m", str(default_cache_mb()), "-c", repr(float(C))]
     command += ["-t", str(NAMES.index(kernel.name)), "-g", repr(float(kernel.gamma))]
@@ -72,7 +71,7 @@ def run(command: list, folder: Path) -> tuple[dict, str]:
 
 
 def write_rows(path: Path, X: np.ndarray, y: np.ndarray) -> None:
-    """LIBSVM text; float32 values come back bit for bit."""
+    """Write LIBSVM text; float32 values read back bit for bit."""
     with open(path, "w", encoding="ascii") as file:
         for label, row in zip(y, X, strict=True):
             places = np.flatnonzero(row)

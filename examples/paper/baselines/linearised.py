@@ -25,7 +25,7 @@ FEATURES = 3000
 TOLERANCE = 0.1
 BYTES_PER_VALUE = 28  # float32, float64, LIBLINEAR's own
 MEMORY_SHARE = 0.7
-CLUSTERED_ROWS = 100_000  # k-means sees no more
+CLUSTERED_ROWS = 100_000  # sample for k-means
 
 
 def fit_llsvm(
@@ -39,7 +39,7 @@ def fit_llsvm(
     evaluate=None,
     features: int = FEATURES,
 ) -> Fitted:
-    """Nystroem features with the centers of k-means as landmarks.
+    """Train on Nystroem features with the centers of k-means as landmarks.
 
     Zhang, Lan, Wang and Moerchen, "Scaling up Kernel SVM on Limited Resources" (AISTATS 2012).
     """
@@ -71,7 +71,7 @@ def fit_fastfood(
     evaluate=None,
     features: int = FEATURES,
 ) -> Fitted:
-    """Random Fourier features with structured frequencies, for the rbf kernel.
+    """Train on random Fourier features with structured frequencies, for the rbf kernel.
 
     Le, Sarlos and Smola, "Fastfood: Approximating Kernel Expansions in Loglinear Time" (ICML 2013).
     The frequencies are multiplied out into a matrix: for a few thousand of them a matrix product is
@@ -104,7 +104,7 @@ def fit_ltpu(
     evaluate=None,
     features: int = FEATURES,
 ) -> Fitted:
-    """Kernel values with the centers of k-means as features.
+    """Train on kernel values with the centers of k-means as features.
 
     Moody and Darken, "Fast Learning in Networks of Locally-Tuned Processing Units" (1989); the
     weights are a linear SVM's, as in the paper.
@@ -126,7 +126,7 @@ def fit_linear(
     seed: int,
     evaluate,
 ) -> Fitted:
-    """`prepare` takes a number of features and returns their map."""
+    """Train a linear SVM; `prepare` takes a number of features and returns the feature map."""
     watch = Watch(evaluate)
     memory = MEMORY_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     n_features = min(n_features, int(memory / (BYTES_PER_VALUE * len(y))))
@@ -144,7 +144,7 @@ def fit_linear(
 
 
 def cluster_centers(X: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Centers of k-means on a sample of the rows, float32 (count, d)."""
+    """Return the centers of k-means on a sample of the rows, float32 (count, d)."""
     rows = X
     if len(X) > CLUSTERED_ROWS:
         rows = X[np.random.default_rng(seed).choice(len(X), CLUSTERED_ROWS, replace=False)]
@@ -153,8 +153,11 @@ def cluster_centers(X: np.ndarray, count: int, seed: int) -> np.ndarray:
 
 
 def fastfood_frequencies(n_features: int, count: int, gamma: float, seed: int) -> np.ndarray:
-    """Rows of blocks V = S H G P H B / (sigma sqrt(d)) with gamma = 1/(2 sigma^2), float32
-    (count, n_features); d is n_features rounded up to a power of two."""
+    """Return the frequencies, float32 (count, n_features).
+
+    They are rows of blocks V = S H G P H B / (sigma sqrt(d)) with gamma = 1/(2 sigma^2); d is
+    n_features rounded up to a power of two.
+    """
     rng = np.random.default_rng(seed)
     size = 1 << max(n_features - 1, 1).bit_length()
     walsh = hadamard(size, dtype=np.float64)

@@ -12,7 +12,7 @@ import numpy as np
 from dcsvm.kernel.kernels import Kernel
 from paper.fitted import Fitted, Watch, expansion, kernel_matrix
 
-CANDIDATES = 59  # random ones per step: one of the best 5 % is among them with 95 %
+CANDIDATES = 59  # random rows per step; with 95 % probability one is among the best 5 %
 RIDGE = 1e-8  # of the mean diagonal of the Hessian
 NEWTON_STEPS = 20
 HALVINGS = 20
@@ -38,7 +38,7 @@ class Basis:
         return 0.5 * decay + 0.5 * (np.maximum(0, 1 - self.y * outputs) ** 2).sum()
 
     def grow(self, candidates: np.ndarray) -> None:
-        """Take the candidate whose own coefficient lowers the loss most, with that coefficient."""
+        """Add the candidate that alone reduces the loss most, with its best coefficient."""
         columns = kernel_matrix(self.kernel, self.X, self.X[candidates])
         inside = self.inside()
         errors = (self.y - self.outputs)[inside]
@@ -58,7 +58,7 @@ class Basis:
         self.outputs += step * columns[:, best]
 
     def optimise(self) -> None:
-        """Newton's method on all coefficients."""
+        """Optimise all coefficients with Newton's method."""
         size = len(self.rows)
         columns, inner = self.columns[:, :size], self.inner[:size, :size]
         loss = self.loss(self.coefficients, self.outputs)
@@ -100,8 +100,11 @@ def fit(
     evaluate=None,
     basis: int = 200,
 ) -> Fitted:
-    """`basis` vectors; all coefficients are optimised at sizes that grow by half, where the history
-    has its points, and at the end."""
+    """Choose `basis` vectors.
+
+    All coefficients are optimised at sizes that grow by half, and at the end; the history has a
+    point at each.
+    """
     watch = Watch(evaluate)
     rng = np.random.default_rng(seed)
     basis = min(basis, len(y))

@@ -34,7 +34,7 @@ def fit_cell(
     kernel: dict | None = None,
     **more,
 ) -> Cell:
-    """A cell for measure.fit_and_test; C and the kernel are the paper's unless given."""
+    """Make a cell for measure.fit_and_test; C and the kernel default to the paper's."""
     data_set = DATA_SETS[chosen["data"]]
     settings = {
         "problem": chosen,

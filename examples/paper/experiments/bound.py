@@ -67,7 +67,7 @@ def measure(settings: dict, folder: Path) -> dict:
 
 
 def partition(settings: dict, X: np.ndarray, kernel: Kernel) -> np.ndarray:
-    """Cluster number of every row."""
+    """Return the cluster of every row."""
     if settings["partition"] == "random":
         return np.random.default_rng(0).permutation(np.arange(len(X)) % settings["clusters"])
     data = KernelRows(Rows.from_array(X), kernel, settings["threads"])
@@ -77,7 +77,7 @@ def partition(settings: dict, X: np.ndarray, kernel: Kernel) -> np.ndarray:
 
 
 def between(X: np.ndarray, cluster: np.ndarray, kernel: Kernel, threads: int) -> float:
-    """D(pi): the sum of K over all ordered pairs in different clusters; K >= 0 as for rbf."""
+    """Compute D(pi), the sum of K >= 0 over all ordered pairs of rows in different clusters."""
 
     def with_others(own: np.ndarray) -> float:
         others = X[~own]

@@ -1,8 +1,8 @@
 """The figure of objective and accuracy against time, rbf kernel.
 
-Every point is a run of its own: DC-SVM stopped at its levels and at decreasing tolerances, exact
+Every point is a separate run: DC-SVM stopped at its levels and at decreasing tolerances, exact
 solvers at decreasing tolerances, LaSVM with more passes, approximate methods with larger models.
-SpSVM's points are of one run as its basis grows.
+SpSVM is the exception: its points show the growing basis of one run.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ __all__ = ["DATA_SETS", "METHODS", "REFERENCE", "cells", "measure", "steps"]
 DATA_SETS = ("webspam", "covtype", "mnist8m", "kddcup99", "cifar")
 METHODS = ("early", "dcsvm", "direct", "libsvm", "lasvm", "cascade", "llsvm", "fastfood", "spsvm",
            "ltpu")  # fmt: skip
-REFERENCE = {"tolerance": 1e-5}  # of DC-SVM: its objective is the optimum
+REFERENCE = {"tolerance": 1e-5}  # for DC-SVM: its objective counts as the optimum
 TOLERANCES = (1, 1e-1, 1e-2, 1e-3, 1e-4)
 PASSES = (1, 2)
-SHARES = (8, 4, 2, 1)  # of the scale's features
+SHARES = (8, 4, 2, 1)  # divisors of the scale's features
 
 
 def cells(scale: Scale, names: list[str], threads: int) -> list[Cell]:
@@ -35,12 +35,12 @@ def cells(scale: Scale, names: list[str], threads: int) -> list[Cell]:
 
 
 def steps(scale: Scale, method: str) -> list[dict]:
-    """Options of the runs that are the points of a method, from the fastest."""
+    """List the options of a method's runs, one per point, from the fastest."""
     if method == "early":
         plan = make_plan(scale.convergence_rows, LEVELS, BRANCHING, None)
         return [{"early_level": level} for level in plan.levels]
     if method in ("dcsvm", "direct", "libsvm", "cascade"):
-        first = method == "cascade"  # to a tolerance of 1 alpha = 0 is a solution of every part
+        first = method == "cascade"  # with tolerance 1, alpha = 0 solves each subproblem
         return [{"tolerance": tolerance} for tolerance in TOLERANCES[first:]]
     if method == "lasvm":
         return [{"passes": passes} for passes in PASSES]

@@ -1,5 +1,4 @@
-"""The (C, gamma) grids on test rows, each searched as a whole, their sums, and the figures of
-robustness."""
+"""The (C, gamma) grids on test rows, one search per grid, their sums, and figures of robustness."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from paper.scales import Scale
 __all__ = ["DATA_SETS", "EXPONENTS", "METHODS", "cell", "cells", "measure"]
 
 DATA_SETS = ("ijcnn1", "webspam", "covtype", "census", "kddcup99")
-EXPONENTS = (-10, -6, 1, 6, 10)  # of 2, for C and for gamma
+EXPONENTS = (-10, -6, 1, 6, 10)  # exponents of 2, for C and for gamma
 METHODS = ("early", "dcsvm")
 
 
@@ -32,7 +31,7 @@ def cell(scale: Scale, name: str, method: str, threads: int) -> Cell:
 
 
 def measure(settings: dict, folder: Path) -> dict:
-    """Solve every setting to its end; also the seconds of all, with the rows in memory."""
+    """Solve every setting completely; return scores and the total seconds, without reading."""
     data = problems.load(settings["problem"], folder)
     X, y = np.concatenate([data.X, data.X_test]), np.concatenate([data.y, data.y_test])
     folds = np.repeat([-1, 0], [len(data.y), len(data.y_test)])

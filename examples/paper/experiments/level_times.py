@@ -23,7 +23,7 @@ def cells(scale: Scale, names: list[str], threads: int) -> list[Cell]:
 
 
 def measure(settings: dict, folder: Path) -> dict:
-    """The levels' reports, and the seconds of refine, gradient and conquer, the paper's level 0."""
+    """Return the reports of the levels, and seconds of refine, gradient and conquer (level 0)."""
     data = load(settings["problem"], folder, as_bytes=True)
     kernel = Kernel(**settings["kernel"])
     fitted = fit(data.X, data.y, settings["C"], kernel, threads=settings["threads"])

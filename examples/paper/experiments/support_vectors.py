@@ -20,13 +20,13 @@ from paper.scales import Scale
 
 DATA_SETS = ("covtype",)
 METHODS = ("dcsvm", "cascade", "direct")
-LEVELS = 5  # 1024 clusters, fewer where clusters would have under 100 rows
+LEVELS = 5  # 1024 clusters, fewer if clusters would have under 100 rows
 TOLERANCES = (1, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 REFERENCE_TOLERANCE = 1e-4
 
 
 def kernels(name: str) -> dict[str, tuple[float, dict]]:
-    """C and kernel by the kernel's name."""
+    """Return C and the kernel by the kernel's name."""
     C, gamma = POLYNOMIAL[name]
     known = KNOWN[name]
     return {"rbf": (known.C, rbf(known.gamma)), "polynomial": (C, polynomial(gamma))}
@@ -50,7 +50,7 @@ def cell(scale: Scale, name: str, kernel: str, method: str, threads: int) -> Cel
 
 
 def measure(settings: dict, folder: Path) -> dict:
-    """`points`: seconds, precision and recall, and for levels the number of clusters."""
+    """Return `points` with seconds, precision and recall, and for levels the number of clusters."""
     data = load(settings["problem"], folder)
     problem = data.X, data.y, settings["C"], Kernel(**settings["kernel"])
     threads = settings["threads"]
@@ -66,7 +66,7 @@ def measure(settings: dict, folder: Path) -> dict:
 
 
 def quality(support: np.ndarray, wanted: np.ndarray) -> dict:
-    """Precision and recall of row numbers."""
+    """Return precision and recall of row numbers."""
     common = len(np.intersect1d(support, wanted))
     return {"precision": common / max(len(support), 1), "recall": common / max(len(wanted), 1)}
 

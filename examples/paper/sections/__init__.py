@@ -17,8 +17,8 @@ from paper.scales import Scale
 
 @dataclass(frozen=True)
 class Page:
-    """What sections need: `names` are the data sets at hand for the section's experiment, `plots`
-    the folder of figures, `link` its name as the page says it."""
+    """Input of a section: `names` are the data sets available for its experiment, `plots` is the
+    folder of figures, `link` the name of that folder on the page."""
 
     scale: Scale
     names: list[str]

@@ -15,7 +15,7 @@ CURVES = {  # key of the result: label, marker, line
     "difference": ("f(ᾱ) − f(α*)", "o", "-"),
 }
 COLORS = dict(zip(PARTITIONS, (style.BLUE, style.VERMILION), strict=True))
-FLOOR = 1e-3  # differences below it are within the error of the solutions
+FLOOR = 1e-3  # smaller differences are within the error of the solutions
 
 
 def show(page: Page) -> str:
@@ -42,7 +42,7 @@ def numbers(page: Page, name: str) -> str:
 
 
 def plot(page: Page, name: str) -> None:
-    """As in the paper an absolute scale on the left and a logarithmic one on the right."""
+    """Plot with a linear scale on the left, as in the paper, and a logarithmic one on the right."""
     figure, axes = style.panels(1, 2)
     for one, scale in zip(axes[0], ("linear", "log"), strict=True):
         for partition in PARTITIONS:

@@ -57,7 +57,7 @@ def one(page: Page, chosen: dict) -> str:
 
 
 def without_empty(name: str, heading: list[str], lines: list[list[str]]) -> tuple:
-    """Heading and lines, without the column of that name if no line has anything there."""
+    """Return the heading and lines, without the named column if it is empty in all lines."""
     place = heading.index(name)
     if any(line[place] != "-" for line in lines):
         return heading, lines
@@ -75,7 +75,7 @@ def ratio(libsvm: dict | None, limit: float | None, result: dict | None) -> str:
 
 
 def size(result: dict | None) -> str:
-    """Support vectors, or the features or basis vectors of an approximate method."""
+    """Format the number of support vectors, or of an approximate method's features or basis."""
     if not result:
         return "-"
     return f"{result['n_sv']:,} SVs" if "n_sv" in result else f"{result['size']:,}"

@@ -11,8 +11,8 @@ from paper.markdown import number, percent, table
 from paper.sections import Page, title
 
 EXACT = ("early", "dcsvm", "direct", "libsvm", "cascade")
-ACCURACY_SPAN = 20  # percent below the best: the figure ends there
-MIN_ERROR = 1e-9  # relative; the optimum is not known better
+ACCURACY_SPAN = 20  # the figure ends this many percent below the best
+MIN_ERROR = 1e-9  # relative; the optimum is not known more accurately
 
 
 def show(page: Page, experiment: ModuleType = convergence) -> str:
@@ -54,7 +54,7 @@ def reference(page: Page, experiment: ModuleType, name: str) -> float | None:
 
 
 def error(method: str, point: dict, points: list[dict], best: float | None) -> float | None:
-    """(f - f*) / |f*|. LIBSVM has a bias and so its own optimum, of its last run."""
+    """Compute (f - f*) / |f*|. LIBSVM has a bias, so its last run gives its own optimum."""
     if method == "libsvm":
         best = None if point is points[-1] else points[-1]["objective"]
     if best is None or point.get("objective") is None:

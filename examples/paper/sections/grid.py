@@ -10,7 +10,7 @@ from paper.markdown import duration, number, percent, table
 from paper.sections import Page, in_paper, title
 
 IN_PAPER = {"early": "DC-SVM (early)", "dcsvm": "DC-SVM", "libsvm": "LIBSVM"}
-SHOWN = (-10, 1, 10)  # exponents that the paper fixes in its figures
+SHOWN = (-10, 1, 10)  # fixed exponents in the paper's figures
 
 
 def show(page: Page) -> str:
@@ -89,7 +89,7 @@ def plot(page: Page, name: str) -> None:
 
 
 def draw(axes, ours: dict[str, dict], parameter: str, fixed: int) -> None:
-    """Smaller markers over larger ones, so that equal accuracies all show."""
+    """Draw smaller markers over larger ones, so that equal accuracies all show."""
     for place, method in reversed(list(enumerate(METHODS))):
         points = []
         for e in EXPONENTS:

@@ -31,7 +31,7 @@ def show(page: Page) -> str:
 
 
 def lines(result: dict) -> list[list[str]]:
-    """Level 0 is refine, gradient and conquer; the gradient is in no older cell."""
+    """Make the lines; level 0 is refine, gradient (absent in older cells) and conquer."""
     ours = {level["level"]: level_line(level) for level in result["levels"]}
     steps = ("refine_seconds", "gradient_seconds", "conquer_seconds")
     last = sum(result.get(step, 0.0) for step in steps)
