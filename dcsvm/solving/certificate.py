@@ -1,7 +1,7 @@
 """Certificate of a solution: objective, KKT violation, duality gap, error of the kernel values.
 
 The solver uses float32 kernel values. The check uses float64 values, of all variables or of a
-selection: the variables nearest to violating, and a random sample of the others. The sample
+selection: the variables nearest to a KKT violation, and a random sample of the others. The sample
 estimates the error of the float32 gradient.
 """
 
@@ -19,23 +19,28 @@ from dcsvm.kernel.kernel_rows import Cutoff
 from dcsvm.problem.formulation import BoxQP
 from dcsvm.solving.iterate import Iterate, Subproblems
 
-# Half and double: docs/benchmark.md, Constants.
-RANDOM_ROWS = 10_000  # of all problems together
-RANDOM_SHARE = 0.05  # of the rows, if that is fewer
+# Sizes of the sample, of all problems together. The random rows are at most RANDOM_ROWS and at most
+# RANDOM_SHARE of the rows. docs/benchmark.md (Constants) has the effect of half and double.
+RANDOM_ROWS = 10_000
+RANDOM_SHARE = 0.05
 NEAREST_ROWS = 1_000
-MIN_ROWS = 500  # minimum sample per problem, of random and of nearest rows each
-# Relative rounding error allowed in the objective. Beyond it the sample of support vectors grows,
-# to DRAWN_MORE times the size that the error asks for.
+MIN_ROWS = 500  # minimum per problem, of random and of nearest rows each
+# Relative rounding error allowed in the objective. If the estimate is larger, the sample of support
+# vectors grows to DRAWN_MORE times the estimated size needed.
 OBJECTIVE_ERROR, DRAWN_MORE = 2e-6, 1.5
-FREE_SHARE = 0.1  # of the gap: a larger rounding error of the gap has all free variables checked
-SAFETY = 4.0  # factor on the error seen; variables nearer to violating than this are checked too
+# If the rounding error of the gap is above this share of the gap, all free variables are checked.
+FREE_SHARE = 0.1
+# Factor on the largest error seen. A variable is checked if an error of this size could hide its
+# violation.
+SAFETY = 4.0
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """Optimality of an alpha, by problem.
 
-    A stopped run has NaN kernel errors, and NaN objectives unless all gradients are known.
+    After a stop the kernel errors and objective errors are NaN. So are the objective and the gap of
+    a problem with an unknown entry of the gradient.
 
     Attributes
     ----------
@@ -45,7 +50,7 @@ class Certificate:
     kernel_errors : largest difference seen between the solver's gradient and the float64 gradient.
     counts : number of checked variables, int64.
     objective_errors : estimated error of the objectives.
-    units : violation scale: the scale of the problem, or its margin.
+    units : violation scales; for nu-SVC the margin, if that is smaller.
     multipliers : multipliers of the equality constraints, (n_problems, n_constraints).
     """
 
@@ -125,8 +130,8 @@ class CheckState:
     is_exact : uint8, whether the entry of the gradient is from float64 kernel values.
     difference : float64, change of the entry when it became exact.
     drawn : uint8, whether the variable is in the random sample.
-    wanted : uint8, whether the entry becomes exact in the next round. It is stored because it
-        depends on the gradient before the round.
+    wanted : uint8, whether the entry becomes exact in the next round. A resumed check needs it,
+        because it depends on the gradient before the round.
     """
 
     is_exact: np.ndarray
@@ -160,7 +165,7 @@ class CheckSettings:
     is_convex : whether the kernel is positive semidefinite.
     every_row : check every variable instead of a sample.
     neglected : bound on the solver's truncation error in an entry of the gradient.
-    between : cutoff between components; kernel values beyond it are in no entry.
+    between : cutoff between components; the check, too, omits kernel values beyond it.
     tolerance : target of the violation, in multiples of the violation scale.
     seed : seed of the random sample.
     """
@@ -184,9 +189,9 @@ def verify_optimality(
 ) -> Certificate:
     """Replace entries of the gradient by float64 values and certify each problem.
 
-    `parts` are whole problems, ascending and not empty. `exact_gradients` yields batches
-    (variables, gradients) of ascending variables; the mask skips exact entries. `checked` is the
-    initial state of the check and is updated in place.
+    `parts` are whole problems, ascending and not empty. `exact_gradients(variables, is_exact)`
+    yields batches (variables, gradients), ascending and without the variables marked exact.
+    `checked` is the initial state of the check and is updated in place.
 
     Afterwards the gradient of every variable that could violate by more than the tolerance is
     float64, and so are the entries that the objective or the gap depend on. This assumes that the
@@ -200,7 +205,7 @@ def verify_optimality(
     if scope.every_row or parts.sizes.max() <= MIN_ROWS:
         make_exact(parts.members)
         return _certificate_of_all(parts, iterate, checked, scope)
-    # all problems draw the rows first in this order: kernel rows are shared between problems
+    # every problem samples the rows that come first in this order: problems share kernel rows
     draw = np.random.default_rng(scope.seed).permutation(scope.n_rows).astype(np.int32)
     alpha, gradient, problem = iterate.alpha, iterate.gradient, parts.problem
     begin = parts.members[parts.start[:-1]]
@@ -344,7 +349,8 @@ class _Check:
     def _gap_error(self, unchecked: np.ndarray) -> float:
         """Estimate the error of the gap from unchecked free variables.
 
-        Each contributes the mean error seen; the largest error covers the random deviation.
+        A variable changes the gap by its error times its distance to the farther bound. The errors
+        are the mean error seen, and a random deviation up to the largest error seen.
         """
         width = np.maximum(self.alpha - self.problem.lower, self.problem.upper - self.alpha)
         width = width[self.is_free & unchecked]
@@ -352,10 +358,11 @@ class _Check:
         return float(seen * width.sum() + self.error * np.sqrt(np.sum(width**2)))
 
     def _objective(self, unchecked: np.ndarray) -> tuple[float, float]:
-        """Return the objective and its estimated error from float32 terms of unchecked variables.
+        """Return the objective and its estimated error.
 
-        The error is a ratio estimate from the random sample. It corrects the objective if it
-        exceeds two standard errors.
+        The objective has float32 terms of unchecked variables. Their total error is a ratio
+        estimate from the random sample. If it exceeds two standard errors, it corrects the
+        objective, and the two standard errors remain as the error.
         """
         objective = float(0.5 * np.dot(self.alpha, self.gradient - self.problem.linear))
         weight, seen = np.abs(self.alpha), self.alpha * self.checked.difference
@@ -415,7 +422,7 @@ def _certificate(
     kernel_errors: np.ndarray,
     counts: np.ndarray,
 ) -> Certificate:
-    """Certify parts of a problem, which begin at `start`.
+    """Certify the parts of a problem that begin at the variables `start`.
 
     `neglected` (n_parts,) bounds the truncation error of an entry of the gradient.
     """

@@ -1,9 +1,10 @@
-"""Active-set solver of a large, nearly solved part of a problem.
+"""Solve a large, nearly solved part of a problem by chunking (Vapnik).
 
-The active set is the support vectors and the variables that violate. A round solves its problem
-on a copy of its rows, and then updates the gradient of all other variables next to their rows.
-Variables that violate afterwards join the active set. A round makes one pass over all rows, which
-suits rows on other machines or in a file. The gradient of all variables is kept in memory.
+The active variables are the support vectors and the variables that violate the KKT conditions. A
+round solves for the active variables on a copy of their rows. It then updates the gradient of all
+other variables where their rows are stored. Variables that violate afterwards become active. A
+round makes one pass over all rows, which suits rows on other machines or in a file. The gradient of
+all variables is kept in memory.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from dcsvm.solving.checkpoint import CoreProgress
 from dcsvm.solving.engine import Engine
 from dcsvm.solving.iterate import Iterate, SolverSettings, Subproblems
 
-LARGE = 4000  # minimum number of variables of a part solved by its active set
+LARGE = 4000  # parts with more variables are solved by chunking
 MAX_ROUNDS = 50
 ROUND_SHARE = 0.1  # tolerance of a round, as a share of the largest violation before it
-# growth of the active set in a round: at most this share, or MIN_GROWTH variables if that is more
+# A round adds at most this share of the active variables, or MIN_GROWTH variables if that is more.
 GROWTH = 0.5
 MIN_GROWTH = 1000
 
@@ -35,7 +36,7 @@ def solve_parts(
 ) -> np.ndarray:  # fmt: skip
     """Solve parts in place, as `Engine.solve_together`.
 
-    One large, nearly solved part of out-of-core rows is solved by its active set. Raises Stopped.
+    One large, nearly solved part of out-of-core rows is solved by chunking. Raises Stopped.
     """
     if engine.is_out_of_core and _is_nearly_solved(parts, iterate):
         active = ChunkingSolver(engine, parts, iterate, settings, progress)
@@ -47,7 +48,7 @@ def solve_parts(
 
 
 class ChunkingSolver:
-    """Active-set solver of one part with a known gradient, in place."""
+    """Solver of one part with a known gradient, in place, by chunking."""
 
     def __init__(
         self,
@@ -109,7 +110,7 @@ class ChunkingSolver:
         return float(_core.optimality(self.problem, whole, alpha, gradient)[1][0])
 
     def _join(self) -> None:
-        """Add the variables that violate most to the active set."""
+        """Activate the variables that violate most."""
         alpha, gradient = (one[self.members] for one in (self.iterate.alpha, self.iterate.gradient))
         size = reduced_gradient(self.problem, alpha, gradient)
         least = 0.5 * self.settings.tolerance * self.problem.violation_scale
@@ -122,7 +123,7 @@ class ChunkingSolver:
         self.is_active[joining[np.argsort(-np.abs(size[joining]), kind="stable")[:most]]] = True
 
     def _bring_up_to_date(self, active: np.ndarray, step: np.ndarray, stop: _core.Stop) -> None:
-        """Update the gradient of inactive variables by the step of the active ones."""
+        """Update the gradient of the other variables for the step of the active ones."""
         iterate, rows = self.iterate, self.whole.rows
         changed, others = step != 0, self._numbers(~self.is_active)
         sources, step = _together(rows[active[changed]]), step[changed]
@@ -156,5 +157,6 @@ def _is_nearly_solved(parts: Subproblems, iterate: Iterate) -> bool:
 
 
 def _together(rows: np.ndarray) -> TermIndex:
+    """Return these rows as terms of a kernel sum, all in one component."""
     nothing = np.zeros(len(rows), np.int64)
     return TermIndex(rows, nothing, nothing)

@@ -1,4 +1,4 @@
-"""The last step of Algorithm 1: the whole problem solved to the tolerance and checked."""
+"""Solve the whole problem to the tolerance and check it: the last step of Algorithm 1."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ from dcsvm.solving.solver import FormulationSolver
 from dcsvm.solving.state import RunState
 
 MAX_REFINEMENTS = 10
-# A refinement that leaves more than this share of a violation above FAR times the tolerance
-# switches to float64 kernel values. After half of the refinements the share alone decides.
+# If a refinement leaves more than MIN_REFINED of the previous violation, later ones use float64
+# kernel values. In the first half of the refinements this also requires a violation above FAR times
+# the tolerance.
 MIN_REFINED, FAR = 0.5, 10
 NEAR = 1e-3  # violation accepted without float64 if a smaller one is not attainable
-ROUNDING = 2.0**-46  # of the sum of |alpha|: smallest violation that float64 gradients resolve
-# Of the sum of |alpha|: float32 kernel values hide a margin below MIN_MARGIN; the first solve
-# of a large problem aims at FIRST_MARGIN. Half of that is as good on covtype with nu 0.1 and takes
-# twice the time.
+# The smallest violation that float64 gradients resolve, over the sum of |alpha|.
+ROUNDING = 2.0**-46
+# Also over the sum of |alpha|: float32 kernel values resolve no margin below MIN_MARGIN. The first
+# solve of a large nu-SVC problem may end at a violation of FIRST_MARGIN. Half of that is no better
+# on covtype with nu 0.1 and takes twice the time.
 MIN_MARGIN, FIRST_MARGIN = 2.0**-24, 2.0**-23
-HIDDEN_MARGIN = 1.0  # violation over the margin; above it the margin is within rounding error
-FEW_VARIABLES = 2000  # up to this size a hidden margin is sought all the same: it takes a second
+# If the violation over the margin is above this, the margin is within rounding error.
+HIDDEN_MARGIN = 1.0
+FEW_VARIABLES = 2000  # up to this size a hidden margin is searched for: that takes a second
 
 
 class Refinement:
@@ -78,16 +81,20 @@ class Refinement:
         return self.state.float64 or found.violation <= NEAR
 
 
-SOLVER_TOLERANCE = 0.9  # of the tolerance: leaves room for the float64 check; half costs the same
-FIRST_GAP_TOLERANCE = 1e-2  # violation the first answer to a wanted gap is solved to
+# Share of the tolerance that the solver aims at, so that the solution passes the float64 check.
+# Half of it takes the same time.
+SOLVER_TOLERANCE = 0.9
+FIRST_GAP_TOLERANCE = 1e-2  # tolerance of the first solve if a duality gap is requested
 
 
 def conquer(solver: FormulationSolver) -> None:
     """Solve the whole problem to the tolerance or gap and check it with float64 kernel values.
 
     The check makes the gradient float64 wherever float32 could hide a violation. While the
-    problem violates, the solver continues from that gradient, with float64 kernel values after too
-    small an improvement. Raises Stopped, and NoMarginError if float64 cannot resolve the margin.
+    violation is too large, the solver continues from that gradient. It uses float64 kernel values
+    after too small an improvement.
+
+    Raises Stopped, and NoMarginError if float64 cannot resolve the margin.
     """
     start, state, options = time.perf_counter(), solver.state, solver.options
     if not state.is_global:
@@ -169,7 +176,7 @@ def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dic
 
 
 def _weight(solver: FormulationSolver, folds: list[int]) -> float:
-    """Return the largest sum of |alpha| of a problem of these folds."""
+    """Return the largest sum of |alpha| over the binary problems of these folds."""
     parts = Subproblems.of_folds(solver.formulation, folds)
     weights = reduce_parts(np.add, np.abs(solver.alpha[parts.members]), parts.start)
     return float(weights.max())

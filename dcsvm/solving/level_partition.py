@@ -1,7 +1,7 @@
 """A level of clusters over the rows of a run, and the problems of its clusters.
 
-Rows near a cluster boundary may be in the clusters on both sides, with a variable in each. The
-distance to the boundary selects these rows, so that interior rows have no extra cost.
+A row near a cluster boundary may be in the clusters on both sides, with a variable in each. Other
+rows have no extra cost.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from dcsvm.problem.formulation import BoxQP, Formulation
 
 @dataclass(frozen=True, eq=False)
 class VariableComponents:
-    """Independent units of the variables of a formulation.
+    """Components of the variables of a formulation, which are solved independently.
 
-    A unit is a binary problem (one against one). Without an equality constraint it is the part of a
-    binary problem in one component of rows. A fold family is the units of all folds with the same
-    binary problem and component.
+    With an equality constraint a component is a binary problem (one-vs-one). Without one it is the
+    part of a binary problem in one row component. A fold family is the components with the same
+    binary problem and row component in all folds.
     """
 
     formulation: Formulation
@@ -38,7 +38,7 @@ class VariableComponents:
 
     @cached_property
     def component(self) -> np.ndarray:
-        """The unit of every variable."""
+        """The component of every variable."""
         n_groups = int(self.row_component[-1]) + 1
         return (
             self.formulation.problem_index * n_groups
@@ -55,15 +55,15 @@ class VariableComponents:
 
     @cached_property
     def start(self) -> np.ndarray:
-        """The first variable of each unit, and the number of variables."""
+        """The first variable of each component, then the number of variables."""
         return np.searchsorted(self.component, np.arange(self.n_components + 1))
 
     def sizes(self, variables: np.ndarray) -> np.ndarray:
-        """Count these variables, ascending, by unit."""
+        """Count ascending variables by component."""
         return np.diff(np.searchsorted(variables, self.start))
 
     def terms(self, variables: np.ndarray) -> TermIndex:
-        """Return the terms of these variables in kernel sums, separated by row component.
+        """Return these variables as terms of kernel sums, separated by row component.
 
         Components stay separate even if an equality constraint couples them.
         """
@@ -88,7 +88,7 @@ class LevelPartition:
 
     @staticmethod
     def overlapping(partition: Partition, placed: Assignment, overlap: float) -> LevelPartition:
-        """Create a division with about `overlap` cluster members per row.
+        """Create a partition with about `overlap` clusters per row on average.
 
         Prediction blends two clusters for rows within the median distance to a boundary, or
         within `border` if that is smaller.

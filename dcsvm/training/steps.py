@@ -1,8 +1,9 @@
 """Algorithm 1 of Hsieh, Si and Dhillon, "A Divide-and-Conquer Solver for Kernel SVMs" (2014).
 
-Levels run from the finest to the coarsest: each solves its clusters from the solution of the level
-below. Then the support vectors are solved alone (refine), and all rows to the tolerance (conquer),
-which is checked with float64 kernel values. Early models need one level only; it may be searched.
+Levels run from the finest to the coarsest: each solves its clusters from the solution of the next
+finer level. Then the support vectors are solved alone (refine), and all rows to the tolerance
+(conquer). The solution is checked with float64 kernel values. An early model needs only one level,
+which a search may choose.
 
 `-l L --clustering adaptive` is Algorithm 1 as printed. By default the clusters form a tree, and
 levels that do not save time are skipped.
@@ -31,8 +32,8 @@ from dcsvm.training.early_level import (
 )
 from dcsvm.training.run import Run
 
-# of levels that only start the next one; half and double of it cost the same time
-# (docs/benchmark.md, Constants)
+# Tolerance of refine and of levels that only provide an initial alpha. Half and double take the
+# same time (docs/benchmark.md, Constants).
 LEVEL_TOLERANCE = 1e-1
 
 
@@ -95,12 +96,12 @@ def _solve_clusters(
 ) -> None:
     """Solve the clusters of a level within the whole problem.
 
-    Components solved as a whole to the tolerance are skipped.
+    Components that a finer level solved as a whole to this tolerance are skipped.
     """
     solver, state = run.solver, run.state
     part, n_of_unit = run.parts_of_level(level, division)
     is_unsolved = state.whole_tolerance > tolerance
-    if level == run.plan.early_level:  # its clusters predict, so each needs a solution of its own
+    if level == run.plan.early_level:  # each of its clusters predicts and needs its own solution
         units, n_parts = group_sizes(np.unique(part) // n_of_unit)
         is_unsolved[units[n_parts > 1]] = True
     variables = np.flatnonzero(is_unsolved[solver.units.component])
@@ -110,7 +111,7 @@ def _solve_clusters(
     largest = int(group_sizes(part)[1].max())
     members = variables[group_order(part[variables])].astype(np.int32)
     parts, sizes = group_sizes(part[variables])
-    del part, variables  # 16 bytes a row while the level is solved
+    del part, variables  # frees 16 bytes per row while the level is solved
     solver.begin_phase(f"level {level}", solver.problem.size)
     before = dict(state.costs.counts)
     solved = solver.solve(members, sizes, tolerance)
@@ -213,6 +214,7 @@ def improve(run: Run) -> None:
         else:
             STEPS[name](run)
         state.costs.count_values_of("levels" if "level" in name else name)
-        # without an exact model the last step stays open: its level's solver estimates the loss
+        # an early run is never DONE: a resumed one repeats its last step, because the loss is
+        # estimated by the solver of that level
         state.next_step = name if next_name == DONE and run.options.early else next_name
         run.save()
