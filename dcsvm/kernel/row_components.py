@@ -31,7 +31,7 @@ MEASURED_FROM = 256  # sampled rows that are compared with all sampled rows
 ORDERING_VALUES = 2**22  # float64 values in a batch of rows whose distances are computed
 ORDERING_THRESHOLD = 0.5  # fraction of sampled pairs that must be beyond the cutoff; flat
 SKIPPING_THRESHOLD = 0.2  # fraction of pairs of a row and a block beyond the cutoff; flat
-# Bytes for the bounding boxes, in total and per row: less than the arrays of the variables. The
+# Bytes for the bounding boxes, fixed and per row: less than the arrays of the variables. The
 # limit must not depend on the machine, because the order of the rows depends on it, and checkpoints
 # depend on that order.
 TREE_BYTES, TREE_BYTES_OF_ROW = 50_000_000, 16
