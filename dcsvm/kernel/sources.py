@@ -26,7 +26,7 @@ SAMPLE = 512  # rows; their distances decide whether a spatial order is computed
 # SKIPPING_THRESHOLD, because targets are more numerous and the boxes of their blocks are smaller.
 MIN_SKIPPED = 0.05
 FORMS = ("stepped", "coded", "plain")  # tried in this order; "plain" fits all targets
-COPY_BYTES = 100_000_000  # limit of a copy beyond the size of the rows: sparse rows grow as bytes
+COPY_BYTES = 100_000_000  # by which a copy may exceed the rows: sparse rows are larger as bytes
 THREADS_THRESHOLD = 2**16  # values; encoding fewer takes less time than starting threads
 
 _cache: weakref.WeakKeyDictionary[Rows, EncodedSources] = weakref.WeakKeyDictionary()
@@ -85,7 +85,7 @@ class EncodedBatch:
     ) -> np.ndarray:
         """Compute the kernel product within each cluster, see `KernelRows.cluster_product`.
 
-        `some` int32 selects targets.
+        `some` int32 selects targets, sorted by cluster.
         """
         chosen = some if self.numbers is None else self.numbers[some]
         return self.sources.cluster_product(weights, ranges, self.targets, chosen, self.float64)
