@@ -1,7 +1,7 @@
-"""Rows of features in one of three storages, or rows of a precomputed kernel.
+"""Rows of features in one of four storage formats, or rows of a precomputed kernel.
 
-Nothing here reads files, scales, or knows labels and kernels. What a kernel computes with may be an
-encoding of the rows: dcsvm/kernel/encodings.py.
+This module does not read files, scale features, or depend on labels and kernels. A kernel may
+compute with an encoding of the rows, see dcsvm/kernel/encodings.py.
 """
 
 from __future__ import annotations
@@ -21,20 +21,23 @@ from dcsvm.data.arrays import BYTES_OF_VALUE, Csr, as_float32, check_finite, che
 from dcsvm.data.sorting import BATCH_SIZE, slices
 
 WORD = 4  # bytes
-BATCH_VALUES = 2**22  # values of rows that are encoded together, in memory
+BATCH_VALUES = 2**22  # values in a batch of rows that are encoded together, in memory
 
 
 def zero_bytes(
     n_samples: int, n_features: int, zeros: Callable[..., np.ndarray] = np.zeros
 ) -> np.ndarray:
-    """Make rows of zeros, uint8 (n_samples, n_features), in an array that `zeros` makes."""
+    """Make byte rows of zeros, uint8 (n_samples, n_features), padded to 4 columns.
+
+    `zeros` allocates the array.
+    """
     return zeros((n_samples, _row_size(n_features)), np.uint8)[:, :n_features]
 
 
 def with_ends(rows: np.ndarray) -> np.ndarray:
     """Return the memory of byte rows with their padding, C-contiguous.
 
-    Raises ValueError for bytes that are not such rows.
+    Raises ValueError if rows are not padded to a multiple of 4 bytes.
     """
     n_samples, n_features = rows.shape
     shape = n_samples, _row_size(n_features)
@@ -46,7 +49,10 @@ def with_ends(rows: np.ndarray) -> np.ndarray:
 
 
 def as_byte_rows(values: np.ndarray) -> np.ndarray:
-    """Make uint8 or bool (n, d) such rows; the same memory where there is nothing to add."""
+    """Make padded byte rows of uint8 or bool values (n, d).
+
+    They share the memory of values that need no padding.
+    """
     values = values.view(np.uint8)
     if values.strides == (_row_size(values.shape[1]), 1) and values.shape[1] % WORD == 0:
         return values
@@ -74,8 +80,8 @@ class Storage(Enum):
 
 DENSE_FEATURES = 64
 DENSE_DENSITY = 0.05
-PACKED_DENSITY = 1 / 8  # where floats take 4 times the memory of CSR
-TRIED_ROWS = 100  # in which most data show that they are no bytes
+PACKED_DENSITY = 1 / 8  # at this density floats take 4 times the memory of CSR
+TRIED_ROWS = 100  # rows tested first for byte values: most other data are recognised there
 
 
 def storage_of(n_samples: int, n_features: int, n_values: int, *, are_bytes: bool) -> Storage:
@@ -83,11 +89,12 @@ def storage_of(n_samples: int, n_features: int, n_values: int, *, are_bytes: boo
 
     `are_bytes`: all values are integers from 0 to 255.
 
-    Rows are dense if they have at most 64 features, or at least one nonzero value in twenty. Dense
-    tiles are matrix products, many times faster per entry than sparse ones. Dense rows are bytes if
-    that suits the kernels. Floats that would take more than 4 times the memory of CSR are packed,
-    unless a row has at most 256 bytes. The choice depends only on numbers that add up over parts of
-    the data, so the same rows get the same storage from any source.
+    Rows are dense if they have at most 64 features, or at least one nonzero value in twenty: tiles
+    of dense rows are many times faster per entry than sparse ones. Integers are stored as bytes if
+    the number of features suits tiles of bytes. Other dense rows are packed if they have more than
+    64 features and would take more than 4 times the memory of CSR. The choice depends only on
+    counts that can be added over parts of the data: the same rows get the same storage however they
+    are divided into parts.
     """
     size = n_samples * n_features
     is_narrow = n_features <= DENSE_FEATURES
@@ -102,15 +109,19 @@ def storage_of(n_samples: int, n_features: int, n_values: int, *, are_bytes: boo
 class Rows:
     """Feature rows in a storage, or rows of a precomputed kernel.
 
-    Either `dense` (n_samples, n_features), float32 C-contiguous or uint8 (integers from 0 to 255, a
-    view of an array with zeros behind the features up to a multiple of 4 columns: tiles take four
-    bytes at once), or CSR: `indptr` int64 (n_samples + 1,), `indices` int32 ascending within a row,
-    `values` float32 without zeros; `is_packed` says that these are dense rows, see Storage. The
-    arrays are shared, not copied: treat them as read-only.
+    Dense rows have `dense` (n_samples, n_features), either float32 C-contiguous or uint8. Rows of
+    uint8 are a view of an array padded with zeros to a multiple of 4 columns, because tiles read
+    four bytes at once.
 
-    Rows of a precomputed kernel have `dense` rows of its matrix and, if they are training rows,
-    `columns` int32 (n_samples,): the column of the matrix with the values of each row with others,
-    which is the row's serial number - 1. A model's rows have `columns` only.
+    CSR rows have `indptr` int64 (n_samples + 1,), `indices` int32, ascending within a row, and
+    `values` float32 without zeros. `is_packed` marks CSR rows that a kernel uses as dense, see
+    Storage.
+
+    Rows of a precomputed kernel have rows of its matrix in `dense`. Training rows also have
+    `columns` int32 (n_samples,), the column of the matrix that belongs to each row: its serial
+    number - 1. A model's rows have only `columns`.
+
+    The arrays are shared, not copied: treat them as read-only.
     """
 
     n_samples: int
@@ -131,7 +142,7 @@ class Rows:
         *,
         threads: int = 1,
     ) -> Rows:
-        """Make rows of CSR arrays, in the storage that `storage_of` chooses."""
+        """Make rows of CSR arrays, in the storage chosen by `storage_of`."""
         rows = Rows(len(indptr) - 1, n_features, indptr=indptr, indices=indices, values=values)
         return rows._in_chosen_storage(threads)
 
@@ -155,7 +166,10 @@ class Rows:
         return Rows(n_samples, n_features, dense=dense)._in_chosen_storage(1)  # noqa: SLF001  # this class
 
     def _in_chosen_storage(self, threads: int) -> Rows:
-        """Return the rows in their chosen storage, if they are CSR or a copy fits in memory."""
+        """Return the rows in the storage chosen for them.
+
+        Dense rows are returned unchanged if the copy does not fit in memory.
+        """
         storage = storage_of(
             self.n_samples, self.n_features, self.count_values(), are_bytes=self.are_bytes()
         )
@@ -174,7 +188,7 @@ class Rows:
 
     @property
     def is_dense(self) -> bool:
-        """Whether a kernel takes them as dense rows, which packed ones are."""
+        """Whether a kernel uses the rows as dense; true of packed rows."""
         return self.indptr is None or self.is_packed
 
     @property
@@ -194,16 +208,16 @@ class Rows:
 
     @property
     def is_mapped(self) -> bool:
-        """Whether rows are in a mapped file, which need not fit the memory."""
+        """Whether the rows are in a mapped file, which may exceed the memory."""
         return is_mapped(self.values if self.dense is None else self.dense)
 
     @property
     def is_in_file(self) -> bool:
-        """Whether a mapped file has them as a kernel takes them: dense and not packed."""
+        """Whether a kernel reads the rows from a mapped file: dense and not packed."""
         return self.dense is not None and self.is_mapped
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state with the padding of byte rows, which a copied view would lose."""
+        """Return the state for pickling; byte rows keep their padding."""
         return vars(self) | {"dense": self.stored if self.is_bytes else self.dense}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -212,11 +226,11 @@ class Rows:
             vars(self)["dense"] = self.matrix[:, : self.n_features]
 
     def count_values(self) -> int:
-        """Count the values that are not zero."""
+        """Count the nonzero values."""
         return len(self.csr.values) if self.dense is None else int(np.count_nonzero(self.dense))
 
     def are_bytes(self) -> bool:
-        """Tell whether all values are integers from 0 to 255."""
+        """Return whether all values are integers from 0 to 255."""
         if self.is_bytes:
             return True
         if self.dense is None:
@@ -229,7 +243,7 @@ class Rows:
         return all(are_byte_values(dense[some]) for some in self.slices())
 
     def in_storage(self, storage: Storage, threads: int = 1) -> Rows:
-        """Return the same rows in a storage; of BYTES they are those that are 8-bit integers."""
+        """Return the same rows in a storage; BYTES requires integers from 0 to 255."""
         if storage is self.storage:
             return self
         if storage is Storage.FLOATS:
@@ -246,7 +260,7 @@ class Rows:
     def as_floats(self, threads: int = 1) -> Rows:
         """Return the same rows as dense float32 if they are bytes or packed, else these rows.
 
-        They are in a mapped file if they do not fit in memory.
+        The copy is in a mapped file if it does not fit in memory.
         """
         return self._dense_floats(threads) if self.is_bytes or self.is_packed else self
 
@@ -262,11 +276,14 @@ class Rows:
 
     @property
     def features(self) -> np.ndarray:
-        """Values of dense rows (n_samples, n_features), float32 or uint8; of packed rows a copy."""
+        """Values of dense rows (n_samples, n_features), float32 or uint8; a copy if packed."""
         return self.as_floats().matrix if self.is_packed else self.matrix
 
     def mean_squared_distance(self) -> float:
-        """Of all pairs of rows: twice the sum of the variances of the features."""
+        """Return the mean of |x - z|^2 over all pairs of rows.
+
+        It is twice the sum of the variances of the features.
+        """
         if self.is_dense:
             return 2.0 * float(np.var(self.features, axis=0, dtype=np.float64).sum())
         csr = self.csr
@@ -284,7 +301,7 @@ class Rows:
 
     @property
     def nbytes_in_memory(self) -> int:
-        """Of what is not in a mapped file."""
+        """Bytes of the arrays that are not in a mapped file."""
         return sum(array.nbytes for array in self._arrays if not is_mapped(array))
 
     @property
@@ -299,17 +316,17 @@ class Rows:
 
     @property
     def row_size(self) -> int:
-        """Values of a row that a kernel takes, on average where they are sparse; at least 1."""
+        """Values of a row that a kernel reads, at least 1; the mean over sparse rows."""
         if self.storage is Storage.SPARSE:
             return max(len(self.csr.values) // max(self.n_samples, 1), 1)
         return max(self.n_features, 1) if self.is_packed or self.dense is not None else 1
 
     def slices(self, n_values: int = BATCH_SIZE) -> list[slice]:
-        """Slices that cut the rows into parts of about `n_values` values."""
+        """Return slices that split the rows into batches of about `n_values` values."""
         return slices(self.n_samples, n_values // self.row_size)
 
     def part(self, some: slice) -> Rows:
-        """Consecutive rows, which share memory with these."""
+        """Return consecutive rows, which share memory with these."""
         n_samples = some.stop - some.start
         if self.indptr is None:
             dense = None if self.dense is None else self.dense[some]
@@ -341,9 +358,9 @@ class Rows:
         return taken[:, :n_columns]
 
     def reordered(self, row_numbers: np.ndarray) -> Rows:
-        """Reorder rows in their own memory and return them.
+        """Return rows by their indices, reordered in place if that is possible.
 
-        The old rows must not be used afterwards. No index repeats.
+        These rows must not be used afterwards. Indices must not repeat.
         """
         is_copied = self.dense is None or self.columns is not None or self.is_mapped
         if is_copied or self.n_features == 0:
@@ -358,7 +375,7 @@ class Rows:
     def take_for_model(self, row_numbers: ArrayLike) -> Rows:
         """Return rows by their indices as a model stores them.
 
-        Training rows of a precomputed kernel are stored as `columns`.
+        Of training rows of a precomputed kernel, a model stores only `columns`.
         """
         rows = self if self.columns is None else replace(self, dense=None)
         return rows.take(row_numbers)
@@ -366,11 +383,12 @@ class Rows:
     def with_features(self, n_features: int) -> Rows:
         """Append columns of zeros up to `n_features`.
 
-        Dense rows become sparse if they would have more than 64 features and twice as many as now.
+        Dense rows become sparse if they would have more than 64 features, and more than twice as
+        many as now.
         """
         if n_features < self.n_features:
             raise ValueError(f"rows of {self.n_features} features do not fit {n_features}")
-        is_open = self.dense is None and not self.is_packed  # to any number of columns
+        is_open = self.dense is None and not self.is_packed  # any number of columns fits
         if n_features == self.n_features or is_open:
             return replace(self, n_features=n_features)
         if n_features > max(DENSE_FEATURES, 2 * self.n_features):
@@ -384,7 +402,7 @@ class Rows:
         return replace(self, n_features=n_features, dense=dense)
 
     def after_empty_column(self) -> Rows:
-        """Insert a column of zeros before the others."""
+        """Return the rows with a column of zeros inserted before the first."""
         csr = self.in_storage(Storage.SPARSE).csr
         return Rows.of_csr(csr.indptr, csr.indices + 1, csr.values, self.n_features + 1)
 
@@ -399,7 +417,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class ChosenRows:
-    """Rows `numbers` of others, dense or CSR, which are copied only where they are needed."""
+    """Selection of rows by their indices `numbers`, copied batch by batch when they are read."""
 
     rows: Rows
     numbers: np.ndarray
@@ -424,7 +442,7 @@ class ChosenRows:
 
 
 def stacked(*parts: Rows) -> Rows:
-    """Join the rows of all parts, which are dense or sparse together, in order."""
+    """Join the rows of all parts in order; the parts must be all dense or all sparse."""
     n_samples, n_features = sum(part.n_samples for part in parts), parts[0].n_features
     if any(part.is_packed for part in parts):
         parts = tuple(part.in_storage(Storage.PACKED) for part in parts)
@@ -447,12 +465,12 @@ def stacked(*parts: Rows) -> Rows:
 
 
 def are_byte_values(values: np.ndarray) -> bool:
-    """Tell whether all float32 values are integers from 0 to 255."""
+    """Return whether all float32 values are integers from 0 to 255."""
     is_inside = values.min(initial=0.0) >= 0 and values.max(initial=0.0) <= 255
     return bool(is_inside and np.array_equal(values, np.floor(values)))
 
 
-# features beyond the number of values; fewer take at most 64 MB of scratch in training
+# limit of features in excess of values; fewer take at most 64 MB of scratch memory in training
 LARGE_N_FEATURES = 2**20
 
 
@@ -464,9 +482,9 @@ def has_far_columns(*sides: Rows) -> bool:
 
 
 def used_columns(*sides: Rows) -> np.ndarray | None:
-    """Return the columns with values in any of the sides, int32 ascending.
+    """Return the columns with values in any of the sides, int32 ascending, or None for all.
 
-    The sides are rows with equal n_features. None keeps all columns.
+    The sides are rows with equal n_features.
     """
     if not has_far_columns(*sides):
         return None
@@ -474,13 +492,13 @@ def used_columns(*sides: Rows) -> np.ndarray | None:
 
 
 def narrowed(rows: Rows, used: np.ndarray) -> Rows:
-    """Return the rows with the used columns alone."""
+    """Return the rows with only the used columns."""
     indices = np.searchsorted(used, rows.csr.indices).astype(np.int32)
     return replace(rows, n_features=len(used), indices=indices)
 
 
 def widened(rows: Rows, used: np.ndarray, n_features: int) -> Rows:
-    """Return narrowed rows with their original columns."""
+    """Return rows from narrowed() with their original columns."""
     return replace(rows, n_features=n_features, indices=used[rows.csr.indices])
 
 

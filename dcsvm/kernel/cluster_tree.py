@@ -1,8 +1,9 @@
 """Build a tree of clusters by two-step kernel k-means (section 3 of the paper; Chitta et al. 2011).
 
-Each cluster of a level is split: a sample of its rows by kernel k-means, and all other rows are
-assigned to the nearest center in kernel space. A single level can also be built directly from a
-sample of all rows or of support vectors. With the linear kernel this is Euclidean k-means.
+Each cluster of a level is split in two steps: kernel k-means clusters a sample of its rows, then
+each row is assigned to the nearest center in kernel space. A single level can also be built
+directly, from a sample of all rows or of support vectors. With the linear kernel this is Euclidean
+k-means.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from dcsvm.kernel.kernel_rows import KernelRows, median_distance
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import MAX_PARTS, Assignment, NodeSplit, Partition, route_step
 
-# sampled rows per cluster: more do not improve the clusters, fewer at the top make them less equal
-# (docs/benchmark.md, Constants)
+# Sampled rows per cluster. More do not improve the clusters. With fewer at the top, cluster sizes
+# differ more (docs/benchmark.md, Constants).
 MIN_SAMPLED, MAX_SAMPLED = 8, 64
-MAX_OF_NODE = 2048  # sampled rows of a node; the cost grows with their pairs
-BATCH_MAPPED = 2**24  # values of a batch of rows from a mapped file
-# runs of k-means for a single level; the run with the smallest kernel values between clusters is
-# chosen, among runs that cost at most COST_LIMIT times the cost of equal clusters. Effect on the
-# gap of a level: docs/how-it-works.md
+MAX_OF_NODE = 2048  # sampled rows of a node; the cost grows with the number of pairs
+BATCH_MAPPED = 2**24  # values in a batch of rows of a mapped file
+# Runs of k-means for a level that is built alone, and the limit of their cost, relative to equal
+# clusters. The best run within the limit is chosen, see Starts. docs/how-it-works.md (Finding
+# clusters) has the effect on the gap of a level.
 STARTS, COST_LIMIT = 8, 1.3
 
 
@@ -38,11 +39,11 @@ class Tree:
     """Tree of clusters of all rows, built level by level.
 
     The number of children of a node is chosen to give the clusters of a level about equal costs.
-    The cost of a cluster is the sum over components of its squared number of rows in the component;
-    `group` int (n,) is the component of each row, None for a single one. A level is built from
-    `sample_size` sampled rows, but MIN_SAMPLED to MAX_SAMPLED per cluster. Row i was row
-    order[i] before the rows were reordered: the sample is drawn by these indices and does not
-    depend on the order.
+    The cost of a cluster is the sum of n_c^2 over the components, with n_c rows of the cluster in
+    component c. `group` int (n,) is the component of each row, None for a single component. A level
+    is built from `sample_size` sampled rows, within MIN_SAMPLED to MAX_SAMPLED rows per cluster. If
+    the rows were reordered, row i was row order[i] before. The sample is drawn by the old indices,
+    so that it does not depend on the order.
     """
 
     def __init__(
@@ -75,9 +76,9 @@ class Tree:
         return placed
 
     def grow(self, n_clusters: int, stop: _core.Stop | None = None, *, second: bool) -> None:
-        """Add a level of about n_clusters, fewer if rows of a cluster are equal.
+        """Add a level of about n_clusters, fewer if clusters have duplicates.
 
-        `second` adds the second clusters of rows. Raises Stopped.
+        `second` assigns rows to second clusters, too. Raises Stopped.
         """
         start, node = time.perf_counter(), self._finest.nearest
         n_nodes = self.splits[-1].n_clusters if self.splits else 1
@@ -89,8 +90,8 @@ class Tree:
     def sample(self, n_clusters: int, candidates: np.ndarray | None, level: int) -> np.ndarray:
         """Draw the sample for grow_alone(): rows int32, ascending.
 
-        The rows are drawn from the candidates, None for all, and do not depend on the order of the
-        rows.
+        The rows are drawn from `candidates`, None for all. The sample does not depend on the order
+        of the rows.
         """
         size = max(self.sample_size, MIN_SAMPLED * n_clusters)
         input_rows = inverse(self.place)
@@ -119,7 +120,7 @@ class Tree:
         stop: _core.Stop | None,
         second: bool,
     ) -> None:
-        """Add the level of a split of sampled rows; `start` is the time of its beginning."""
+        """Add the level of a split by sampled rows; `start` is the time when its work began."""
         self.splits.append(split)
         self.sampled.append(rows)
         self.placed.append(self.stepped(self._finest, split, rows, stop, second=second))
@@ -134,7 +135,7 @@ class Tree:
         *,
         second: bool,
     ) -> Assignment:
-        """Assign all rows to the next level, by the sampled `rows` of its split.
+        """Assign all rows to the next level, given the sampled `rows` of its split.
 
         A mapped file is read sequentially. Raises Stopped.
         """
@@ -149,7 +150,7 @@ class Tree:
         return assigned
 
     def those(self, rows: np.ndarray) -> tuple[KernelRows, np.ndarray]:
-        """Return data in memory with the given rows int32, and their indices in it."""
+        """Return data in memory that has the given rows int32, and their indices in it."""
         if self.data.is_in_file:
             return self.data.part(rows), np.arange(len(rows), dtype=np.int32)
         return self.data, rows
@@ -167,8 +168,8 @@ class Tree:
     def of_rows_in(self, order: np.ndarray, data: KernelRows, levels: Collection[int]) -> Tree:
         """Return this tree for reordered rows: row order[i] has become row i of `data`.
 
-        It has the assignments to the given levels only, and no level can be added. The assignments
-        of this tree are freed.
+        The new tree has only the assignments to the given levels, and no level can be added to it.
+        The assignments of this tree are freed.
         """
         position = inverse(order)
         tree = copy(self)
@@ -190,7 +191,7 @@ class Tree:
         seed: int,
         starts: Starts | None = None,
     ) -> tuple[np.ndarray, NodeSplit]:
-        """Split the nodes by sampled rows int32, see fork_of()."""
+        """Split the nodes by sampled rows int32, see split_nodes() of this module."""
         data, indices = self.those(rows)
         with page_by_page(data.rows.dense):
             return split_nodes(data, indices, of_node, n_parts, seed, starts)
@@ -198,7 +199,10 @@ class Tree:
     def _sample_of_nodes(
         self, node: np.ndarray, n_parts: np.ndarray, n_clusters: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Draw rows int32 of each node, for n_parts[node] children, and return also their nodes."""
+        """Sample each node for n_parts[node] children.
+
+        Returns the sampled rows int32, sorted by node, and the node of each.
+        """
         size = min(max(self.sample_size // n_clusters, MIN_SAMPLED), MAX_SAMPLED)
         node = node[self.place]
         order = self.rng.permutation(len(node))
@@ -216,7 +220,7 @@ class Starts:
     """Choice among several runs of k-means for one node.
 
     `kernel` is the kernel of the SVM, not of the clustering. `group` int (m,) is the component of
-    each sampled row, None for a single one.
+    each sampled row, None for a single component.
     """
 
     kernel: Kernel
@@ -226,7 +230,8 @@ class Starts:
         """Return the index of the best run; `parts` int32 (n_runs, m) are the clusters of each run.
 
         The best run has the smallest sum of kernel values between different clusters (D(pi) of the
-        paper's Theorem 1) among the runs whose clusters do not cost too much.
+        paper's Theorem 1) among the runs that cost at most COST_LIMIT times equal clusters. If all
+        cost more, it is the cheapest run.
         """
         values = np.abs(KernelRows(sample, self.kernel, threads).matrix().astype(np.float64))
         np.fill_diagonal(values, 0.0)
@@ -250,8 +255,9 @@ def split_nodes(
 ) -> tuple[np.ndarray, NodeSplit]:
     """Split node p into at most n_parts[p] children, by sampled rows int32.
 
-    `of_node` is the node of each row. With `starts` a single node is split by the best of several
-    runs. Returns the positions in `rows` of the rows that the split keeps, and the split.
+    `of_node` is the node of each row, ascending. With `starts` a single node is split by the best
+    of several runs. Returns the split and, before it, the positions in `rows` of the sampled rows
+    that it uses.
     """
     n_nodes = len(n_parts)
     if starts is None:
@@ -297,9 +303,9 @@ def _costs(node: np.ndarray, n_nodes: int, group: np.ndarray | None) -> np.ndarr
 
 
 def _shares(costs: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return the number of children of each node, 1 to MAX_PARTS, that makes costs most equal.
+    """Return the number of children of each node, 1 to MAX_PARTS, for about equal costs.
 
-    A child of a node with c children costs about 1/c^2 of the node.
+    Each of c children costs about 1/c^2 of its node.
     """
     ideal = np.sqrt(costs)
     ideal *= n_clusters / max(ideal.sum(), 1.0)
@@ -311,12 +317,11 @@ def _shares(costs: np.ndarray, n_clusters: int) -> np.ndarray:
 
 
 def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
-    """Return the kernel for clustering, at least 1/e at the median distance of the sample.
+    """Return the kernel for clustering: gamma is limited by the distances of the sample.
 
-    gamma of a kernel that falls with a distance is lowered to that, if it is larger.
-
-    With a larger gamma nearly all kernel values are 0: each sampled row is a cluster, and all rows
-    far from the sample are assigned to the largest cluster.
+    Its value at the median distance is at least 1/e. With a larger gamma nearly all kernel values
+    are 0: each sampled row is a cluster, and all rows far from the sample are assigned to the
+    largest cluster. Kernels that do not fall with a distance are returned unchanged.
     """
     fall = kernel.type.fall
     if fall is None:

@@ -1,11 +1,12 @@
 """Partition of the rows: a tree of clusters, and the assignment of rows to it.
 
 cluster_tree.py builds the tree. A center is the mean, in kernel space, of sampled rows of its
-cluster. A row is assigned to the nearest center level by level, and is compared only with samples
-of the clusters above. Training and test rows are assigned by the same code.
+cluster. A row descends the tree: on each level it goes to the nearest child of its cluster, and
+is compared only with the sampled rows of that cluster. Training and test rows are assigned by the
+same code.
 
-A row is near a cluster boundary if a second center is almost as near as its own. Such a row may be
-trained on, and predicted, in both clusters.
+A row is near a cluster boundary if another center is almost as near as the nearest one. Such a row
+may be trained on, and predicted, in both clusters.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import EncodedSources
 
-BATCH_ROUTED = 2**22  # values of a batch of rows
-ROUTED_BY_FEW = 2**20  # same for cheap kernels: the batch stays in the CPU cache between levels
+BATCH_ROUTED = 2**22  # values in a batch of rows
+ROUTED_BY_FEW = 2**20  # for the linear kernel: the batch stays in the CPU cache between levels
 MAX_PARTS = 256  # children of a node; the cost grows with the number of pairs of their centers
-MAX_FORMS = 2  # cached forms of the sampled rows of a tree: encoded and plain
+MAX_FORMS = 2  # cached encodings of the sampled rows of a tree: encoded and plain
 
 _cache: weakref.WeakKeyDictionary[Partition, dict[_core.Points, list[_core.FoundSplit]]] = (
     weakref.WeakKeyDictionary()
@@ -38,8 +39,8 @@ class Assignment:
     """Assignment of rows to the clusters of a level.
 
     `nearest` int32 (n,) is the nearest cluster. With overlap, `second` int32 (n,) is the cluster
-    beyond the nearest cluster boundary, -1 without one, and `distance` float64 (n,) the distance to
-    that boundary in kernel space; otherwise both are None.
+    beyond the nearest cluster boundary, or -1 if there is no boundary, and `distance` float64 (n,)
+    is the distance to that boundary in kernel space. Without overlap both are None.
     """
 
     nearest: np.ndarray
@@ -62,7 +63,7 @@ class Assignment:
         return Assignment(**taken)
 
     def across(self, rows: np.ndarray) -> np.ndarray:
-        """Return the second clusters of rows, -1 without one."""
+        """Return the second clusters of rows, -1 for rows with one cluster."""
         return np.full(len(rows), -1, np.int32) if self.second is None else self.second[rows]
 
     def put(self, rows: np.ndarray | slice, placed: Assignment) -> None:
@@ -86,11 +87,11 @@ class Assignment:
 class NodeSplit:
     """Split of the nodes of one level into the clusters of the next finer level.
 
-    The children of node p are the clusters first_child[p] to before first_child[p + 1], its sampled
-    rows are start[p] to before start[p + 1]; both arrays are int64 (n_nodes + 1,). The rows of a
-    node are sorted by cluster; a node with one child has none. `part` int32 is the child of each
-    sampled row, from 0 within its node. `products` float64 are the inner products of the centers,
-    an n x n block for a node with n children.
+    The children of node p are the clusters first_child[p] to before first_child[p + 1]. Its sampled
+    rows are start[p] to before start[p + 1], sorted by child; a node with one child has no sampled
+    rows. Both arrays are int64 (n_nodes + 1,). `child` int32 is the child of each sampled row,
+    counted from 0 within its node. `products` float64 are the inner products of the centers, an
+    n x n block for a node with n children.
     """
 
     first_child: np.ndarray
@@ -123,8 +124,8 @@ class Partition:
     """Tree of clusters.
 
     `splits` are the node splits of each level, coarsest first, and `sample` their sampled rows,
-    level by level. `blend` is the distance to a cluster boundary, in kernel space, below which the
-    models of both clusters are blended; 0 uses the nearest cluster only.
+    level by level. Rows nearer to a cluster boundary than `blend`, in kernel space, are predicted
+    by the models of both clusters; 0 uses the nearest cluster only.
     """
 
     kernel: Kernel
@@ -147,8 +148,8 @@ class Partition:
     ) -> Assignment:
         """Assign rows to the finest level, with second clusters if `second`.
 
-        `begin` is the assignment to the level above the first split, by default to the root. Ties
-        go to the cluster with the lowest index. Raises Stopped.
+        `begin` is the assignment to the nodes of the first split, by default to the root. Ties go
+        to the cluster with the lowest index. Raises Stopped.
         """
         begin = begin or Assignment.at_root(rows.n_samples)
         placed = Assignment.at_root(rows.n_samples, second=second)
@@ -166,7 +167,7 @@ class Partition:
         return placed
 
     def found(self, sources: KernelRows) -> list[_core.FoundSplit]:
-        """Return the core's splits for one form of the sampled rows; they are cached."""
+        """Return the core's splits, cached, for the sampled rows in one encoding."""
         cache = _cache.setdefault(self, {})
         splits = cache.get(sources.points)
         if splits is None:
@@ -192,9 +193,9 @@ def blended(
 ) -> np.ndarray:
     """Blend the decision values (n, k) of rows near a cluster boundary.
 
-    `values_by(rows, cluster)` returns the decision values of some rows, each by the model of the
-    given cluster; nan without a model. A row near a boundary gets the mean of both clusters,
-    weighted by `Assignment.shares`, or the value of the only cluster with a model.
+    `values_by(rows, cluster)` returns decision values of rows, each by the model of its given
+    cluster, or nan if that cluster has no model. A row near a boundary gets the mean of both
+    clusters, weighted by `Assignment.shares`. If only one cluster has a model, it gets that value.
     """
     values = values_by(slice(None), placed.nearest)
     if blend == 0:
@@ -219,10 +220,10 @@ def partition_of(
 ) -> Partition:
     """Build a partition from the data of a model file.
 
-    `n_parts` int64 is the number of children of all nodes, level by level. `clusters` are the
-    clusters of the sampled rows of each level, ascending. `products` are the inner products of the
-    centers of all levels, None to compute them from the sample. Raises ValueError for inconsistent
-    arrays.
+    `n_parts` int64 is the number of children of each node, level by level. `clusters` has an array
+    for each level: the cluster of each sampled row, ascending. `products` are the inner products of
+    the centers of all levels, None to compute them from the sample. Raises ValueError for
+    inconsistent arrays.
     """
     data = None
     splits, n_nodes, first = [], 1, 0
@@ -283,7 +284,8 @@ def route_step(
     across, distance = found.boundaries
     across_above, distance_above = placed.boundaries
     is_nearer = distance < distance_above
-    # if the nearest boundary belongs to a level above, the second cluster is beyond that boundary
+    # If the nearest boundary is that of a level above, the second cluster is a child of the cluster
+    # beyond it.
     beyond = routed(np.where(is_nearer, -1, across_above).astype(np.int32), False)[0]
     return Assignment(
         found.nearest,

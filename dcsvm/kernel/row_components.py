@@ -1,13 +1,12 @@
 """Components: sets of rows with negligible kernel values between them.
 
-The kernel values between two components are so small that, with any alpha within the box
-constraints, they change no gradient by more than a small fraction of the tolerance (Theorem 1 of
-the paper with D(pi) = 0). Components are solved as independent problems, and kernel values between
-them are never computed. Inside a component, kernel values beyond a cutoff are omitted from sums if
-the bounding boxes of blocks of rows prove their distance.
+Kernel values between components change no gradient by more than a small fraction of the tolerance,
+for any alpha within the box constraints (Theorem 1 of the paper with D(pi) = 0). They are never
+computed: components are solved as independent problems. Inside a component, kernel values beyond a
+cutoff are omitted from sums if the bounding boxes of blocks of rows prove their distance.
 
-"Flat" below: half and twice the value change training times by at most 10 %, see Constants in
-docs/benchmark.md.
+"Flat" below means that half or twice the value changes training times by at most 10 %, see
+Constants in docs/benchmark.md.
 """
 
 from __future__ import annotations
@@ -22,22 +21,21 @@ from dcsvm.data.sorting import slices
 from dcsvm.kernel.kernel_rows import Cutoff, KernelRows
 from dcsvm.kernel.kernels import SQUARED_DISTANCE, Kernel
 
-# Truncation errors as fractions of the tolerance: all kernel values between components, and the
-# solver's cutoff (flat).
+# Truncation errors as fractions of the tolerance: of all kernel values between components, and of
+# the kernel values that the solver omits inside a component (flat).
 NEGLIGIBLE, LEFT_OUT = 1e-6, 0.05
-MIN_COMPONENT = 250  # rows; smaller components are merged; 125 slows covtype down 1.15 times
-MIN_ROWS = 2000  # no search for components in fewer rows
-SAMPLE = 2048  # rows; if the sample is one component, so are all rows
+MIN_COMPONENT = 250  # rows; smaller ones are merged; with 125 covtype takes 1.15 times as long
+MIN_ROWS = 2000  # fewer rows are one component
+SAMPLE = 2048  # rows that decide whether components of all rows are searched for
 MEASURED_FROM = 256  # sampled rows that are compared with all sampled rows
-ORDERING_VALUES = 2**22  # float64 values of a batch of rows for distances
+ORDERING_VALUES = 2**22  # float64 values in a batch of rows whose distances are computed
 ORDERING_THRESHOLD = 0.5  # fraction of sampled pairs that must be beyond the cutoff; flat
-SKIPPING_THRESHOLD = (
-    0.2  # fraction of pairs of rows and blocks that must be beyond the cutoff; flat
-)
-# Memory for the bounding boxes: less than the arrays of the variables. It must not depend on the
-# machine: the order of the rows depends on it, and a checkpoint on that order.
+SKIPPING_THRESHOLD = 0.2  # fraction of pairs of a row and a block beyond the cutoff; flat
+# Bytes for the bounding boxes, fixed and per row: less than the arrays of the variables. The
+# limit must not depend on the machine, because the order of the rows depends on it, and checkpoints
+# depend on that order.
 TREE_BYTES, TREE_BYTES_OF_ROW = 50_000_000, 16
-TRIED_ROWS, MEASURED_GROUPS = 64, 8  # sampled rows of each of the largest components
+TRIED_ROWS, MEASURED_GROUPS = 64, 8  # sampled rows of a component; largest components sampled
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +44,8 @@ class RowComponents:
 
     `order` int32 (n,) lists the rows component by component, component c from start[c] to before
     start[c + 1]; `start` is int64. Rows of different components are beyond the cutoff `between`.
-    The solver may omit kernel values beyond the cutoff `within`. `is_ordered` if `order` is not the
-    input order.
+    The solver may omit kernel values beyond the cutoff `within`. `is_ordered` says whether `order`
+    may differ from the input order.
     """
 
     order: np.ndarray
@@ -63,13 +61,14 @@ class RowComponents:
     def cutoff(self, *, coupled: bool) -> Cutoff:
         """Return the cutoff of the solver.
 
-        Kernel values between components matter only if an equality constraint couples them.
+        `coupled`: an equality constraint couples the components, so that they are solved together.
+        Then at least the kernel values between components are omitted.
         """
         return self.between if coupled and self.within == Cutoff() else self.within
 
     @property
     def component(self) -> np.ndarray:
-        """Component of each row, in `order`, int32 (n,)."""
+        """Component of row order[i], for all i: int32 (n,)."""
         return np.repeat(np.arange(self.n_components, dtype=np.int32), np.diff(self.start))
 
 
@@ -83,10 +82,9 @@ def find_components(
 ) -> RowComponents:
     """Find the components of the rows, and the cutoff inside them.
 
-    `weight` bounds the sum of |alpha|. Returns a single component with all rows in input order if
-    no kernel values are negligible. Only kernels that fall with a distance
-    have several components, on dense rows. Raises
-    Stopped.
+    `weight` is an upper bound of the sum of |alpha|. Only dense rows, with a kernel that falls with
+    a distance, can have several components. Returns one component with all rows in input order if
+    too few kernel values are negligible. Raises Stopped.
     """
     n_rows = rows.n_samples
     whole = RowComponents(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
@@ -115,7 +113,7 @@ def find_components(
 
 
 def is_worth_ordering(rows: Rows, cutoff: Cutoff, stop: _core.Stop | None = None) -> bool:
-    """Return whether enough pairs of sampled dense rows are beyond the cutoff. Raises Stopped."""
+    """Return whether enough pairs of these dense rows are beyond the cutoff. Raises Stopped."""
     indices = np.arange(0, rows.n_samples, max(1, rows.n_samples // MEASURED_FROM))
     enough = ORDERING_THRESHOLD * len(indices) * rows.n_samples
     if cutoff.argument != SQUARED_DISTANCE:
@@ -147,8 +145,8 @@ def is_worth_skipping(
 ) -> bool:
     """Return whether enough pairs of rows and blocks of rows are provably beyond the cutoff.
 
-    Blocks are consecutive rows in `order`, within the components that begin at `start`. Enough is
-    the fraction `least`.
+    Blocks are consecutive rows in `order`, within the components that begin at `start`. `least` is
+    the fraction of pairs that is enough.
     """
     sizes = np.diff(start).astype(np.float64)
     groups = np.argsort(-sizes, kind="stable")[:MEASURED_GROUPS]

@@ -1,10 +1,10 @@
 """Sources of kernel sums, such as support vectors, prepared for many blocks of targets.
 
 Sources are encoded once: exclusive 0/1 columns as codes, evenly spaced values as bytes. Targets are
-encoded in the same way. Targets that would lose values, with two ones in a code or values off the
-grid, use the sources without encoding. How a target is computed does not depend on the other
-targets of its block. Sources of evenly spaced integers, such as landmarks of images, are also
-combined with targets of bytes.
+encoded in the same way. Targets with two ones in the columns of a code, or with values off the
+uniform grid, cannot be encoded: they are combined with the sources without encoding. The encoding
+of a target does not depend on the other targets of its block. Sources of evenly spaced integers,
+such as landmarks of images, have a second encoding for targets stored as bytes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from dcsvm.kernel.kernel_rows import ClusterRanges, Cutoff, KernelEvalOptions, K
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.row_components import MIN_ROWS, is_worth_ordering, is_worth_skipping
 
-SAMPLE = 512  # rows, whose distances say whether an order could pay
-# part of the pairs of sources that must be beyond the cutoff: targets are more, in smaller boxes
+SAMPLE = 512  # rows; their distances decide whether a spatial order is computed
+# Fraction of pairs of a source and a block of sources that must be beyond the cutoff. Less than
+# SKIPPING_THRESHOLD, because targets are more numerous and the boxes of their blocks are smaller.
 MIN_SKIPPED = 0.05
-FORMS = ("stepped", "coded", "plain")  # what targets that fit no other meet is the last
-COPY_BYTES = 100_000_000  # that a copy may take more than the rows: sparse ones as bytes
-THREADS_THRESHOLD = 2**16  # values; to encode fewer takes less than to start threads
+FORMS = ("stepped", "coded", "plain")  # tried in this order; "plain" fits all targets
+COPY_BYTES = 100_000_000  # by which a copy may exceed the rows: sparse rows are larger as bytes
+THREADS_THRESHOLD = 2**16  # values; encoding fewer takes less time than starting threads
 
 _cache: weakref.WeakKeyDictionary[Rows, EncodedSources] = weakref.WeakKeyDictionary()
 _lock = threading.RLock()
@@ -36,8 +37,8 @@ _lock = threading.RLock()
 class EncodedBatch:
     """Targets of a block and sources in the same encoding.
 
-    The targets are the rows `numbers` int32 of the block, None for all; `targets` has the whole
-    block. `float64`: kernel values are float64, else float32.
+    `targets` is the whole encoded block, and `numbers` int32 are the indices of the targets in it,
+    None for all. `float64` selects float64 kernel values instead of float32.
     """
 
     numbers: np.ndarray | None
@@ -56,7 +57,7 @@ class EncodedBatch:
 
     @property
     def place(self) -> slice | np.ndarray:
-        """Where the targets are in the block."""
+        """Indices of the targets in the block."""
         return slice(None) if self.numbers is None else self.numbers
 
     def product(
@@ -82,14 +83,20 @@ class EncodedBatch:
     def cluster_product(
         self, weights: np.ndarray | tuple, ranges: ClusterRanges, some: np.ndarray
     ) -> np.ndarray:
-        """As `KernelRows.cluster_product` with these sources; `some` int32 are the targets."""
+        """Compute the kernel product within each cluster, see `KernelRows.cluster_product`.
+
+        `some` int32 selects targets, sorted by cluster.
+        """
         chosen = some if self.numbers is None else self.numbers[some]
         return self.sources.cluster_product(weights, ranges, self.targets, chosen, self.float64)
 
     def near_product(
         self, weights: np.ndarray | tuple, rows: np.ndarray, cutoff: Cutoff
     ) -> np.ndarray:
-        """Compute a product with spatially ordered sources that may skip values beyond `cutoff`."""
+        """Compute a kernel product that may skip values beyond `cutoff`.
+
+        `rows` int32 are the sources in a spatial order.
+        """
         threads = self.sources.threads
         order = _core.neighbour_order(_core.Points(self.rows, threads), threads)
         sums = self.product(weights, rows, some=order, cutoff=cutoff)
@@ -106,7 +113,7 @@ class EncodedBatch:
 class EncodedSources:
     """Sources with a kernel.
 
-    Their encodings take at most the memory of the rows, 20 bytes a row and COPY_BYTES.
+    Each encoding takes at most the memory of the rows plus COPY_BYTES plus 20 bytes per row.
     """
 
     def __init__(self, rows: Rows, kernel: Kernel):
@@ -120,17 +127,20 @@ class EncodedSources:
         with _lock:
             sources = _cache.get(rows)
             if sources is None or sources.kernel != kernel:
-                # of a copy, since the rows live as long as anything here refers to them
+                # a copy: a reference to the key itself would keep the entry alive
                 sources = _cache[rows] = EncodedSources(replace(rows), kernel)
         return sources
 
     def row_size(self, threads: int) -> int:
-        """Values of 4 bytes that a target takes in the forms of these."""
+        """Return the size of an encoded target in values of 4 bytes."""
         has_bytes = not self.rows.is_dense and self.form(threads).points.has_bytes
         return self.rows.n_features // 4 if has_bytes else self.rows.row_size
 
     def meetings(self, block: Rows, threads: int) -> list[EncodedBatch]:
-        """All rows of a block, by the form in which they meet these."""
+        """Encode all rows of a block as targets, in one batch per encoding.
+
+        A target is in the batch of the first encoding that keeps its values.
+        """
         if has_far_columns(self.rows) or self.kernel.is_precomputed:
             return [EncodedBatch(None, *two_sides(block, self.rows, self.kernel, threads))]
         few = 1 if block.n_samples * block.row_size < THREADS_THRESHOLD else threads
@@ -158,7 +168,7 @@ class EncodedSources:
     def order(self, cutoff: Cutoff, threads: int) -> np.ndarray | None:
         """Return a spatial order of all sources, int32.
 
-        None if too few kernel values are provably beyond the cutoff.
+        None if it would not prove enough kernel values to be beyond the cutoff.
         """
         n_rows = self.rows.n_samples
         if self.kernel.type.fall is None or not self.rows.is_dense or n_rows < MIN_ROWS:
@@ -181,13 +191,14 @@ class EncodedSources:
         return form
 
     def stepped(self, threads: int = 1) -> KernelRows | None:
-        """Return all sources as they meet rows of bytes, None if they cannot."""
+        """Return all sources encoded for targets of bytes, or None if that is impossible."""
         return self._form(threads, "stepped")
 
     def _form(self, threads: int, how: str) -> KernelRows | None:
-        """Return all sources, "coded", "plain" as they are, or "stepped" to meet rows of bytes.
+        """Return all sources in one of FORMS.
 
-        None if they cannot meet rows of bytes.
+        "coded" is encoded if that pays, "plain" is not encoded, "stepped" is encoded for targets of
+        bytes, or None if that is impossible.
         """
         with _lock:
             if how not in self._forms:
