@@ -1,8 +1,9 @@
 """Chunks of rows, held by tasks: their statistics, common storage, and selections of rows.
 
-Chunks come from collections or from byte ranges of a LIBSVM file, which workers read separately: a
-path that all workers can read, or a URL for fsspec. A range owns the lines that begin in it. Ranges
-depend only on the size of the file, the number of ranges in a task on the number of threads.
+Chunks come from Dask collections, or from byte ranges of a LIBSVM file: a path that all workers can
+read, or a URL for fsspec. Each task reads its own ranges. A range owns the lines that begin in it.
+The ranges depend only on the size of the file. The number of ranges in a chunk also depends on the
+number of threads.
 """
 
 import os
@@ -34,7 +35,7 @@ class Section:
 
 
 def share(*values: object) -> tuple[object, ...]:
-    """Return the arguments; as a task, it sends values once, and workers pass them on."""
+    """Return the arguments: a task that holds values, so that the client sends them only once."""
     return values
 
 
@@ -49,7 +50,7 @@ def nbytes_of(value: object) -> int:
     return 0
 
 
-# Dask runs a task on the worker with most bytes of its arguments, and knows the size of arrays only
+# Dask prefers the worker that holds most bytes of a task's arguments, but can only size arrays
 sizeof.register((Rows, Section, TermIndex), nbytes_of)
 
 
@@ -57,8 +58,8 @@ sizeof.register((Rows, Section, TermIndex), nbytes_of)
 class SectionStats:
     """Statistics of a section, for the client.
 
-    `n_values` values are not zero; `total` and `squares` are the sums of all values and of their
-    squares. `nbytes` is the size of the rows, `digest` a digest of the values for checkpoints.
+    `n_values` counts nonzero values; `total` is the sum of all values, `squares` the sum of their
+    squares. `nbytes` is the size of the rows. `digest` identifies the rows in checkpoints.
     """
 
     n_rows: int
@@ -81,7 +82,7 @@ class SectionFormat:
 
     @staticmethod
     def of_all(facts: Sequence[SectionStats]) -> "SectionFormat":
-        """Choose the format that all sections would have as rows of one process."""
+        """Choose the format that the rows of all sections would have in one process."""
         n_rows, n_values = sum(one.n_rows for one in facts), sum(one.n_values for one in facts)
         n_features = max(one.n_features for one in facts)
         are_bytes = all(one.are_bytes for one in facts)
@@ -141,9 +142,10 @@ def put_together(pieces: Sequence[Rows], order: np.ndarray | None) -> Rows:
 Parsed = TypeVar("Parsed")
 
 MIN_RANGES, MAX_RANGES = 16, 256
-MIN_RANGE, MAX_RANGE = 2**20, 2**25  # bytes of a range; MAX_RANGES takes precedence
+MIN_RANGE, MAX_RANGE = 2**20, 2**25  # bytes of a range; more if the file exceeds MAX_RANGES of them
 PIECE = 2**20  # bytes read at a time in search of an end of line
-# chunks per thread of large files, and bytes of a chunk; each chunk is a task in every step
+# maximum number of chunks per thread, and bytes of a chunk; MAX_CHUNK takes precedence. Every step
+# runs a task for each chunk.
 CHUNKS_OF_THREAD, MIN_CHUNK, MAX_CHUNK = 2, 2**23, 2**26
 
 
@@ -245,7 +247,7 @@ def _open_on_worker(name: str) -> BinaryIO:
 
 def _lines(file: BinaryIO, part: ByteRange) -> bytes:
     """Read the lines that begin in a range."""
-    before = max(part.begin - 1, 0)  # may be the end of the previous line
+    before = max(part.begin - 1, 0)  # this byte may end the previous line
     file.seek(before)
     text = file.read(part.end - before)
     if part.begin > 0:

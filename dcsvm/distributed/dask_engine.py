@@ -1,8 +1,8 @@
 """The Engine of remote rows: solver, kernel sums and clusters as tasks on workers.
 
-Subproblems are solved on a worker that collects their rows; kernel sums are computed on the workers
-of the targets. The division into tasks depends only on the data and the options, so that results
-are the same bits for any number of workers.
+A subproblem is solved on a worker that collects its rows. Kernel sums are computed on the workers
+that hold the target rows. The division into tasks depends only on the data and the options, so that
+results are the same bits for any number of workers.
 """
 
 import math
@@ -37,21 +37,21 @@ from dcsvm.solving.engine import numbered
 from dcsvm.solving.iterate import Iterate, SolverSettings, Subproblems
 from dcsvm.solving.report import Traffic
 
-# cost of the subproblems of one task, in kernel values, and the maximum number of tasks (or the
-# number of sections, if larger): each task collects rows from all chunks
+# A task collects rows from all chunks, so that small subproblems share a task, or parcel, of about
+# this cost in kernel values. There are at most MAX_PARCELS, or the number of sections, if larger.
 PARCEL_COST, MAX_PARCELS = 5e7, 32
-PART_COST = 3e4  # cost of a subproblem beside the square of its variables
+PART_COST = 3e4  # added to n^2, the cost of a subproblem of n variables
 
 
 class RemoteTree(Tree):
     """The tree of remote rows, equal to the tree of the same rows in one process.
 
-    One worker splits the sample of a level; the workers of the rows assign them to clusters, and
-    keep the assignments for the next level. `split` is the task of the last split, `assigned` has
-    the tasks with the assignments of each chunk.
+    One worker splits the sample of a level. Each chunk is assigned to clusters where its rows are;
+    its assignment stays there for the next level. `split` is the task of the last split. `assigned`
+    maps each chunk to the task of its last assignment.
     """
 
-    rows: RemoteRows  # type: ignore[assignment]  # a Tree asks of Rows for n_samples and take only
+    rows: RemoteRows  # type: ignore[assignment]  # Tree uses only n_samples and take
     split: Future | None = None
     assigned: dict[int, Future] | None = None
 
@@ -98,7 +98,7 @@ class RemoteTree(Tree):
 class DaskEngine:
     """The Engine of remote rows; the `phase` of a run names its tasks."""
 
-    targets_at_once = 2**62  # more batches would only be more tasks
+    targets_at_once = 2**62  # one batch: several would only add tasks
     is_out_of_core = True
     tree_of = RemoteTree
 
@@ -144,7 +144,7 @@ class DaskEngine:
     ) -> np.ndarray:
         """Solve subproblems in parcels, each a task with all rows of its subproblems.
 
-        A parcel that was not done when a run was stopped is solved from its beginning.
+        A resumed run solves the parcels again that were unfinished at the stop.
         """
         parcels, means = self._parcels(parts), self.data.means
         if len(parcels) == 1:
@@ -201,9 +201,10 @@ class DaskEngine:
 
 
 class Parcel(NamedTuple):
-    """Subproblems of one task: a slice of all, their members, themselves, and their rows.
+    """The subproblems of one task.
 
-    Members of `parts` are implicit: all variables in their order.
+    `which` is their slice of all subproblems. `members` are their variables, `rows` the run indices
+    of their rows. `parts` numbers both from 0; its members are implicit: all variables, in order.
     """
 
     which: slice
@@ -213,9 +214,9 @@ class Parcel(NamedTuple):
 
 
 def parcels_of(parts: Subproblems, max_parcels: int) -> Iterator[slice]:
-    """Divide subproblems into slices of about equal cost, without empty ones.
+    """Divide subproblems into slices of about equal cost, and skip empty slices.
 
-    Their number is a power of 2 up to a maximum, so that an even number of workers is balanced.
+    The number of slices is a power of 2, to balance an even number of workers, up to `max_parcels`.
     """
     if len(parts.members) == 0:
         return

@@ -1,6 +1,6 @@
-"""Functions of tasks: the work of a LocalEngine on the rows of a task.
+"""Functions that tasks run: each collects the rows of its task and applies a LocalEngine to them.
 
-Workers that a command starts preload this module.
+The workers that `dcsvm-train --workers` starts preload this module.
 """
 
 import contextlib
@@ -29,17 +29,17 @@ from dcsvm.solving.iterate import Iterate, SolverSettings, Subproblems
 from dcsvm.solving.memory import plan_memory
 
 Result = TypeVar("Result")
-# one column, or indptr, columns, values and the number of columns of a CSR matrix
+# W of a kernel product: one column, or a CSR matrix as (indptr, columns, values, n_columns)
 Weights = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray, int]
 
-BOUNDED_BYTES = 100_000_000  # of an encoded copy of the rows, for kernel sums
+BOUNDED_BYTES = 100_000_000  # limit on an encoded copy of the rows, for kernel sums
 POLL = 0.2  # seconds between checks whether a task is cancelled
 
 
 def dask_setup(_worker: object) -> None:
     """Ignore the signals of the terminal; called by Dask when a worker of a command starts.
 
-    The worker ends with the command, since it loses its nanny.
+    The worker still ends with the command, because its nanny process then ends.
     """
     for name in ("SIGINT", "SIGHUP"):
         if hasattr(signal, name):
@@ -51,8 +51,9 @@ def dask_setup(_worker: object) -> None:
 class TaskResources:
     """Kernel and resources of a task: `megabytes` for caches and copies, and threads.
 
-    A task uses one thread of its worker. A task that runs alone uses the threads of all workers of
-    its host, which are idle: `threads_of_hosts` has them by host.
+    `threads_of_hosts` is None for tasks that run in parallel: each uses one thread of its worker.
+    A single task uses the threads of all workers on its host, because the others are idle; then
+    `threads_of_hosts` maps each host to their number.
     """
 
     kernel: Kernel
@@ -63,7 +64,7 @@ class TaskResources:
     def threads(self) -> int:
         """Return the number of threads of the current task.
 
-        A worker with one thread is a process with all threads of OpenMP.
+        In a worker with one Dask thread, a task uses all OpenMP threads.
         """
         worker = get_worker()
         n_tasks = worker.state.nthreads
@@ -77,7 +78,8 @@ class TaskResources:
 def stop_of_task() -> Iterator[_core.Stop]:
     """Yield a Stop that is requested when the current task is cancelled.
 
-    Dask does not notify a running task, and a stopped run waits for it.
+    Dask does not notify running tasks, so a thread polls the state of the task. Otherwise a
+    cancelled task would occupy its worker until it is finished.
     """
     worker, stop, is_done = get_worker(), _core.Stop(), threading.Event()
     key = worker.get_current_task()
@@ -107,8 +109,8 @@ def run_on_rows(
 ) -> Result:
     """Call one of the functions below on the rows of a task: `work(rows, *args)`.
 
-    The rows are the `selected` ones of the first piece (None for all), followed by the other
-    pieces, in the given order. Kernel values beyond `cutoff` may be skipped.
+    The rows are the `selected` rows of the first piece (None for all), followed by the other
+    pieces, then reordered by `order`. Kernel values beyond `cutoff` may be skipped.
     """
     first = taken(pieces[0], selected)
     rows = put_together([first, *pieces[1:]], order)
@@ -119,8 +121,8 @@ def run_on_rows(
 class RowsOfTask:
     """The rows of a task, `n_first` of them from the first piece.
 
-    If enough kernel values are beyond the `cutoff`, rows are in spatial order; else they keep their
-    order, and no kernel value is skipped.
+    If enough kernel values are beyond the `cutoff`, the rows are sorted in spatial order. Otherwise
+    they keep their order, and no kernel value is skipped.
     """
 
     def __init__(
@@ -139,7 +141,7 @@ class RowsOfTask:
             self.rows, self.cutoff, self.position = rows.take(order), cutoff, inverse(order)
 
     def positions_of(self, rows: np.ndarray) -> np.ndarray:
-        """Return the positions of rows, int32."""
+        """Return the positions of rows in the order used here, int32."""
         return (rows if self.position is None else self.position[rows]).astype(np.int32)
 
     def engine(self, memory_bytes: int = BOUNDED_BYTES) -> LocalEngine:
@@ -153,7 +155,10 @@ class RowsOfTask:
 def solve(
     local: RowsOfTask, parts: Subproblems, iterate: Iterate, settings: SolverSettings
 ) -> tuple[Iterate, np.ndarray]:
-    """Solve subproblems with implicit members; return the new iterate and a report for each."""
+    """Solve subproblems; return the new iterate and a report for each.
+
+    Their members are implicit: all variables, in order.
+    """
     problem = parts.problem
     memory = plan_memory(
         local.rows,
@@ -186,10 +191,10 @@ def sums(
     how: KernelEvalOptions,
     targets: TermIndex,
 ) -> tuple[np.ndarray, int]:
-    """Compute kernel sums of the first piece over the other pieces, as `component_sums`.
+    """Compute kernel sums, as `component_sums`.
 
-    `shared` are the terms of the sources and their alpha. Rows of targets and of sources are
-    counted from 0 each.
+    The targets are in the first piece, the sources in the others; both are numbered from 0.
+    `shared` has the terms of the sources and their alpha.
     """
     sources, alpha = shared
     targets = replace(targets, row=local.positions_of(targets.row))
@@ -211,9 +216,9 @@ Split = tuple[Rows, np.ndarray, NodeSplit]
 def divide(
     local: RowsOfTask, of_node: np.ndarray, n_parts: np.ndarray, seed: int, starts: Starts | None
 ) -> Split:
-    """Split nodes by sampled rows, as `cluster_tree.split_nodes`.
+    """Split nodes of the cluster tree by sampled rows, as `cluster_tree.split_nodes`.
 
-    Returns the rows that the split keeps, their positions in the sample, and the split.
+    Returns the sampled rows that the split keeps, their positions in the sample, and the split.
     """
     rows = np.arange(local.rows.n_samples, dtype=np.int32)
     data = local.engine(_core.NO_LIMIT).data
@@ -222,11 +227,16 @@ def divide(
 
 
 def without_rows(split: Split) -> tuple[np.ndarray, NodeSplit]:
+    """Drop the rows of a split, which the client does not need."""
     return split[1:]
 
 
 def route(local: RowsOfTask, placed: Assignment | None, split: Split, second: bool) -> Assignment:
-    """Assign rows to the clusters of the next level; `placed` None is the root."""
+    """Assign rows to the clusters of the next level.
+
+    `placed` is the assignment to the level above, None for the root. With `second`, the second
+    nearest clusters are assigned too.
+    """
     sample, _, node_split = split
     partition = Partition(local.kernel, sample, (node_split,))
     return partition.place(local.rows, local.threads, local.stop, second=second, begin=placed)

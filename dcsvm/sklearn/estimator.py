@@ -56,16 +56,15 @@ from dcsvm.training.warm_start import OtherModelError
 
 log = logging.getLogger("dcsvm.sklearn")
 
-# Small problems are solved to a fine tolerance, whatever tol is. It costs a millisecond; results
-# then agree to 7 digits for any order of the rows, and for weights instead of copies.
+# Small problems are solved to a fine tolerance, even if tol is larger. Results then agree to 7
+# digits for any order of the rows, and for weights instead of copies. This takes 4 us per dual
+# variable.
 FEW_ROWS = 1000
-FEW_OF_LINEAR = 64  # limit of the linear kernel; larger problems use the linear solver
-# To this tolerance a weight equals copies of a row, and the order of rows does not matter, to 7
-# digits. It takes 4 us for a dual variable.
+FEW_OF_LINEAR = 64  # limit for the linear kernel; larger problems use the linear solver
 FINE_TOLERANCE = 1e-12  # relative to the largest kernel value
 FEW_VARIABLES = 5000  # n (k - 1) for k classes
-FINE_ITERATIONS = 200_000  # coordinate updates; usually some thousands suffice
-# limits of scikit-learn's solver, some seconds: iterations, and iterations times rows
+FINE_ITERATIONS = 200_000  # coordinate updates; a few thousand usually suffice
+# limits on scikit-learn's solver, about ten seconds: iterations, and iterations times rows
 MAX_ITERATIONS, MAX_UPDATES = 20_000_000, 20_000_000_000
 # dtypes that are not converted to float64
 DTYPES = [np.float64, np.float32, np.float16, np.uint8, np.int8, np.uint16, np.int16, np.uint32,
@@ -142,7 +141,7 @@ class Estimator(Convertible):
                 variance = partial(variance_of, checked, weights)
                 self._gamma = gamma_of(self.kernel, params.get("gamma"), checked.shape[1], variance)
                 options = train_options(params, self._svm_type, self._gamma, threads=threads)
-                # folds of probabilities are random; clusters are not, for reproducible models
+                # the random seed is for the folds of probabilities only: models are reproducible
                 options |= self._options(seed)
                 model, report = self._train(rows, labels, options, weights)
         except NoMarginError as error:  # scikit-learn's solver stops before it detects this
@@ -211,11 +210,14 @@ class Estimator(Convertible):
         """Choose parameters before training; no-op."""
 
     def _options(self, _seed: int) -> dict[str, Any]:
-        """Return the training options that are no parameters."""
+        """Return training options beyond the converted parameters."""
         return {}
 
     def _check_input(self, X: Input, y: ArrayLike) -> tuple[Matrix, ArrayLike]:
-        """Return X as an array or CSR matrix, or its values of a callable kernel, and y."""
+        """Check the input; return X as an array or CSR matrix, or its kernel matrix, and y.
+
+        A callable kernel is evaluated here.
+        """
         if callable(self.kernel):
             kernel = kernel_matrix(self.kernel, X, X)
             if kernel.ndim != 2 or kernel.shape[0] != kernel.shape[1]:
@@ -239,7 +241,7 @@ class Estimator(Convertible):
     def _train(
         self, rows: Rows, labels: np.ndarray, options: dict[str, Any], weights: Weights
     ) -> tuple[Model, TrainReport]:
-        """Train to tol, and small problems to the fine tolerance if rounding allows."""
+        """Train to tol; try the fine tolerance first if the problem is small."""
         max_rows = FEW_OF_LINEAR if is_linear(self.kernel) else FEW_ROWS
         n_variables = rows.n_samples * max(len(getattr(self, "classes_", ())) - 1, 1)
         is_small = rows.n_samples <= max_rows and n_variables <= FEW_VARIABLES
@@ -249,7 +251,7 @@ class Estimator(Convertible):
             model, report = self._solve(rows, labels, options | fine, weights)
             if not report.stopped and report.violation <= self.tol:
                 exact = model.exact
-                assert exact is not None  # as the options have no early
+                assert exact is not None  # not an early fit
                 worth = exact.status and replace(exact.status, converged=True)
                 model = replace(model, exact=replace(exact, status=worth))
                 return model, replace(report, converged=True)
@@ -258,7 +260,7 @@ class Estimator(Convertible):
     def _solve(
         self, rows: Rows, labels: np.ndarray, options: dict[str, Any], weights: Weights
     ) -> tuple[Model, TrainReport]:
-        """Train a model, from the previous one with warm_start, and remove its checkpoint."""
+        """Train a model, with warm_start from the previous one; remove a completed checkpoint."""
         checkpoint, settings = self._checkpoint(), TrainOptions.of(**options)
         control = self._control(checkpoint)
         train = partial(train_rows, rows, labels, settings, control, sample_weight=weights)
@@ -299,7 +301,7 @@ class Estimator(Convertible):
     def _reduced_values(
         self, X: Input, method: str | None, reduce: Callable[[np.ndarray], np.ndarray] | None
     ) -> np.ndarray:
-        """Compute decision values (n, n_pairs), or reduce them a block of rows at a time."""
+        """Compute decision values (n, n_pairs), or apply `reduce` to them in blocks of rows."""
         whole = reduce or np.asarray
         self._check_is_fitted()
         if self._reference is not None:
@@ -321,7 +323,7 @@ class Estimator(Convertible):
             return np.concatenate([reduce(one) for _, one in blocks(model, rows, method, threads)])
 
     def _few_values(self, model: Model, X: Input, method: str | None) -> np.ndarray | None:
-        """Compute decision values of a few plain rows in microseconds; None for other input."""
+        """Compute decision values of a few rows by the fast path; None if it does not apply."""
         if type(X) is not np.ndarray or X.dtype not in DTYPES or X.ndim != 2:
             return None
         if self._has_kernel_matrix or hasattr(self, "feature_names_in_"):

@@ -31,7 +31,7 @@ class TrainingRows:
 
 
 class ModelFileRows:
-    """Training rows of a loaded model, with only the support vectors known."""
+    """Training rows of a loaded model, which has only the support vectors."""
 
     def __init__(self, part: ExactModel | EarlyModel, shape: tuple[int, int]):
         self.rows, self.shape, self.is_sparse = part.rows, shape, not part.rows.is_dense
@@ -49,11 +49,11 @@ class Fitted(BaseEstimator):
     """The attributes of a fitted estimator."""
 
     _svm_type: str
-    model_: Model | None  # None if scikit-learn's estimator was fitted and float32 overflows
+    model_: Model | None  # None if scikit-learn fitted, and float32 overflows
     report_: TrainReport | None
     support_vectors_: Matrix
     _dual_coef_: Matrix
-    _coef: Matrix  # of a linear kernel, with LIBSVM's signs
+    _coef: Matrix  # primal coefficients of a linear kernel, with LIBSVM's signs
     _reference: BaseEstimator | None = None  # scikit-learn's estimator, if that was fitted
     _takes_sparse = False  # accept sparse rows even after a fit of dense ones
 
@@ -102,13 +102,13 @@ class Fitted(BaseEstimator):
             self._coef = self._pair_coef()
 
     def _pair_coef(self) -> Matrix:
-        """Compute feature coefficients (n_pairs, d), positive for the first class of a pair."""
+        """Compute primal coefficients (n_pairs, d), positive for the first class of a pair."""
         vectors, k = self._vectors(), self._n_classes
         if k <= 2:
             return self._dual_coef_ @ vectors
         begin = np.concatenate(([0], np.cumsum(self._n_support)))
         of_class = [slice(a, b) for a, b in zip(begin[:-1], begin[1:], strict=True)]
-        # line j of the block of class i belongs to the pair with class j, or j + 1 if j >= i
+        # row j of the block of class i belongs to the pair of i with class j, or j + 1 if j >= i
         block: list[Any] = [self._dual_coef_[:, own] @ vectors[own] for own in of_class]
         pairs = [block[i][[j - 1]] + block[j][[i]] for i in range(k) for j in range(i + 1, k)]
         return sparse.vstack(pairs, format="csr") if self._sparse else np.vstack(pairs)
@@ -118,7 +118,7 @@ class Fitted(BaseEstimator):
         return len(getattr(self, "classes_", ()))
 
     def _vectors(self) -> Matrix:
-        """Return the support vectors as trained on: rounding matters with large coefficients."""
+        """Return the support vectors rounded as in training, for large coefficients."""
         return self.support_vectors_.astype(np.float32).astype(np.float64)
 
     @property
@@ -128,7 +128,7 @@ class Fitted(BaseEstimator):
 
     @property
     def coef_(self) -> Matrix:
-        """Feature coefficients of a linear kernel, read-only, (n_pairs, d) or (1, d)."""
+        """Primal coefficients of a linear kernel, read-only, (n_pairs, d) or (1, d)."""
         if not is_linear(self.kernel):
             raise AttributeError("coef_ is only available when using a linear kernel")
         if self._reference is not None:
