@@ -12,7 +12,7 @@ namespace dcsvm {
 
 namespace {
 
-// Kernel rows added together: their tile (64 x 128 floats, 32 KiB) fits the L1 cache.
+// Number of kernel rows in a tile: 64 rows of 128 floats (32 KiB) fit the L1 cache.
 constexpr std::size_t query_block = 64;
 // Blocks of lanes per task of a thread.
 constexpr std::size_t batch_blocks = 4;
@@ -121,8 +121,8 @@ bool ActiveKernel::add_cached(const std::vector<std::int32_t>& changed,
   return false;
 }
 
-// Calls use(kernel rows, part) for all parts, in order for the same lanes. Missing rows are
-// computed and stored.
+// Calls use(kernel rows, part) for all parts. Parts with the same lanes follow in the order of
+// `changed`. Missing rows are computed and stored.
 template <class Use>
 void ActiveKernel::for_parts(const std::vector<std::int32_t>& changed, const StoredRows& stored,
                              const Stop* stop, Use use) const {
@@ -150,8 +150,8 @@ void ActiveKernel::for_parts(const std::vector<std::int32_t>& changed, const Sto
       });
 }
 
-// Collects the kernel rows of a part: cached rows in place; missing rows are computed into the tile
-// and copied to their cache slots.
+// Collects pointers to the kernel rows of a part. Cached rows are used in place. Missing rows are
+// computed in the tile and copied to their cache slots.
 void ActiveKernel::collect_rows(const std::vector<std::int32_t>& changed, const StoredRows& stored,
                                 const Part& part, TileScratch& scratch, float* tile,
                                 const float** rows) const {

@@ -1,7 +1,8 @@
-// Kernel rows of the active variables: packed lanes, the row cache and gradient updates.
+// Kernel rows of the active variables, one lane for each: the row cache and gradient updates.
 //
-// Expensive rows are cached with all lanes. Cheap rows are recomputed each time, without the pairs
-// beyond the cutoff. Threads split the lanes, so each sum has one thread and a fixed order.
+// If kernel rows are expensive, they are cached with all lanes. Cheap kernel rows are recomputed
+// each time, without the pairs beyond the cutoff. Threads divide the lanes: one thread computes a
+// sum, in a fixed order.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +18,8 @@ namespace dcsvm {
 
 class ActiveKernel {
  public:
-  // There is no cache for float64 rows. Lanes stay packed if that takes at most `lane_bytes`;
-  // results do not depend on it. Evaluations are counted in the report.
+  // float64 kernel rows are not cached. The active rows are packed once if that takes at most
+  // `lane_bytes`; results do not depend on it. Kernel evaluations are counted in the report.
   ActiveKernel(const KernelSetup& setup, const Points& points, const SolveOptions& options,
                SolveReport& report)
       : setup_(setup),
@@ -45,16 +46,17 @@ class ActiveKernel {
     bool has_skipped = false;  // pairs beyond the cutoff were skipped
   };
 
-  // Adds K(active, changed) step to `sums`, n_lanes() entries, for `changed` positions. After a
-  // stop, sums and cached rows are invalid; contents() and the report are unchanged.
+  // Adds K(active, changed) step to the n_lanes() entries of `sums`; `changed` are positions of
+  // active variables. After a stop, sums and cached rows are invalid, but contents() and the report
+  // are unchanged.
   Added add(const std::vector<std::int32_t>& changed, const std::vector<double>& step, double* sums,
             const Stop* stop = nullptr);
 
-  // Save and restore the keys of the cache, after load(). Restored rows are recomputed on demand,
-  // which is not counted. Throws std::invalid_argument for invalid keys.
+  // Save the keys of the cache, or restore them after load(). Restored rows are recomputed on
+  // demand and not counted. Throws std::invalid_argument for invalid keys.
   const RowCache::Contents& contents();
   void set_contents(const RowCache::Contents& contents);
-  // Computes restored rows at these positions that the cache does not hold yet.
+  // Recomputes the restored rows of these positions, if not done yet.
   void compute_absent(const std::vector<std::int32_t>& positions);
 
   // Returns the cached kernel row of an active variable, valid until add(), or null.
@@ -62,11 +64,12 @@ class ActiveKernel {
     return has_cache_ ? cache_.find(position) : nullptr;
   }
 
-  // Returns the kernel values of an active variable with all of them, n_lanes() entries.
+  // Returns the kernel row of an active variable, n_lanes() entries, without using the cache.
   std::vector<float> kernel_values(std::int32_t position);
 
  private:
-  // Cache slots of some kernel rows, null if the cache is full; missing rows are to be computed.
+  // Cache slots of the changed kernel rows. A slot is null if the cache is full. Rows marked as
+  // missing must be computed.
   struct StoredRows {
     std::vector<float*> rows;
     std::vector<std::uint8_t> is_missing;
@@ -75,7 +78,7 @@ class ActiveKernel {
 
   void pack(const std::vector<std::int32_t>& rows);
   StoredRows look_up(const std::vector<std::int32_t>& changed);
-  // A tile of the update: n changed variables from `first`, lanes from `begin`.
+  // A tile of the update: `n` changed variables from `first`, `lanes` lanes from `begin`.
   struct Part {
     std::size_t first, n, begin, lanes;
   };

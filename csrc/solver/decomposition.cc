@@ -24,7 +24,7 @@ constexpr double max_neglected = 0.1;
 constexpr double max_shrink_margin = 0.2;
 // Compacting pays once at least 1 / shrinkable_part of the active variables is shrinkable.
 constexpr std::size_t shrinkable_part = 5;
-// Cached rows leave space for 1 / spare_part more support vectors.
+// The initial kernel rows are cached only if the cache has space for 1 / spare_part more of them.
 constexpr std::size_t spare_part = 4;
 // Bytes per pair of a working set: kernel matrices (current, previous, computed) and a float64
 // factor. Bytes per variable: arrays of a solve, of a kernel product, and the iterate.
@@ -70,9 +70,9 @@ class Solver {
     initial_gradient,   // updates all gradients before the first step
     descent,            // outer steps
     final_gradient,     // reconstructs shrunk gradients, to check all variables
-    reconstruction,     // recomputes gradients with a large truncation error
+    reconstruction,     // recomputes all gradients after a large truncation error
     check,              // all gradients are known: checks convergence
-    gradient_at_limit,  // like final_gradient when no step remains
+    gradient_at_limit,  // like final_gradient, if no further step is possible
     done
   };
 
@@ -105,8 +105,9 @@ class Solver {
     return true;
   }
 
-  // Initializes the gradient. If rows are expensive and all of them fit the cache, all variables
-  // are active and the rows are computed once, for the initial gradient and the steps that follow.
+  // Prepares the initial gradient. If kernel rows are expensive and the cache can hold the rows of
+  // all support vectors, all variables become active. The initial gradient and the first outer
+  // steps then share the cached rows.
   void start() {
     stage_ = Stage::initial_gradient;
     if (!full_.has(GradientState::unknown)) {
@@ -167,8 +168,8 @@ class Solver {
     full_.set_to_zero();
   }
 
-  // Adds the change since `base` to gradients that are at base, from cached rows if all variables
-  // are active. Returns false if stopped.
+  // Adds the change since `base` to the gradients that are at base. Uses cached rows if all
+  // variables are active. Returns false if stopped.
   bool update_gradient() {
     const std::vector<std::int32_t> variables = full_.at_base();
     if (!variables.empty()) {
@@ -253,8 +254,8 @@ class Solver {
     if (n <= complete_set) return;
     const std::size_t n_shrinkable = active_.count_shrinkable(max_shrink_margin);
     if (n_shrinkable * shrinkable_part < n) return;
-    // reconstructing a dropped gradient costs one row of all support vectors: wait until the rows
-    // used since the last reconstruction have cost as much
+    // Reconstructing the gradient of a dropped variable costs a kernel value for each support
+    // vector. Wait until updating it since the last reconstruction has cost as much.
     const double row_cost = kernel_.has_cache() ? cached_entry_cost : kernel_.row_cost();
     const auto n_support = std::count_if(active_.alpha.begin(), active_.alpha.end(),
                                          [](double a) { return a != 0.0; });
@@ -292,13 +293,13 @@ class Solver {
     return working_.is_stuck() || options_.iterations_left(report_.iterations) <= 0;
   }
 
-  // Returns false if the solve is to stop.
+  // Reports progress. Returns false if a stop was requested.
   bool may_continue() {
     if (report_progress()) store(true);
     return !is_requested(options_.stop);
   }
 
-  // Returns whether this stage needs the active variables, their state and the cache.
+  // Returns whether a snapshot of this stage contains the active variables and the cache.
   bool stores_active() const {
     return stage_ == Stage::descent || (n_active() > 0 && n_active() == qp_.size);
   }
@@ -317,10 +318,10 @@ class Solver {
     working_.archive(archive);
   }
 
-  // Updates the iterate and publishes it with a snapshot. `continues`: the solve is not stopped.
+  // Updates the iterate and publishes a snapshot with it. `continues`: the solve goes on.
   void store(bool continues) {
     if (!options_.published) return;
-    // kept for variables that are shrunk later
+    // take() replaces gradients at base, which variables shrunk later still need
     std::vector<double> at_base;
     at_base_.clear();
     if (stage_ == Stage::descent) {
@@ -342,7 +343,7 @@ class Solver {
     if (continues) std::copy(at_base.begin(), at_base.end(), iterate_.gradient);
   }
 
-  // Restores the state; the iterate must be the one that was stored with the snapshot.
+  // Restores the state; the iterate must be the one published with the snapshot.
   void restore(const Snapshot& snapshot) {
     SnapshotReader reader(snapshot);
     bool is_loaded = false;
@@ -392,8 +393,8 @@ class Solver {
   Snapshot snapshot_;
   std::int64_t rows_since_rebuild_ = 0;
   double target_ = 0;  // violation to reach, unscaled
-  // tolerance at the last check of all variables, whose margin may be smaller than the margin of
-  // the active ones
+  // tolerance at the last check of all variables; for nu-SVC it depends on the margin, which may be
+  // smaller than the margin of the active variables
   double checked_tolerance_ = std::numeric_limits<double>::infinity();
 };
 

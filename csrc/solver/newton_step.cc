@@ -12,16 +12,18 @@ namespace {
 
 // Relative to the mean diagonal; with more damping the step is hardly a Newton step.
 constexpr double max_damping = 1e-1;
-// Bounds reached before factoring again with more damping is cheaper.
+// Maximum number of bounds that a step reaches: beyond it, factoring again with more damping is
+// cheaper.
 constexpr std::size_t max_fixed = 16;
 
-// Fixed nanoseconds of a factorization and of the rest of a step.
+// Fixed cost model in nanoseconds: the factorization and the rest of a step. F is the set of free
+// variables.
 constexpr double cholesky_cost = 0.0045;  // per |F|^3
 constexpr double step_cost = 2.0;         // per |F|^2
 // Descent slows down near the optimum, so its estimated progress is divided by this factor. Larger
 // values prefer Newton steps sooner.
 constexpr double slowing = 5.0;
-constexpr double slowest_rate = 1.05;  // minimum credited reduction of the violation per round
+constexpr double slowest_rate = 1.05;  // minimum assumed reduction of the violation per round
 
 // Relative to the larger of alpha and the step: a step that ends this close to a bound ends at it.
 constexpr double resolution = 1e-13;
@@ -33,9 +35,10 @@ double factor_cost(std::size_t n_free) {
 
 }  // namespace
 
-// A step pays if descent, at the rate of its last round, takes longer to the tolerance than a
-// factorization, and if the last step was more efficient than that round. Each rejected step
-// doubles the estimated efficiency of the next.
+// A step pays under two conditions. Descent at the rate of its last round would reach the tolerance
+// later than the factorization ends. The last Newton step lowered the objective by more per cost
+// than the last round. Each refusal doubles the estimated efficiency, so that a step is tried
+// again.
 template <class Real>
 bool NewtonStep<Real>::pays(const WorkingSet<Real>& set, const RoundResult& round,
                             double tolerance) {
@@ -119,7 +122,8 @@ bool NewtonStep<Real>::follow(WorkingSet<Real>& set, double* decrease, double* c
   for (std::size_t n_fixed = 0; n_fixed <= max_fixed; ++n_fixed) {
     std::vector<double> direction = newton;
     fixed_.project(direction);
-    // float64 damping is so small that rounding leaves the equality constraints slightly violated
+    // damping is so small with float64 that rounding errors of one projection would violate the
+    // equality constraints
     if (sizeof(Real) == sizeof(double)) fixed_.project(direction);
     const std::size_t n_outside = keep_inside(set, direction);
     if (n_fixed == 0 && n_outside > max_fixed && damping_ < max_damping) return false;
@@ -129,7 +133,7 @@ bool NewtonStep<Real>::follow(WorkingSet<Real>& set, double* decrease, double* c
     *decrease += moved.decrease;
     *cost += static_cast<double>(n * (2 * n + set.size)) * update_entry_cost;
     if (moved.blocked.empty() || !(moved.decrease > 0)) break;
-    // after a step t d the Newton direction is its remainder, except for the damping
+    // after a step of length t along d, the Newton direction is newton - t d, except for damping
     for (std::size_t a = 0; a < n; ++a) newton[a] -= moved.length * direction[a];
     for (const std::size_t a : moved.blocked) {
       std::vector<double> unit(n, 0.0);
@@ -192,7 +196,7 @@ typename NewtonStep<Real>::Moved NewtonStep<Real>::step_to_bound(
   return moved;
 }
 
-// Returns alpha of the free variables after a step, exactly at a bound if it ends next to it.
+// Returns alpha of the free variables after a step. An alpha next to a bound is set to the bound.
 template <class Real>
 std::vector<double> NewtonStep<Real>::targets(const WorkingSet<Real>& set,
                                               const std::vector<double>& direction,

@@ -1,7 +1,7 @@
-// solve(): a decomposition method for one box QP, the second of the core's two operations.
+// solve(): a decomposition method for a box QP. The core has one other operation, kernel_product().
 //
-// Each outer step solves a working set in memory (working_step.h), then updates the gradient of the
-// active variables from the kernel rows of the changed ones. Variables that stay at a bound are
+// Each outer step solves a working set (working_step.h), then updates the gradient of the active
+// variables from the kernel rows of the changed variables. Variables that stay at a bound are
 // shrunk and memory is compacted (Joachims, "Making large-scale SVM learning practical", 1999).
 // Before convergence is declared, a kernel product reconstructs the gradient of shrunk variables.
 // Labels, classes and SVM types are unknown here.
@@ -31,8 +31,8 @@ struct SolveProgress {
 
 struct SolveOptions {
   double tolerance = 1e-3;           // in units of the problem's violation scale
-  double attainable = 0;             // smallest violation to aim for, unscaled
-  std::int64_t max_iterations = -1;  // of one or two variables each; negative: no limit
+  double attainable = 0;             // lower limit of the unscaled tolerance
+  std::int64_t max_iterations = -1;  // updates of one or two variables; negative: no limit
   std::size_t cache_bytes = 0;       // budget of the kernel row cache
   std::size_t lane_bytes = 0;        // budget of packed active rows; does not affect results
   int n_threads = 1;
@@ -40,8 +40,8 @@ struct SolveOptions {
   Cutoff cutoff;              // pairs beyond the cutoff are skipped
   Precision precision = Precision::single_tiles;  // of kernel evaluations
   Stop* stop = nullptr;
-  // Called between outer steps. If it returns true, the iterate is updated and `published` is
-  // called with a snapshot, so the solve can be stopped there.
+  // Called between outer steps. If it returns true, solve() updates the iterate and passes a
+  // snapshot to `published`. A later solve can resume from iterate and snapshot.
   std::function<bool(const SolveProgress&)> progress;
   std::function<void(const Snapshot&)> published;
 
@@ -106,18 +106,18 @@ class Timer {
   Clock::time_point start_;
 };
 
-// Return the memory solve() allocates besides caches and packed rows: the kernel matrix of a
-// working set with its factor, and the arrays with one entry per variable.
+// Return the bytes that solve() allocates besides caches and packed rows: for the kernel matrix of
+// a working set and its factor, and for the arrays with one entry per variable.
 std::size_t matrix_bytes(std::size_t n_variables, Precision precision);
 std::size_t array_bytes(std::size_t n_variables);
 
-// Improves the feasible alpha of `iterate` in place; never increases the objective. Starts from its
-// gradient unless an entry is `unknown`. All entries are `at_alpha` on return unless the solve was
-// stopped.
+// Improves the feasible alpha of `iterate` in place; never increases the objective. Uses the
+// gradient of `iterate` unless an entry is `unknown`. On return all gradients are `at_alpha`,
+// unless the solve was stopped.
 //
-// `begin_with` resumes from a snapshot published earlier with this iterate: results and counters
-// are the same as without the stop, except for rows that a smaller cache cannot hold. Throws
-// std::invalid_argument for a damaged snapshot.
+// Resumes from the snapshot `begin_with` unless it is empty; `iterate` must be the iterate
+// published with it. Results and counters are then the same as without the stop, unless a smaller
+// cache cannot hold all restored rows. Throws std::invalid_argument for a damaged snapshot.
 //
 // Converged means violation <= tolerance over all variables. Violation, objective and gap are
 // reported if the full gradient is known at the end.
@@ -130,9 +130,9 @@ SolveReport solve(const KernelSetup& setup, const Points& points, const BoxQP& q
 // few features, Newton steps when features are few or the box is large. No kernel value is
 // evaluated, and gradients are float64 sums.
 //
-// Like solve(), except that only the alpha of `iterate` is read, and all entries are `at_alpha` on
-// return even after a stop. Memory: six float64 vectors of n_features, arrays of variables, and up
-// to 24 MB.
+// Differences from solve(): only the alpha of `iterate` is read, and on return all gradients are
+// `at_alpha` even after a stop. Memory: six float64 vectors of n_features, arrays of variables, and
+// up to 24 MB.
 SolveReport solve_linear(const Points& points, const BoxQP& qp, const Iterate& iterate,
                          const SolveOptions& options, const Snapshot& begin_with);
 

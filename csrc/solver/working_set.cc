@@ -11,7 +11,7 @@ namespace dcsvm {
 
 namespace {
 
-// Sets of at least this size are copied in parallel, with this many members per task.
+// Sets of at least threads_threshold members are copied in parallel, batch_members in a task.
 constexpr std::size_t threads_threshold = 256, batch_members = 16;
 
 constexpr float immovable = std::numeric_limits<float>::quiet_NaN();
@@ -69,8 +69,8 @@ void WorkingKernel<Real>::read_cached(const Members& members, const std::vector<
   });
 }
 
-// Computes the values that no cached row has: among new members, and between them and members
-// without a cached row.
+// Computes the values that no cached row has: for pairs of new members, and for pairs of a new and
+// a remaining member, if both lack a cached row.
 template <class Real>
 std::int64_t WorkingKernel<Real>::compute(const KernelSetup& setup, const Points& points,
                                           const Members& members, int n_threads) {
