@@ -13,7 +13,7 @@ namespace dcsvm {
 
 namespace {
 
-constexpr int largest_steps = 20;
+constexpr int max_steps = 20;
 constexpr double same_point = 1e-6;  // relative to K(x, x): a smaller squared distance is 0
 
 // The sampled rows of a node: their kernel matrix, and kernel sums with the children of the node.
@@ -29,7 +29,7 @@ class Sample {
     choose_seeds(n_parts, seed);
     for (std::size_t i = 0; i < n_; ++i) part[i] = nearest_seed(i);
     std::vector<std::int32_t> before(n_);
-    for (int step = 0; step < largest_steps; ++step) {
+    for (int step = 0; step < max_steps; ++step) {
       without_gaps(part);
       std::copy_n(part, n_, before.begin());
       add_up(part);

@@ -13,11 +13,11 @@ namespace dcsvm {
 namespace {
 
 // Blocks of packed lanes that a thread takes at a time.
-constexpr std::size_t blocks_at_once = 4;
+constexpr std::size_t batch_blocks = 4;
 // Columns of sums that are transposed together, so that they stay in the first-level cache.
-constexpr std::size_t columns_at_once = 32;
+constexpr std::size_t batch_columns = 32;
 // Maximum number of sums of a block of lanes: more would not fit the second-level cache.
-constexpr std::size_t most_sums = 65536;
+constexpr std::size_t max_sums = 65536;
 // Terms of a sum that take as long as one kernel evaluation.
 constexpr std::size_t terms_per_value = 8;
 
@@ -35,7 +35,7 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
     n_terms += sources.placed.size() / terms_per_value;
     // boxes around blocks of another size would skip other pairs
     if (sources.boxes.empty())
-      block = std::clamp(most_sums / n_columns / panel_rows * panel_rows, panel_rows, block);
+      block = std::clamp(max_sums / n_columns / panel_rows * panel_rows, panel_rows, block);
   }
   const std::size_t n_blocks = (targets.size + block - 1) / block;
   ProductCount count;
@@ -51,8 +51,8 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
         if (!sources.boxes.empty())
           box = BoundingBoxes(*targets.points, target_rows.index + begin, lanes.size(), block);
         const double* sums = one.product(lanes, box, n_columns);
-        for (std::size_t first = 0; first < n_columns; first += columns_at_once) {
-          const std::size_t end = std::min(first + columns_at_once, n_columns);
+        for (std::size_t first = 0; first < n_columns; first += batch_columns) {
+          const std::size_t end = std::min(first + batch_columns, n_columns);
           for (std::size_t i = 0; i < lanes.size(); ++i) {
             for (std::size_t c = first; c < end; ++c)
               out[(begin + i) * n_columns + c] = sums[c * n_lanes + i];
@@ -72,7 +72,7 @@ ProductCount add_to_lanes(const SourceView& sources, const RowPanels& lanes,
   const std::size_t n_blocks = (lanes.n_panels() + panels - 1) / panels;
   ProductCount count;
   parallel_for(
-      {n_threads, n_blocks, blocks_at_once}, [&] { return LaneProduct<Real>(sources, stop); },
+      {n_threads, n_blocks, batch_blocks}, [&] { return LaneProduct<Real>(sources, stop); },
       [&](LaneProduct<Real>& one, std::size_t b) {
         const std::size_t first = b * panels;
         one.select(lanes, first, std::min(panels, lanes.n_panels() - first), boxes, b);
@@ -83,7 +83,7 @@ ProductCount add_to_lanes(const SourceView& sources, const RowPanels& lanes,
 }
 
 // Maximum entries of X' W at a time: 16 MB.
-constexpr std::size_t most_entries = 2000000;
+constexpr std::size_t max_entries = 2000000;
 
 // Returns whether a product of the linear kernel is computed as X (X' W), in float64: with more
 // sources than columns of W this takes fewer operations and has no error of kernel values. The
@@ -102,7 +102,7 @@ ProductCount linear_product(const RowList& targets, const RowList& sources,
   const LinearRows from(*sources.points), to(*targets.points);
   const std::size_t dimension = from.dimension();
   const std::size_t at_once = std::clamp<std::size_t>(
-      most_entries / std::max<std::size_t>(dimension, 1), 1, weights.n_columns);
+      max_entries / std::max<std::size_t>(dimension, 1), 1, weights.n_columns);
   ProductCount count;
   std::vector<double> w(at_once * dimension);
   for (std::size_t begin = 0; begin < weights.n_columns; begin += at_once) {
@@ -114,7 +114,7 @@ ProductCount linear_product(const RowList& targets, const RowList& sources,
     std::fill(w.begin(), w.end(), 0.0);
     add_rows(from, sources, weights, begin, end, n_threads, w.data());
     const int threads = threads_for(targets.size * (end - begin), n_threads);
-    parallel_for({threads, targets.size, rows_at_once}, [&](std::size_t k) {
+    parallel_for({threads, targets.size, batch_rows}, [&](std::size_t k) {
       for (std::size_t c = begin; c < end; ++c)
         out[k * weights.n_columns + c] = to.dot(targets[k], w.data() + (c - begin) * dimension);
     });
@@ -129,15 +129,15 @@ ProductCount linear_product(const RowList& targets, const RowList& sources,
 // sums of a part are accumulated in the order of the rounds, for any number of threads.
 
 // Minimum number of rows: saving half of the kernel evaluations then outweighs packing lanes again.
-constexpr std::size_t fewest_rows = 512;
+constexpr std::size_t min_rows = 512;
 // Enough parts to occupy all threads of a large machine in a round; larger parts need less packing
-// and scheduling, up to largest_part rows.
-constexpr std::size_t wanted_parts = 128, largest_part = 1024;
+// and scheduling, up to max_part rows.
+constexpr std::size_t wanted_parts = 128, max_part = 1024;
 
 // Rows of a part: whole blocks of lanes and of sources.
 std::size_t rows_of_part(std::size_t n_rows, std::size_t block) {
   const std::size_t unit = std::max(block, source_block);
-  const std::size_t wanted = std::clamp(n_rows / wanted_parts, unit, largest_part);
+  const std::size_t wanted = std::clamp(n_rows / wanted_parts, unit, max_part);
   return (wanted + unit - 1) / unit * unit;
 }
 
@@ -206,7 +206,7 @@ bool is_symmetric_product(const KernelSetup& setup, const RowList& targets, cons
                           const SourceWeights& weights) {
   const bool is_same = targets.points == sources.points && targets.index == sources.index &&
                        targets.size == sources.size;
-  return is_same && weights.indptr == nullptr && targets.size >= fewest_rows &&
+  return is_same && weights.indptr == nullptr && targets.size >= min_rows &&
          setup.form != Form::precomputed;
 }
 
@@ -280,7 +280,7 @@ ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes,
 void cluster_product(const KernelSetup& setup, const RowList& targets, const RowList& sources,
                      const SourceWeights& weights, const ClusterRanges& ranges, Precision precision,
                      int n_threads, double* out) {
-  constexpr std::size_t targets_at_once = 1024;
+  constexpr std::size_t batch_targets = 1024;
   struct Block {
     std::size_t target_begin, target_end, source_begin, source_end;
   };
@@ -291,8 +291,8 @@ void cluster_product(const KernelSetup& setup, const RowList& targets, const Row
                source_begin = static_cast<std::size_t>(ranges.source_begin[c]),
                source_end = static_cast<std::size_t>(ranges.source_end[c]);
     for (auto begin = static_cast<std::size_t>(ranges.target_start[c]); begin < end;
-         begin += targets_at_once) {
-      blocks.push_back({begin, std::min(begin + targets_at_once, end), source_begin, source_end});
+         begin += batch_targets) {
+      blocks.push_back({begin, std::min(begin + batch_targets, end), source_begin, source_end});
       n_values += (blocks.back().target_end - begin) * (source_end - source_begin);
     }
   }

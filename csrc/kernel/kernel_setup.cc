@@ -94,11 +94,11 @@ constexpr double code_features = 0.6;  // cost of a code relative to a feature
 
 // Nanoseconds from which a value is cached; for cheaper values, writing fresh memory cost more than
 // it saved.
-constexpr double worth_caching = 2.0;
+constexpr double caching_threshold = 2.0;
 constexpr double expensive_ratio = 8.0;  // of computing a value to reading it
 
 // Kernel values below which starting threads costs more than it saves: some 0.1 ms of work.
-constexpr std::size_t worth_threads = 100000;
+constexpr std::size_t threads_threshold = 100000;
 
 double of(const TileCost& cost, double n_features) {
   return cost.value + cost.feature * n_features;
@@ -136,7 +136,7 @@ KernelSetup choose_setup(const Points& points, const Kernel& kernel, double larg
 double largest_squared_norm(const Points& points, int n_threads) {
   double largest = 0;
   parallel_for(
-      {n_threads, points.n_samples, rows_at_once}, [] { return 0.0; },
+      {n_threads, points.n_samples, batch_rows}, [] { return 0.0; },
       [&](double& own, std::size_t row) {
         const Argument argument = Argument::squared_distance;
         own =
@@ -153,7 +153,7 @@ void compute_row_terms(const Points& points, const KernelSetup& setup, int n_thr
     std::fill_n(row_terms, points.n_samples, 0.0);
     return;
   }
-  parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t row) {
+  parallel_for({n_threads, points.n_samples, batch_rows}, [&](std::size_t row) {
     if (setup.form == Form::bytes) {
       row_terms[row] = squared_norm_of_bytes(points, row);
       return;
@@ -188,7 +188,7 @@ bool bytes_beat_sparse(const Points& points) {
 }
 
 bool caching_pays(const KernelSetup& setup, const Points& points) {
-  return tile_cost(setup, points) > worth_caching;
+  return tile_cost(setup, points) > caching_threshold;
 }
 
 bool has_expensive_rows(const KernelSetup& setup, const Points& points) {
@@ -196,7 +196,7 @@ bool has_expensive_rows(const KernelSetup& setup, const Points& points) {
 }
 
 int threads_for(std::size_t n_values, int n_threads) {
-  return n_values >= worth_threads ? n_threads : 1;
+  return n_values >= threads_threshold ? n_threads : 1;
 }
 
 }  // namespace dcsvm

@@ -163,7 +163,7 @@ void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
     const std::size_t n = std::min(byte_queries, q.size - first);
     for (std::size_t p = 0; p < n_panels_; ++p) {
       multiply(gathered_bytes_.data() + first * d, d, n,
-               packed_->bytes.data() + (first_packed_ + p * panel_rows) * d, d / bytes_at_once,
+               packed_->bytes.data() + (first_packed_ + p * panel_rows) * d, d / batch_bytes,
                dots_.data());
       const ByteTile tile{&setup_.kernel,
                           dots_.data(),

@@ -11,9 +11,9 @@ namespace dcsvm {
 namespace {
 
 // Values in a block of rows per entry of w, so that adding the blocks is a small part of the work.
-// More blocks than `most_blocks` do not help any practical number of threads.
+// More blocks than `max_blocks` do not help any practical number of threads.
 constexpr double values_per_entry = 8;
-constexpr std::size_t most_blocks = 32;
+constexpr std::size_t max_blocks = 32;
 
 void add_some(const LinearRows& rows, const RowList& list, const SourceWeights& weights,
               std::size_t first, std::size_t last, std::size_t begin, std::size_t end, double* w) {
@@ -61,12 +61,12 @@ double LinearRows::mean_stored() const {
 }
 
 void LinearRows::prefetch(std::size_t row) const {
-  constexpr std::size_t most_bytes = 512;
+  constexpr std::size_t max_bytes = 512;
   if (points_.is_dense()) {
     const auto [first, row_bytes] = stored_rows(points_);
-    touch(first + row * row_bytes, std::min(row_bytes, most_bytes));
+    touch(first + row * row_bytes, std::min(row_bytes, max_bytes));
   } else {
-    const std::size_t n_bytes = std::min(stored(row) * sizeof(float), most_bytes);
+    const std::size_t n_bytes = std::min(stored(row) * sizeof(float), max_bytes);
     touch(points_.indices + points_.indptr[row], n_bytes);
     touch(points_.values + points_.indptr[row], n_bytes);
   }
@@ -78,7 +78,7 @@ void add_rows(const LinearRows& rows, const RowList& list, const SourceWeights& 
   const double values = static_cast<double>(list.size) * rows.mean_stored();
   const auto wanted =
       static_cast<std::size_t>(values / (values_per_entry * static_cast<double>(size + 1)));
-  const std::size_t n_blocks = std::clamp<std::size_t>(wanted, 1, most_blocks);
+  const std::size_t n_blocks = std::clamp<std::size_t>(wanted, 1, max_blocks);
   if (n_blocks == 1) {
     add_some(rows, list, weights, 0, list.size, begin, end, w);
     return;
@@ -95,7 +95,7 @@ void add_rows(const LinearRows& rows, const RowList& list, const SourceWeights& 
 
 void multiply_rows(const LinearRows& rows, const RowList& list, const double* w, int n_threads,
                    double* out) {
-  parallel_for({threads_for_rows(rows, list.size, n_threads), list.size, rows_at_once},
+  parallel_for({threads_for_rows(rows, list.size, n_threads), list.size, batch_rows},
                [&](std::size_t k) { out[k] = rows.dot(list[k], w); });
 }
 

@@ -16,7 +16,7 @@ namespace dcsvm {
 
 namespace {
 
-constexpr std::size_t targets_at_once = 1024, tile_targets = 32;
+constexpr std::size_t batch_targets = 1024, tile_targets = 32;
 constexpr double same_center = 1e-12;  // relative to the squared norms: equal except for rounding
 
 struct Block {
@@ -39,8 +39,8 @@ class ByNode {
       row[at] = static_cast<std::int32_t>(targets[i]);
     }
     for (std::size_t p = 0; p < n_nodes; ++p) {
-      for (std::size_t begin = start[p + 1]; begin < start[p + 2]; begin += targets_at_once) {
-        blocks.push_back({p, begin, std::min(begin + targets_at_once, start[p + 2])});
+      for (std::size_t begin = start[p + 1]; begin < start[p + 2]; begin += batch_targets) {
+        blocks.push_back({p, begin, std::min(begin + batch_targets, start[p + 2])});
       }
     }
   }

@@ -13,12 +13,12 @@ namespace dcsvm {
 namespace {
 
 // Features packed at a time: their part of a panel (8 KiB) stays in the first-level cache.
-constexpr std::size_t packed_at_once = 64, bytes_packed_at_once = 256;
+constexpr std::size_t batch_packed = 64, batch_bytes_packed = 256;
 // Panels of a block. With few panels, a tile of 64 queries stays in the first-level cache.
 constexpr std::size_t few_panels = 4, many_panels = 16;
 constexpr std::size_t long_byte_row = 256, bytes_of_block = std::size_t{1} << 19;
 // Panels a thread packs at a time.
-constexpr std::size_t panels_at_once = 8;
+constexpr std::size_t batch_panels = 8;
 // Lanes store this for no_code, so that it does not equal a query's no_code.
 constexpr std::uint8_t no_lane_code = no_code - 1;
 
@@ -26,8 +26,8 @@ constexpr std::uint8_t no_lane_code = no_code - 1;
 template <class Value>
 void pack_features(const Value* matrix, std::size_t stride, std::size_t d, const std::int32_t* rows,
                    float* features) {
-  for (std::size_t begin = 0; begin < d; begin += packed_at_once) {
-    const std::size_t end = std::min(begin + packed_at_once, d);
+  for (std::size_t begin = 0; begin < d; begin += batch_packed) {
+    const std::size_t end = std::min(begin + batch_packed, d);
     for (std::size_t lane = 0; lane < panel_rows; ++lane) {
       const Value* x = matrix + static_cast<std::size_t>(rows[lane]) * stride;
       __builtin_prefetch(x + end);
@@ -62,17 +62,17 @@ void pack_dense(const Points& points, const std::int32_t* rows, float* features,
 // moved at once.
 void pack_bytes(const Points& points, const std::int32_t* rows, std::int8_t* bytes) {
   constexpr std::uint32_t less_128 = 0x80808080;  // of each byte
-  static_assert(sizeof less_128 == bytes_at_once, "four features in a word");
+  static_assert(sizeof less_128 == batch_bytes, "four features in a word");
   const std::size_t d = points.byte_row_size();
-  for (std::size_t begin = 0; begin < d; begin += bytes_packed_at_once) {
-    const std::size_t end = std::min(begin + bytes_packed_at_once, d);
+  for (std::size_t begin = 0; begin < d; begin += batch_bytes_packed) {
+    const std::size_t end = std::min(begin + batch_bytes_packed, d);
     for (std::size_t lane = 0; lane < panel_rows; ++lane) {
       const std::uint8_t* x = points.bytes + static_cast<std::size_t>(rows[lane]) * d;
-      for (std::size_t k = begin; k < end; k += bytes_at_once) {
+      for (std::size_t k = begin; k < end; k += batch_bytes) {
         std::uint32_t four;
         std::memcpy(&four, x + k, sizeof four);
         four ^= less_128;
-        std::memcpy(bytes + k * panel_rows + lane * bytes_at_once, &four, sizeof four);
+        std::memcpy(bytes + k * panel_rows + lane * batch_bytes, &four, sizeof four);
       }
     }
   }
@@ -112,7 +112,7 @@ void PackedLanes::pack(const KernelSetup& setup, const Points& points, const std
   features.resize(n * d);
   codes.resize(n * n_codes);
   bytes.resize(n * n_bytes);
-  parallel_for({n_threads, n_panels, panels_at_once}, [&](std::size_t p) {
+  parallel_for({n_threads, n_panels, batch_panels}, [&](std::size_t p) {
     const std::size_t first = p * panel_rows;
     if (is_dense)
       pack_dense(points, rows + first, features.data() + first * d, codes.data() + first * n_codes);

@@ -17,12 +17,12 @@ namespace {
 constexpr std::size_t leaf_rows = 64;
 constexpr std::size_t rows_of_node = 8;
 constexpr std::size_t sampled_rows = 256;  // maximum, to choose the split of a node
-constexpr std::size_t nodes_at_once = 16;  // whose boxes a thread computes
+constexpr std::size_t batch_nodes = 16;    // whose boxes a thread computes
 // Keeps a computed distance below the true one: far more than the rounding error of its sum.
 constexpr double outward = 1.0 - 1e-9;
 // A split with less than this share of the rows on one side is made at the median instead. The
 // depth of the tree stays proportional to the logarithm of the number of rows.
-constexpr double smallest_part = 1.0 / 64;
+constexpr double min_part = 1.0 / 64;
 
 }  // namespace
 
@@ -96,7 +96,7 @@ void BoxTree::number_leaves() {
 
 // Computes the boxes of all rows: of leaves from their rows, of other nodes from their children.
 void BoxTree::measure() {
-  parallel_for({n_threads_, leaves_.size(), nodes_at_once}, [&](std::size_t leaf) {
+  parallel_for({n_threads_, leaves_.size(), batch_nodes}, [&](std::size_t leaf) {
     const auto at = static_cast<std::size_t>(leaves_[leaf]);
     set_box(at, extent_of(nodes_[at].begin, nodes_[at].end, 1));
   });
@@ -219,7 +219,7 @@ std::size_t BoxTree::divide(std::size_t node) {
   const double center = 0.5 * (static_cast<double>(high(at)[feature]) + low(at)[feature]);
   const std::size_t middle = divide_at(begin, end, feature, center);
   const double smaller = static_cast<double>(std::min(middle - begin, end - middle));
-  if (smaller >= smallest_part * static_cast<double>(end - begin)) return middle;
+  if (smaller >= min_part * static_cast<double>(end - begin)) return middle;
   const FeatureColumn column(points_, feature);
   std::vector<float> values(end - begin);
   for (std::size_t i = begin; i < end; ++i)

@@ -15,8 +15,8 @@ namespace {
 
 // With fewer features, padding and terms cost more than bytes save. With more, |x|^2 + |z|^2 could
 // reach 2^30, half of the range of 32-bit integers.
-constexpr std::size_t fewest_features = 16, most_features = 8192;
-constexpr double largest_byte = 255;
+constexpr std::size_t min_features = 16, max_features = 8192;
+constexpr double max_byte = 255;
 
 bool is_byte(float x) {
   // the conversion is undefined outside this range
@@ -26,7 +26,7 @@ bool is_byte(float x) {
 }  // namespace
 
 bool suit_bytes(std::size_t n_features) {
-  return n_features >= fewest_features && n_features <= most_features;
+  return n_features >= min_features && n_features <= max_features;
 }
 
 bool may_be_bytes(std::size_t n_features) { return byte_dots() && suit_bytes(n_features); }
@@ -44,14 +44,14 @@ void find_bytes(const Points& points, int n_threads, std::uint8_t* fits) {
     std::fill_n(fits, points.n_samples, std::uint8_t{1});
     return;
   }
-  parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
+  parallel_for({n_threads, points.n_samples, batch_rows}, [&](std::size_t i) {
     const float* row = features_of(points, i);
     fits[i] = std::all_of(row, row + d, is_byte);
   });
 }
 
 void sum_bytes(const Points& points, int n_threads, std::int32_t* sums) {
-  parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
+  parallel_for({n_threads, points.n_samples, batch_rows}, [&](std::size_t i) {
     const std::uint8_t* x = points.bytes + i * points.byte_row_size();
     std::int32_t sum = 0;
     for (std::size_t k = 0; k < points.n_features; ++k) sum += x[k];
@@ -61,7 +61,7 @@ void sum_bytes(const Points& points, int n_threads, std::int32_t* sums) {
 
 void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::int32_t* sums) {
   const std::size_t d = points.n_features, stride = points.byte_row_size();
-  parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
+  parallel_for({n_threads, points.n_samples, batch_rows}, [&](std::size_t i) {
     const float* row = features_of(points, i);
     std::uint8_t* to = out + i * stride;
     std::int32_t sum = 0;
@@ -76,10 +76,10 @@ void encode_bytes(const Points& points, int n_threads, std::uint8_t* out, std::i
 
 bool may_step(std::size_t n_features, double origin, double step) {
   if (origin != std::nearbyint(origin) || step != std::nearbyint(step) || step < 1) return false;
-  const double largest = std::max(std::abs(origin), std::abs(origin + largest_byte * step));
+  const double largest = std::max(std::abs(origin), std::abs(origin + max_byte * step));
   // the terms of TileScratch::byte_rows: a dot product with bytes less 128, and the row terms
-  const double a_feature = 4 * 128 * step * largest_byte + 2 * std::abs(origin) * largest_byte +
-                           largest_byte * largest_byte + largest * largest;
+  const double a_feature = 4 * 128 * step * max_byte + 2 * std::abs(origin) * max_byte +
+                           max_byte * max_byte + largest * largest;
   return static_cast<double>(n_features) * a_feature < 2147483648.0;
 }
 

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t columns_of_code = 254;  // maximum; 254 and 255 mean no code (row_panels.cc)
 // Limits of the search: the table of column pairs takes 16 MiB, the comparisons a few seconds.
-constexpr std::size_t most_columns = 4096;
-constexpr double most_comparisons = 1e9;  // pairs of ones in a row, over all rows
+constexpr std::size_t max_columns = 4096;
+constexpr double max_comparisons = 1e9;  // pairs of ones in a row, over all rows
 
 constexpr std::size_t scanned_at_once = 256, rows_seen_together = std::size_t{1} << 14;
 
@@ -64,7 +64,7 @@ std::vector<Accumulator> over_rows(std::size_t first, std::size_t last, int n_th
 
 CodeSearch::CodeSearch(std::size_t n_features)
     : kinds_(n_features, zero),
-      together_(n_features <= most_columns ? n_features * n_features : 0) {}
+      together_(n_features <= max_columns ? n_features * n_features : 0) {}
 
 void CodeSearch::see(const Points& part, int n_threads) {
   for (std::size_t begin = 0; begin < part.n_samples; begin += rows_seen_together) {
@@ -75,7 +75,7 @@ void CodeSearch::see(const Points& part, int n_threads) {
 }
 
 bool CodeSearch::is_too_much() const {
-  return kinds_.size() > most_columns || comparisons_ > most_comparisons;
+  return kinds_.size() > max_columns || comparisons_ > max_comparisons;
 }
 
 void CodeSearch::count(const Points& part, std::size_t begin, std::size_t end, int n_threads) {
@@ -174,7 +174,7 @@ void find_fitting(const Points& points, const CodedColumns& columns, Argument ar
     }
     return others == ones && ones <= 1;
   };
-  parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
+  parallel_for({n_threads, points.n_samples, batch_rows}, [&](std::size_t i) {
     const float* row = features_of(points, i);
     fits[i] = std::all_of(columns.codes.begin(), columns.codes.end(),
                           [&](const auto& members) { return fits_code(row, members); });
@@ -185,7 +185,7 @@ void find_fitting(const Points& points, const CodedColumns& columns, Argument ar
 
 void encode(const Points& points, const CodedColumns& columns, int n_threads, std::uint8_t* rows) {
   const std::size_t n_numeric = columns.numeric.size(), row_size = columns.row_size();
-  parallel_for({n_threads, points.n_samples, rows_at_once}, [&](std::size_t i) {
+  parallel_for({n_threads, points.n_samples, batch_rows}, [&](std::size_t i) {
     const float* row = features_of(points, i);
     std::uint8_t *const to = rows + i * row_size, *const codes = to + sizeof(float) * n_numeric;
     std::fill(codes, to + row_size, std::uint8_t{0});

@@ -42,12 +42,12 @@ FeatureColumn::FeatureColumn(const Points& points, std::size_t feature) {
 void prefetch(const RowList& rows) {
 #if defined(__linux__)
   // With more bytes, the first pages would be evicted before the last are read.
-  constexpr std::size_t most_bytes = std::size_t{1} << 26;
+  constexpr std::size_t max_bytes = std::size_t{1} << 26;
   if (!rows.points->is_mapped) return;
   const auto [first, row_bytes] = stored_rows(*rows.points);
   const auto memory = reinterpret_cast<std::uintptr_t>(first);
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  const std::size_t n = std::min(rows.size, most_bytes / std::max(row_bytes, std::size_t{1}));
+  const std::size_t n = std::min(rows.size, max_bytes / std::max(row_bytes, std::size_t{1}));
   std::uintptr_t from = 0, to = 0;  // range of the pages read together
   const auto read = [&] {
     if (to > from) madvise(reinterpret_cast<void*>(from), to - from, MADV_WILLNEED);

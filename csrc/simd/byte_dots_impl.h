@@ -16,8 +16,8 @@ static void byte_dots(const std::uint8_t* queries, std::size_t stride, std::size
     const std::uint8_t* query = queries + first * stride;
     for (std::size_t lane = 0; lane < panel_rows; lane += n_vectors * width) {
       IntVector sum[tile][n_vectors] = {};
-      const std::int8_t* lanes = panel + lane * bytes_at_once;
-      for (std::size_t k = 0; k < n_quads; ++k, lanes += panel_rows * bytes_at_once) {
+      const std::int8_t* lanes = panel + lane * batch_bytes;
+      for (std::size_t k = 0; k < n_quads; ++k, lanes += panel_rows * batch_bytes) {
         IntVector b[n_vectors];
 #pragma GCC unroll 8
         for (std::size_t v = 0; v < n_vectors; ++v)
@@ -25,7 +25,7 @@ static void byte_dots(const std::uint8_t* queries, std::size_t stride, std::size
 #pragma GCC unroll 8
         for (std::size_t r = 0; r < tile; ++r) {
           std::int32_t four;
-          std::memcpy(&four, query + r * stride + k * bytes_at_once, sizeof four);
+          std::memcpy(&four, query + r * stride + k * batch_bytes, sizeof four);
           const IntVector a = IntVector{} + four;
 #pragma GCC unroll 8
           for (std::size_t v = 0; v < n_vectors; ++v) sum[r][v] = DCSVM_DOT(sum[r][v], a, b[v]);

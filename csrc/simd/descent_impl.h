@@ -126,7 +126,7 @@ static std::size_t best_companion(const CoordinateState& state, const Real* diag
   const CoordinateState s = state;
   const DoubleVector ratio = DoubleVector{} + s.gradient[place] / diagonal[place];
   const Vector zero = {}, inverse = zero + Real(1) / diagonal[place],
-               share = zero + static_cast<Real>(smallest_share);
+               share = zero + static_cast<Real>(min_share);
   const auto left_at = [&](std::size_t i) {
     return load<DoubleVector>(s.gradient + i) - load_lanes<double>(row + i) * ratio;
   };
@@ -185,7 +185,7 @@ static std::size_t best_partner(const CoordinateState& state, const Real* diagon
   const CoordinateState s = state;
   const DoubleVector own = DoubleVector{} + s.gradient[place];
   const Vector zero = {}, curve = zero + diagonal[place],
-               least = zero + static_cast<Real>(smallest_pair_curvature);
+               least = zero + static_cast<Real>(min_pair_curvature);
   const auto difference_at = [&](std::size_t i) {
     return load<DoubleVector>(s.gradient + i) - own;
   };

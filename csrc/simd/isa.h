@@ -89,8 +89,8 @@ struct SourceWeights {
 
 // Curvatures below these count as these, so that equal or nearly equal rows give finite steps: of a
 // pair, K_ii + K_jj - 2 K_ij (LIBSVM's tau); and of K_ii, the part that a second variable leaves.
-constexpr double smallest_pair_curvature = 1e-12;
-constexpr double smallest_share = 1e-6;
+constexpr double min_pair_curvature = 1e-12;
+constexpr double min_share = 1e-6;
 
 // State of coordinate descent on a working set, arrays padded to a multiple of panel_rows.
 struct CoordinateState {
@@ -159,7 +159,7 @@ const Loops<Real>& loops() {
 // caller adds what that takes away (kernel_tile.cc). Sums are exact: 32-bit integers.
 
 // Features of a row that are multiplied together: the instruction adds four products.
-constexpr std::size_t bytes_at_once = 4;
+constexpr std::size_t batch_bytes = 4;
 
 // Most queries that are multiplied at once; their rows are read in whole groups.
 constexpr std::size_t byte_queries = 32, byte_query_group = 8;

@@ -64,7 +64,7 @@ Steps minimise(const TwoVariables& q, bool both) {
   const double determinant = q.curve_s * q.curve_t - q.curve_st * q.curve_st;
   const double s = (q.curve_st * q.slope_t - q.curve_t * q.slope_s) / determinant;
   const double t = (q.curve_st * q.slope_s - q.curve_s * q.slope_t) / determinant;
-  if (determinant > smallest_share * q.curve_s * q.curve_t && s >= q.low_s && s <= q.high_s &&
+  if (determinant > min_share * q.curve_s * q.curve_t && s >= q.low_s && s <= q.high_s &&
       t >= q.low_t && t <= q.high_t) {
     consider(s, t);
     return best;
@@ -140,7 +140,7 @@ DescentRound descend_coordinates(WorkingSet<Real>& set, double tolerance,
 template <class Real>
 double pair_curvature(const WorkingSet<Real>& set, std::size_t i, std::size_t j) {
   return std::max(double{set.diagonal[i]} + set.diagonal[j] - 2.0 * set.kernel_row(i)[j],
-                  smallest_pair_curvature);
+                  min_pair_curvature);
 }
 
 struct PairStep {

@@ -84,7 +84,7 @@ template void write_rows(std::string&, const TextLines&, const TextDense&);
 template void write_rows(std::string&, const TextLines&, const TextCsr&);
 
 void densify(const TextCsr& rows, std::size_t n_features, float* out, int threads) {
-  parallel_for({threads, rows.n_rows, rows_at_once}, [&](std::size_t row) {
+  parallel_for({threads, rows.n_rows, batch_rows}, [&](std::size_t row) {
     bool sound = has_sound_extent(rows, row);
     const auto end = sound ? rows.indptr[row + 1] : 0;
     for (auto k = sound ? rows.indptr[row] : 0; k < end; ++k) {

@@ -31,7 +31,7 @@ inline int allowed_threads() { return 1; }
 #endif
 
 // Rows of a chunk in loops with little work per row.
-constexpr std::size_t rows_at_once = 256;
+constexpr std::size_t batch_rows = 256;
 
 struct Loop {
   int n_threads;             // upper limit

@@ -134,9 +134,8 @@ class TrainOptions(OptionTable):
     levels: int | None = of_levels(None, optional(integer(0, MAX_LEVELS)), "-l --levels L",
         "number of cluster levels, 0: none",
         "The finest level has branching^L clusters. The default is the early level, every second "
-        "finer level down to 1000 rows per cluster, and level 2 (except with hundreds of features, "
-        "which make kernel values expensive). Levels with fewer than 100 rows per cluster on "
-        "average are skipped. Only C-SVC and epsilon-SVR use levels.",
+        "finer level down to 1000 rows per cluster, and level 2. Levels with fewer than 100 rows "
+        "per cluster on average are skipped. Only C-SVC and epsilon-SVR use levels.",
         default_text="by number of rows", in_grid=False)
     branching: int = of_levels(4, integer(2), "-k --branching N",
         "child clusters per cluster of the coarser level",
