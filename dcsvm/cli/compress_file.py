@@ -5,14 +5,15 @@ from contextlib import closing
 from dataclasses import replace
 
 from dcsvm.cli.files import check_outputs, is_stream, show_beside
-from dcsvm.cli.job_data import read_data, scaling_given, scaling_of
+from dcsvm.cli.job_data import read_data, scaling_given
 from dcsvm.cli.jobs import CompressJob
 from dcsvm.cli.report import TerminalProgress
 from dcsvm.compression.landmarks import CONFIDENCE
-from dcsvm.data.range_file import range_file_of
+from dcsvm.data.output_file import write_beside
 from dcsvm.machine import usable_threads
 from dcsvm.model.compress import CompressionReport, compress
-from dcsvm.model.reader import read_model
+from dcsvm.model.reader import load_model
+from dcsvm.model.writer import model_text
 from dcsvm.problem.options import CompressOptions
 
 
@@ -20,16 +21,10 @@ def compress_file(job: CompressJob, options: CompressOptions) -> int:
     """Compress a model as a job says; return the exit status."""
     threads = usable_threads(options.threads)
     options = replace(options, threads=threads)
-    ranges = range_file_of(job.model_file)
-    inputs = [job.model_file, job.rows_file, job.test_file, job.scale_file, ranges]
+    inputs = [job.model_file, job.rows_file, job.test_file, job.scale_file]
     check_outputs(inputs, [job.output_file])
-    model = read_model(job.model_file, threads=threads)
-    if model.range_file_crc32 is not None and is_stream(job.output_file):
-        raise ValueError(
-            f"{job.model_file}: the range file of the model needs a regular file for OUTPUT_FILE"
-        )
-    beside = scaling_of(job.model_file, model)
-    scaling = scaling_given(job) or beside
+    model = load_model(job.model_file, threads=threads)
+    scaling = scaling_given(job) or model.scaling
     rows, test = (
         None
         if path is None
@@ -44,7 +39,10 @@ def compress_file(job: CompressJob, options: CompressOptions) -> int:
             raise
         raise ValueError(f"{job.model_file}: {error}") from None
     small = replace(model, exact=parts.exact, early=parts.early)
-    (small if beside is None else small.scaled_by(beside)).save(job.output_file)
+    if is_stream(job.output_file):  # no range file beside it
+        write_beside(job.output_file, model_text(small))
+    else:
+        small.save(job.output_file)
     if not job.quiet:
         print_line = show_beside(job.output_file)
         for line in lines_of(report):

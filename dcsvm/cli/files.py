@@ -9,7 +9,8 @@ import click
 
 OUTPUT = "standard output"
 STANDARD_INPUT = ("-", "/dev/stdin")
-AUTO = "auto"  # --scale auto: scale by the ranges of the training set
+# --scale: by the ranges of the training set, or by its quantiles
+AUTO, QUANTILE = "auto", "quantile"
 
 
 def print_result(line: str) -> None:

@@ -3,17 +3,18 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dcsvm.cli.files import AUTO, print_status
+from dcsvm.cli.files import AUTO, QUANTILE, print_status
 from dcsvm.cli.jobs import DataJob, TrainingJob
 from dcsvm.data.data_warnings import data_warnings
-from dcsvm.data.dataset import OWN_RANGES, Dataset, read_dataset
+from dcsvm.data.dataset import OWN_QUANTILES, OWN_RANGES, Dataset, ScalingOption, read_dataset
 from dcsvm.data.range_file import load_scaling
 from dcsvm.data.scaling import Scaling
 from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
-from dcsvm.model.reader import RangeFileError, scaling_beside
 from dcsvm.problem.option_table import REGRESSIONS
 from dcsvm.problem.options import TrainOptions
+
+OWN_SCALINGS: dict[str, ScalingOption] = {AUTO: OWN_RANGES, QUANTILE: OWN_QUANTILES}
 
 if TYPE_CHECKING:
     from dcsvm.cli.train_remote import RemoteSet
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def read_training_set(job: TrainingJob, options: TrainOptions) -> Dataset:
     """Read and scale the training set of a job, and print warnings about the data."""
-    scaling = OWN_RANGES if job.scale_file == AUTO else scaling_given(job)
+    scaling = OWN_SCALINGS.get(job.scale_file or "") or scaling_given(job)
     serials = "training" if options.kernel_type.is_precomputed else None
     data = read_data(
         job,
@@ -61,16 +62,8 @@ def scaling_given(job: DataJob) -> Scaling | None:
 
 
 def model_for_file(model: Model, job: TrainingJob, data: "Dataset | RemoteSet") -> Model:
-    """Add the first index of the training set to a model, and the scaling of --scale auto."""
+    """Add the first index of the training set to a model, and its own scaling."""
     model = replace(model, first_index=data.first_index)
-    if job.scale_file == AUTO and data.scaling is not None:
+    if job.scale_file in OWN_SCALINGS and data.scaling is not None:
         return model.scaled_by(data.scaling)
     return model
-
-
-def scaling_of(model_file: str, model: Model) -> Scaling | None:
-    """Load the range file beside a model, if the model was trained on scaled rows."""
-    try:
-        return scaling_beside(model_file, model)
-    except RangeFileError as error:
-        raise RangeFileError(f"{error}: give it with --scale FILE") from None

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from dcsvm.cli.files import AUTO, STANDARD_INPUT, is_stream
+from dcsvm.cli.files import AUTO, QUANTILE, STANDARD_INPUT, is_stream
 from dcsvm.problem.option_table import (
     FACTORS,
     POSITIVE,
@@ -96,15 +96,22 @@ class TrainJob(TrainingJob):
             raise click.UsageError("--test needs --early with --early-level auto")
         if self.model_format == "libsvm" and options.early:
             raise click.UsageError("LIBSVM has no early models: --early needs --model-format dcsvm")
+        self._check_scaling(options)
+        self._check_workers(options)
+        if len({self.checkpoint_folder, self.resume_folder} - {None}) > 1:
+            raise click.UsageError("--checkpoint and --resume must name the same folder")
+
+    def _check_scaling(self, options: TrainOptions) -> None:
         if self.scale_file is not None and options.kernel_type.is_precomputed:
             raise click.UsageError("a precomputed kernel cannot be scaled (--scale)")
         if self.range_file is not None and self.model_file and is_stream(self.model_file):
             raise click.UsageError(
                 "--scale auto writes a file beside the model: MODEL_FILE must be a regular file"
             )
-        self._check_workers(options)
-        if len({self.checkpoint_folder, self.resume_folder} - {None}) > 1:
-            raise click.UsageError("--checkpoint and --resume must name the same folder")
+        if self.scale_file == QUANTILE and self.model_format == "libsvm":
+            raise click.UsageError("LIBSVM has no quantiles: --scale quantile needs dcsvm's format")
+        if self.scale_file == QUANTILE and self.is_remote:
+            raise click.UsageError("--scale quantile is not possible on workers of a Dask cluster")
 
     def _check_workers(self, options: TrainOptions) -> None:
         PROCESSES.check("n_workers", self.n_workers)
@@ -239,8 +246,6 @@ class CompressJob(DataJob):
 
 
 def check_not_auto(scale_file: str | None) -> None:
-    """Raise UsageError for --scale auto, which a model that is trained already does not need."""
-    if scale_file == AUTO:
-        raise click.UsageError(
-            "--scale auto is for training: the range file of such a model is found without it"
-        )
+    """Raise UsageError for a scaling by the data, which is for training."""
+    if scale_file in (AUTO, QUANTILE):
+        raise click.UsageError(f"--scale {scale_file} is for training: the model has its scaling")

@@ -265,12 +265,14 @@ SHARED = {
         "numbers. nan, inf and index 0 remain errors."),
     "scale": files("--scale FILE", "scale_file", FILE,
         "scale the data by a range file of svm-scale -s",
-        "A model of --scale auto does not need it: MODEL_FILE.range is used."),
-    "scale or auto": files("--scale FILE|auto", "scale_file", FILE,
-        "scale by a range file of svm-scale, or auto",
-        "auto scales each feature of the training set to [-1, 1], as svm-scale does, and writes "
-        "the ranges to MODEL_FILE.range, which dcsvm-predict uses. A model does not refer to any "
-        "other range file: give that to dcsvm-predict, too. A file named auto is given as ./auto."),
+        "A model of --scale auto or quantile does not need it."),
+    "scale or auto": files("--scale NAME|FILE", "scale_file", FILE,
+        "scale: auto, quantile, or by a range file",
+        "auto scales each feature of the training set to [-1, 1], as svm-scale does; quantile maps "
+        "its values to a normal distribution by their ranks. The model has the scaling and applies "
+        "it. auto also writes MODEL_FILE.range, which svm-scale can read. A range file that is "
+        "given is not stored: give it to dcsvm-predict, too. A file named auto is given as "
+        "./auto."),
     "report": files("--report FILE", "report_file", FILE,
         "write times, counts and results as JSON"),
     "shrinking": other("-h 0|1", "shrinking", NO_OR_YES,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dcsvm.cli.files import check_outputs, print_status, show_beside
-from dcsvm.cli.job_data import scaling_given, scaling_of
+from dcsvm.cli.job_data import scaling_given
 from dcsvm.cli.jobs import PredictJob
 from dcsvm.cli.report import Quality
 from dcsvm.data.dataset import Dataset, read_dataset, read_pieces
@@ -18,7 +18,7 @@ from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
 from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import blocks, predicted_from, probabilities_from
-from dcsvm.model.reader import read_model
+from dcsvm.model.reader import load_model
 from dcsvm.model.writer import plain
 
 FEW_FEATURES = 0.5  # warn below this share of the features of the model
@@ -28,9 +28,9 @@ MIN_DENSE, MIN_SPARSE = 10, 100  # rows that contain most features of a data set
 def predict_file(job: PredictJob) -> int:
     """Predict as a job says; return the exit status."""
     threads = usable_threads(job.threads)
-    inputs = [job.test_file, job.model_file, job.scale_file, range_file_of(job.model_file)]
+    inputs = [job.test_file, job.model_file, job.scale_file]
     check_outputs(inputs, [job.output_file])
-    full_model = read_model(job.model_file, threads=threads)
+    full_model = load_model(job.model_file, threads=threads)
     check_parts(job, full_model)
     if full_model.exact and not job.early:
         method, model = "exact", replace(full_model, early=None)
@@ -53,7 +53,7 @@ def warnings(job: PredictJob, model: Model, quality: Quality) -> Iterator[str]:
     part = model.exact or model.early
     assert part is not None  # every model file has one of them
     known, found = part.rows.n_features, quality.n_features
-    is_scaled = model.range_file_crc32 is not None or job.scale_file is not None
+    is_scaled = model.scaling is not None or job.scale_file is not None
     is_libsvm = model.exact is not None and part.row_numbers is None
     # scaling drops constant features of the training set
     is_more = found > known and not is_libsvm and not is_scaled
@@ -83,7 +83,7 @@ def warnings(job: PredictJob, model: Model, quality: Quality) -> Iterator[str]:
 def test_data(job: PredictJob, model: Model, threads: int) -> Iterator[Dataset]:
     """Read the test file in pieces; precomputed kernel values are read at once."""
     kwargs: dict[str, Any] = {"lenient": job.lenient, "threads": threads}
-    kwargs["scaling"] = scaling_given(job) or scaling_of(job.model_file, model)
+    kwargs["scaling"] = scaling_given(job) or model.scaling
     if model.says_first_index:
         kwargs["first_index"] = model.first_index
     if model.kernel.is_precomputed:

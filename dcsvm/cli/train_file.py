@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import AUTO, check_outputs, print_result, print_status, show_beside
+from dcsvm.cli.files import AUTO, QUANTILE, check_outputs, print_result, print_status, show_beside
 from dcsvm.cli.guard import FAILED, NOT_CONVERGED, Interrupts, status_of
 from dcsvm.cli.job_data import model_for_file, read_test_set, read_training_set
 from dcsvm.cli.jobs import TrainJob
@@ -24,7 +24,7 @@ from dcsvm.cli.report import (
 from dcsvm.data.dataset import Dataset
 from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
-from dcsvm.model.reader import read_model
+from dcsvm.model.reader import load_model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.checkpoint import Checkpoint, RunControl
 from dcsvm.solving.report import TrainReport, report_dict
@@ -43,14 +43,18 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
     threads = usable_threads(options.threads)
     options = replace(options, threads=threads)
     check_outputs(
-        [job.training_set_file, job.test_file, job.scale_file if job.scale_file != AUTO else None],
+        [
+            job.training_set_file,
+            job.test_file,
+            job.scale_file if job.scale_file not in (AUTO, QUANTILE) else None,
+        ],
         [job.model_file, job.range_file, job.report_file],
     )
     progress = TerminalProgress(job.quiet)
     control = RunControl(progress, Stop(job.time_limit), checkpoint_of(job))
     init_model = None
     if job.init_model_file is not None:
-        init_model = read_model(job.init_model_file, threads=threads)
+        init_model = load_model(job.init_model_file, threads=threads)
     with ExitStack() as at_end:
         data: Dataset | RemoteSet
         if job.is_remote:

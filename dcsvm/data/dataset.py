@@ -21,17 +21,19 @@ from dcsvm.data.allocation import zeros
 from dcsvm.data.arrays import BYTES_OF_VALUE
 from dcsvm.data.pieces import DataError, check_room, read_text, text_pieces
 from dcsvm.data.rows import Rows, Storage, storage_of, with_ends, zero_bytes
-from dcsvm.data.scaling import Extremes, Part, Scaling
+from dcsvm.data.scaling import Extremes, Part, Scaling, quantile_scaling
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 PART_BYTES = 2**23  # text of a batch of rows that is scaled
-OWN_RANGES: Final = "own ranges"  # scaling by the ranges of the data itself
+# scalings by the data itself
+OWN_RANGES: Final = "own ranges"
+OWN_QUANTILES: Final = "own quantiles"
 
 Buffer = bytes | bytearray | mmap.mmap
 Serials = Literal["training", "any"]
-ScalingOption = Scaling | Literal["own ranges"]
+ScalingOption = Scaling | Literal["own ranges", "own quantiles"]
 
 
 class ReadOptions(TypedDict, total=False):
@@ -128,7 +130,7 @@ def parse_dataset(
 
     - first_index: the index of column 0; None (default) is 0 if a feature has that index, else 1
     - lenient: accept comments, and lines that LIBSVM's reader drops or reads in its own way
-    - scaling: applied to the values in the text; OWN_RANGES scales by the ranges of the data
+    - scaling: applied to the values in the text; OWN_RANGES and OWN_QUANTILES are those of the data
     - serials: for a precomputed kernel; "training" for training rows, "any" for rows to predict,
       which may have any serial numbers
 
@@ -172,8 +174,11 @@ def _parsed(source: _Source, scaling: ScalingOption | None, serials: Serials | N
 
 def _scaled_dataset(source: _Source, scaling: ScalingOption) -> Dataset:
     name, parts = source.name, _Float64Text(source)
-    if isinstance(scaling, str):
+    if scaling == OWN_QUANTILES:
+        scaling = quantile_scaling(parts, name, source.first_index)
+    elif scaling == OWN_RANGES:
         scaling = Extremes.of(parts).scaling(name, source.first_index)
+    assert isinstance(scaling, Scaling)
     scaling = scaling.with_first_index(source.first_index)
     rows = scaling.scaled_rows(parts, name)
     labels = scaling.scaled_labels(np.concatenate(parts.labels), name)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import os
-import zlib
 
 import numpy as np
 
@@ -35,6 +34,7 @@ def parse_scaling(text: bytes, name: str) -> Scaling:
 def range_text(scaling: Scaling) -> bytes:
     """Format a scaling as svm-scale -s does, with all digits of its float64 numbers."""
     labels, features = scaling.labels, scaling.features
+    assert isinstance(features, Interval)
     lines = []
     if labels is not None:
         lines += ["y", _two(labels.lower, labels.upper), _two(labels.minimum, labels.maximum)]
@@ -47,9 +47,9 @@ def range_text(scaling: Scaling) -> bytes:
     return "\n".join([*lines, ""]).encode()
 
 
-def checksum(scaling: Scaling) -> str:
-    """Return the CRC-32 of `range_text`, eight hexadecimal digits."""
-    return f"{zlib.crc32(range_text(scaling)):08x}"
+def is_range(scaling: Scaling) -> bool:
+    """Return whether svm-scale knows such a scaling: ranges without weights."""
+    return isinstance(scaling.features, Interval) and scaling.weights is None
 
 
 def _two(first: float, second: float) -> str:

@@ -1,4 +1,4 @@
-"""Scale data as svm-scale does, by given ranges or by the ranges of the data.
+"""Scale data as svm-scale does, by given ranges or by the ranges of the data, or to quantiles.
 
 Given ranges are read from a file (range_file.py), as by svm-scale -r. The ranges of the data are
 scaled to -1 to 1, the default of svm-scale -s.
@@ -8,12 +8,16 @@ limit, values outside the range beyond the limits. Features without a range, con
 values scaled to zero are dropped. Values are scaled in float64 from the text of the data and then
 rounded to float32. svm-scale writes six significant digits, so its values differ from these by up
 to half a unit of the sixth digit.
+
+Quantiles map the values of a column to a normal distribution, by their rank: skewed columns and
+outliers then use the same range as others. Equal values stay equal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -24,6 +28,8 @@ from dcsvm.data.rows import Rows, Storage, are_byte_values, storage_of, zero_byt
 from dcsvm.data.sorting import BATCH_SIZE, slices
 
 FOUND_LIMITS = (-1.0, 1.0)  # svm-scale's default
+MAX_KNOTS = 254  # of a column, besides the smallest and the largest value
+RANKED_VALUES = 2**24  # values that are sorted for their ranks
 # consecutive rows as CSR arrays (indptr, indices, values) with float64 values
 Part = tuple[np.ndarray, np.ndarray, np.ndarray]
 Bound = TypeVar("Bound", float, np.ndarray)
@@ -48,7 +54,50 @@ class Interval(Generic[Bound]):
         return np.where(values == self.minimum, self.lower, inside)
 
     def of(self: Interval[np.ndarray], which: np.ndarray) -> Interval[np.ndarray]:
+        """Return the maps of some columns."""
         return Interval(self.lower, self.upper, self.minimum[which], self.maximum[which])
+
+    def scaled_at(self: Interval[np.ndarray], which: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Scale values (m,) of the columns `which` (m,)."""
+        return self.of(which).scaled(values)
+
+
+@dataclass(frozen=True, eq=False)
+class Quantiles:
+    """Maps of columns to normal quantiles: linear between knots, constant beyond them.
+
+    Column j has the knots start[j] to before start[j + 1]: values `knots`, ascending, and normal
+    quantiles `levels`, both float64.
+    """
+
+    start: np.ndarray
+    knots: np.ndarray
+    levels: np.ndarray
+
+    @staticmethod
+    def joined(columns: list[tuple[np.ndarray, np.ndarray]]) -> Quantiles:
+        """Create the maps of columns from their knots and levels."""
+        none = np.zeros(0)
+        start = np.cumsum([0, *(len(knots) for knots, _ in columns)])
+        knots = np.concatenate([none, *(knots for knots, _ in columns)])
+        return Quantiles(start, knots, np.concatenate([none, *(levels for _, levels in columns)]))
+
+    def of(self, which: np.ndarray) -> Quantiles:
+        """Return the maps of some columns."""
+        return Quantiles.joined([self._column(j) for j in which])
+
+    def scaled_at(self, which: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Scale values (m,) of the columns `which` (m,)."""
+        scaled = np.empty(len(values))
+        order = np.argsort(which, kind="stable")
+        columns, first = np.unique(which[order], return_index=True)
+        for j, members in zip(columns, np.split(order, first[1:]), strict=True):
+            scaled[members] = np.interp(values[members], *self._column(j))
+        return scaled
+
+    def _column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
+        own = slice(self.start[j], self.start[j + 1])
+        return self.knots[own], self.levels[own]
 
 
 @dataclass(frozen=True)
@@ -56,15 +105,17 @@ class Scaling:
     """Scaling of the features of a data set, and of its labels.
 
     `name` is the range file, for errors. `columns` int64 are the scaled columns from 0, ascending,
-    `features` their intervals, with the minimum below the maximum. `labels` is the interval of the
+    `features` their maps; the minimum of an interval is below its maximum. Scaled values are
+    multiplied by `weights` float64, one per column, None for ones. `labels` is the interval of the
     labels, None if they are not scaled. `first_index` is the index of column 0 in files, 0 or 1.
     """
 
     name: str
     columns: np.ndarray
-    features: Interval[np.ndarray]
+    features: Interval[np.ndarray] | Quantiles
     labels: Interval[float] | None
     first_index: int = 1
+    weights: np.ndarray | None = None
 
     @property
     def indices(self) -> np.ndarray:
@@ -78,11 +129,29 @@ class Scaling:
         columns = self.indices - first_index
         kept = columns >= 0  # files without index 0 do not have that feature
         return replace(
-            self,
-            columns=columns[kept],
-            features=self.features.of(np.flatnonzero(kept)),
-            first_index=first_index,
+            self.of_columns(np.flatnonzero(kept)), columns=columns[kept], first_index=first_index
         )
+
+    def weighted(self, weights: np.ndarray) -> Scaling:
+        """Multiply the scaled columns by weights (n_columns,); drop columns of weight 0."""
+        weights = weights if self.weights is None else weights * self.weights
+        return replace(self, weights=weights).of_columns(np.flatnonzero(weights))
+
+    def of_columns(self, which: np.ndarray) -> Scaling:
+        """Return the scaling of some columns."""
+        weights = None if self.weights is None else self.weights[which]
+        features = self.features.of(which)
+        return replace(self, columns=self.columns[which], features=features, weights=weights)
+
+    def _scaled(self, which: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Scale values (m,) of the columns[which]."""
+        scaled = self.features.scaled_at(which, values)
+        return scaled if self.weights is None else scaled * self.weights[which]
+
+    @cached_property
+    def _absent(self) -> np.ndarray:
+        """The scaled 0 of each column."""
+        return self._scaled(np.arange(len(self.columns)), np.zeros(len(self.columns)))
 
     def scaled_labels(self, labels: np.ndarray, name: str) -> np.ndarray:
         """Scale the labels of the file `name`, float64, if the range file has a range for them."""
@@ -100,7 +169,7 @@ class Scaling:
         The `parts` are iterated over twice.
         Raises DataError for values beyond float32, and for rows that do not fit in memory.
         """
-        absent = self.features.scaled(np.zeros(len(self.columns)))
+        absent = self._absent
         k = _first_overflow(absent)
         if k is not None:
             raise self._error(f"{name}: 0 of feature {self.indices[k]}")
@@ -151,7 +220,7 @@ class Scaling:
         if len(self.columns):
             listed = self.columns[position] == indices
         row, position = row[listed], position[listed]
-        return row, position, self.features.of(position).scaled(values[listed])
+        return row, position, self._scaled(position, values[listed])
 
     def _error(self, value: str) -> DataError:
         return DataError(f"{value} is too large for float32 when scaled by {self.name}")
@@ -289,3 +358,50 @@ class Extremes:
         varies = minimum < maximum
         features = Interval(*FOUND_LIMITS, minimum[varies], maximum[varies])
         return Scaling(f"the ranges of {name}", self.columns[varies], features, None, first_index)
+
+
+def quantile_scaling(parts: Iterable[Part], name: str, first_index: int = 1) -> Scaling:
+    """Return the scaling of data to normal quantiles, without constant columns.
+
+    The rank of a value is the mean one of the equal values (mid-rank), as a share of the rows
+    clipped to 1/n and 1 - 1/n. A row without a value of a feature has a 0. Large data are sampled.
+    The `parts` are iterated over twice; `name` is the file in errors.
+    """
+    n_rows = n_values = 0
+    for indptr, _, _ in parts:
+        n_rows, n_values = n_rows + len(indptr) - 1, n_values + int(indptr[-1])
+    step = max(-(-n_values // RANKED_VALUES), 1)
+    chosen, begin = [(np.zeros(0, np.int64), np.zeros(0))], 0
+    for indptr, indices, values in parts:
+        row = begin + np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        is_sampled = row % step == 0
+        chosen.append((indices[is_sampled], values[is_sampled]))
+        begin += len(indptr) - 1
+    indices, values = (np.concatenate(side) for side in zip(*chosen, strict=True))
+    n_sampled = -(-n_rows // step)
+    order = np.argsort(indices, kind="stable")
+    columns, first = np.unique(indices[order], return_index=True)
+    found = [_knots(values[own], n_sampled) for own in np.split(order, first[1:])[: len(columns)]]
+    varies = np.array([len(knots) > 1 for knots, _ in found], bool)
+    features = Quantiles.joined([one for one in found if len(one[0]) > 1])
+    return Scaling(f"the quantiles of {name}", columns[varies], features, None, first_index)
+
+
+def _knots(values: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the knots and levels of a column of n_rows rows; rows without a value have 0."""
+    from scipy.special import ndtri
+
+    knots, counts = np.unique(values, return_counts=True)
+    n_absent = n_rows - len(values)
+    if n_absent:
+        knots, inverse = np.unique(np.append(knots, 0.0), return_inverse=True)
+        counts = np.bincount(inverse, np.append(counts, n_absent))
+    ranks = (np.cumsum(counts) - 0.5 * counts) / n_rows
+    lowest = min(1.0 / n_rows, 0.25)
+    levels = ndtri(np.clip(ranks, lowest, 1.0 - lowest))
+    if len(knots) > MAX_KNOTS:
+        wanted = np.linspace(ranks[0], ranks[-1], MAX_KNOTS)
+        kept = np.unique(np.searchsorted(ranks, wanted).clip(0, len(knots) - 1))
+        kept = np.union1d(kept, [0, len(knots) - 1])
+        knots, levels = knots[kept], levels[kept]
+    return knots, levels

@@ -10,7 +10,7 @@ import numpy as np
 
 from dcsvm.data.arrays import Float64Parts
 from dcsvm.data.output_file import write_beside
-from dcsvm.data.range_file import checksum, range_file_of, range_text
+from dcsvm.data.range_file import is_range, range_file_of, range_text
 from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import Scaling
 from dcsvm.kernel.kernel_rows import threads_that_pay
@@ -50,12 +50,10 @@ class Model(ModelParts):
     report : TrainReport, CompressionReport or None
         Report of the training or the compression; None for a loaded model.
     scaling : Scaling or None
-        Scaling of the training rows by `--scale auto`. The methods apply it to X, and `save` writes
-        it beside the model.
+        Scaling of the training rows. The methods apply it to X; the model file has it.
     """
 
     report: object | None = None
-    scaling: Scaling | None = None
 
     def __repr__(self) -> str:
         described = [self.svm_type, self.kernel.describe()]
@@ -288,10 +286,10 @@ class Model(ModelParts):
         OSError
             If the file cannot be written.
         """
-        if self.scaling is not None:
+        if self.scaling is not None and is_range(self.scaling):
             write_beside(range_file_of(path), [range_text(self.scaling)])
         write_beside(path, model_text(self, format))
 
     def scaled_by(self, scaling: Scaling) -> Model:
         """Return the model for rows that this scaling is applied to."""
-        return replace(self, scaling=scaling, range_file_crc32=checksum(scaling))
+        return replace(self, scaling=scaling)

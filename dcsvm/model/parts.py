@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm.data.rows import Rows
+from dcsvm.data.scaling import Scaling
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import Partition
 from dcsvm.problem.option_table import CLASSIFIERS
@@ -132,8 +133,8 @@ class ModelParts:
     """Contents of a model file: the exact solution, the early level, or both.
 
     `labels` (k,) are the labels of the classes, float64 or strings, empty for one-class and
-    regression. `range_file_crc32` is the checksum (data/range_file.py) of the ranges that scaled
-    the training rows, or None. `first_index` is the index of column 0 in files, 0 or 1.
+    regression. `scaling` was applied to the training rows, and is applied to the rows to predict;
+    None without scaling. `first_index` is the index of column 0 in files, 0 or 1.
     """
 
     kernel: Kernel
@@ -142,7 +143,7 @@ class ModelParts:
     early: EarlyModel | None
     svm_type: str = "c_svc"
     probability: Probability | None = None
-    range_file_crc32: str | None = None
+    scaling: Scaling | None = None
     first_index: int = 1
 
     def part(self, method: str | None = None) -> ExactModel | EarlyModel:

@@ -6,22 +6,35 @@ key that LIBSVM refuses. float32 features and float64 coefficients are restored 
 """
 
 import os
-import re
 from dataclasses import replace
 
 import numpy as np
 
+from dcsvm.data.arrays import MAX_N_FEATURES
 from dcsvm.data.pieces import DataError, read_bytes
-from dcsvm.data.range_file import checksum, load_scaling, range_file_of
 from dcsvm.data.rows import Rows, stacked
-from dcsvm.data.scaling import Scaling
+from dcsvm.data.scaling import Interval, Quantiles, Scaling
 from dcsvm.data.sorting import BATCH_SIZE, slices
 from dcsvm.kernel.kernels import TYPES, Kernel
 from dcsvm.kernel.partition import Partition, partition_of
 from dcsvm.model.model import Model
 from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel, Probability
 from dcsvm.model.text_reader import Features, Header, ModelError, ModelTextReader, shown
-from dcsvm.model.writer import EARLY_ONLY, FIRST_INDEX, RANGE_FILE, SECTION, VERSION
+from dcsvm.model.writer import (
+    COLUMNS,
+    EARLY_ONLY,
+    FIRST_INDEX,
+    KNOTS,
+    LEVELS,
+    LIMITS,
+    MAXIMA,
+    MINIMA,
+    N_KNOTS,
+    SCALING,
+    SECTION,
+    VERSION,
+    WEIGHTS,
+)
 from dcsvm.problem.option_table import CLASSIFIERS, SVM_TYPES
 from dcsvm.problem.options import TrainOptions
 
@@ -37,7 +50,8 @@ EARLY_KEYS = {
     *("blend", "n_parts", "center_products"),
 }
 STATUS_KEYS = {"converged", "violation", "gap"}
-FILE_KEYS = {RANGE_FILE, FIRST_INDEX}
+SCALING_KEYS = {COLUMNS, WEIGHTS, LIMITS, MINIMA, MAXIMA, N_KNOTS, KNOTS, LEVELS}
+FILE_KEYS = {FIRST_INDEX, SCALING, *SCALING_KEYS}
 SECTION_KEYS = {"row_numbers", *FILE_KEYS, *STATUS_KEYS, *EARLY_KEYS}
 EARLY_ONLY_KEYS = {EARLY_ONLY, *FILE_KEYS, *LIBSVM_KEYS, *EARLY_KEYS} - {"total_sv", "rho", "nr_sv"}
 
@@ -137,11 +151,43 @@ class ModelReader(ModelTextReader):
             self.first_index = self.number(values, FIRST_INDEX, int)
             if self.first_index > 1:
                 raise self.error(f"{FIRST_INDEX} must be 0 or 1, got {self.first_index}")
-        words = values.get(RANGE_FILE)
-        if words is not None and not re.fullmatch("[0-9a-f]{8}", " ".join(words)):
-            raise self.error(f"{RANGE_FILE} must be eight hexadecimal digits, got {shown(words)!r}")
-        crc32 = words[0] if words else None
-        return replace(model, range_file_crc32=crc32, first_index=self.first_index)
+        scaling = self.scaling(values) if SCALING in values else None
+        return replace(model, scaling=scaling, first_index=self.first_index)
+
+    def scaling(self, values: Header) -> Scaling:
+        """Return the scaling of the features."""
+        kind = " ".join(values[SCALING])
+        n = len(values.get(COLUMNS, []))
+        columns = self.integers(self.numbers(values, COLUMNS, n)) - self.first_index
+        if np.any(np.diff(columns, prepend=-1) <= 0) or np.any(columns >= MAX_N_FEATURES):
+            raise self.error(f"{COLUMNS} must be ascending indices of features")
+        features: Interval[np.ndarray] | Quantiles
+        if kind == "minmax":
+            limits, minima, maxima = (
+                self.numbers(values, key, size)
+                for key, size in ((LIMITS, 2), (MINIMA, n), (MAXIMA, n))
+            )
+            if limits[0] >= limits[1] or np.any(minima >= maxima):
+                raise self.error("a minimum of the scaling is not below its maximum")
+            features = Interval(float(limits[0]), float(limits[1]), minima, maxima)
+        elif kind == "quantile":
+            counts = self.integers(self.numbers(values, N_KNOTS, n))
+            size = len(values.get(KNOTS, []))
+            if counts.sum() != size or np.any(counts < 2):
+                raise self.error(f"{N_KNOTS} must be at least 2 each, {size} in all")
+            knots, levels = (self.numbers(values, key, size) for key in (KNOTS, LEVELS))
+            start = np.concatenate(([0], np.cumsum(counts)))
+            within = np.ones(max(size - 1, 0), bool)
+            within[start[1:-1] - 1] = False
+            if np.any(np.diff(knots)[within] <= 0):
+                raise self.error(f"{KNOTS} of a column must ascend")
+            features = Quantiles(start, knots, levels)
+        else:
+            raise self.error(
+                f"{SCALING} must be minmax or quantile, got {shown(values[SCALING])!r}"
+            )
+        weights = self.numbers(values, WEIGHTS, n) if WEIGHTS in values else None
+        return Scaling(self.name, columns, features, None, self.first_index, weights)
 
     def worth(self, values: Header) -> ConvergenceStatus:
         converged = self.number(values, "converged", int)
@@ -317,18 +363,13 @@ def _is_row_number(word: str) -> bool:
     return word.isascii() and word.isdecimal() and len(word) < 16 and int(word) > 0
 
 
-class RangeFileError(ModelError):
-    """The range file of a model is missing or has other ranges."""
-
-
 def load_model(path: str | os.PathLike[str], *, threads: int = 1) -> Model:
     """Read a model file written by `Model.save` or by LIBSVM's svm-train.
 
     Parameters
     ----------
     path : str or path-like
-        The model file. A model of `--scale auto` needs its range file, PATH.range, and scales the
-        rows it predicts.
+        The model file. A model with a scaling applies it to the rows it predicts.
     threads : int, default 1
         Threads that parse the file.
 
@@ -340,38 +381,10 @@ def load_model(path: str | os.PathLike[str], *, threads: int = 1) -> Model:
     Raises
     ------
     ModelError
-        If a file is missing, cannot be read, or is invalid.
+        If the file is missing, cannot be read, or is invalid.
     """
-    model = read_model(path, threads=threads)
-    scaling = scaling_beside(path, model)
-    return model if scaling is None else model.scaled_by(scaling)
-
-
-def read_model(path: str | os.PathLike[str], *, threads: int = 1) -> Model:
-    """Read a model as `load_model` does, without its range file."""
     name = os.fspath(path)
     try:
         return ModelReader(read_bytes(name), name, threads).read()
     except DataError as error:
         raise ModelError(str(error)) from error.__cause__
-
-
-def scaling_beside(path: str | os.PathLike[str], model: Model) -> Scaling | None:
-    """Read the range file of a model; None for a model without scaling.
-
-    Raises ModelError if the file is missing, is invalid, or has other ranges.
-    """
-    if model.range_file_crc32 is None:
-        return None
-    ranges = range_file_of(path)
-    if not os.path.exists(ranges):
-        raise RangeFileError(f"{ranges}: no such file; the model was trained on rows scaled by it")
-    try:
-        scaling = load_scaling(ranges)
-    except DataError as error:
-        raise ModelError(str(error)) from error.__cause__
-    if checksum(scaling) != model.range_file_crc32:
-        raise RangeFileError(
-            f"{ranges}: not the file by which the training rows of {os.fspath(path)} were scaled"
-        )
-    return scaling.with_first_index(model.first_index)

@@ -11,6 +11,7 @@ import numpy as np
 
 from dcsvm import _core, _svmlight
 from dcsvm.data.rows import ChosenRows, Rows
+from dcsvm.data.scaling import Interval, Scaling
 from dcsvm.data.sorting import BATCH_SIZE, slices
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.pair_weights import is_seen
@@ -18,7 +19,11 @@ from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel, ModelPa
 
 SECTION = "dcsvm_section"
 EARLY_ONLY = "dcsvm_early_model"
-RANGE_FILE = "range_file_crc32"
+SCALING = "scaling"  # minmax or quantile; the other keys of a scaling follow
+COLUMNS, WEIGHTS, LIMITS, MINIMA, MAXIMA, N_KNOTS, KNOTS, LEVELS = (
+    f"scaling_{key}"
+    for key in ("columns", "weights", "limits", "minima", "maxima", "n_knots", "knots", "levels")
+)
 FIRST_INDEX = "first_index"  # of the features, if it is 0
 VERSION = "4"
 FORMATS = ("dcsvm", "libsvm")
@@ -105,9 +110,23 @@ def _problem_lines(model: ModelParts, exact: ExactModel | None = None) -> list[s
 
 def _file_lines(model: ModelParts) -> list[str]:
     """Return the lines that describe the training file."""
-    crc32 = model.range_file_crc32
-    lines = [] if crc32 is None else [f"{RANGE_FILE} {crc32}"]
-    return lines if model.first_index == 1 else [*lines, f"{FIRST_INDEX} {model.first_index}"]
+    lines = [] if model.first_index == 1 else [f"{FIRST_INDEX} {model.first_index}"]
+    return lines if model.scaling is None else [*lines, *_scaling_lines(model.scaling)]
+
+
+def _scaling_lines(scaling: Scaling) -> list[str]:
+    """Return a line for each array of the scaling of the features."""
+    maps = scaling.features
+    arrays: dict[str, np.ndarray | list[float]] = {COLUMNS: scaling.indices}
+    if scaling.weights is not None:
+        arrays[WEIGHTS] = scaling.weights
+    if isinstance(maps, Interval):
+        arrays |= {LIMITS: [maps.lower, maps.upper], MINIMA: maps.minimum, MAXIMA: maps.maximum}
+    else:
+        arrays |= {N_KNOTS: np.diff(maps.start), KNOTS: maps.knots, LEVELS: maps.levels}
+    kind = "minmax" if isinstance(maps, Interval) else "quantile"
+    numbers = {key: " ".join(map(repr, np.asarray(one).tolist())) for key, one in arrays.items()}
+    return [f"{SCALING} {kind}", *(f"{key} {text}".rstrip() for key, text in numbers.items())]
 
 
 def _worth_lines(worth: ConvergenceStatus | None) -> list[str]:

@@ -165,7 +165,7 @@ def test_a_folder_that_vanishes_meanwhile_is_named(folder, what, monkeypatch):
     command, before_name, after_name = OUTPUTS[what]
     module, work, name = {
         "train": (train, train_file, "read_training_set"),
-        "predict": (predict, predict_file, "read_model"),
+        "predict": (predict, predict_file, "load_model"),
     }[command]
     monkeypatch.chdir(folder)
     os.mkdir("below")

@@ -5,11 +5,15 @@ import math
 import numpy as np
 import pytest
 from reference import dense, libsvm, libsvm_text
+from scipy import sparse
+from scipy.stats import norm, rankdata
 
 from dcsvm.data import dataset
+from dcsvm.data import scaling as module
 from dcsvm.data.dataset import OWN_RANGES, parse_dataset, read_dataset
 from dcsvm.data.pieces import DataError
-from dcsvm.data.range_file import checksum, load_scaling, parse_scaling, range_text
+from dcsvm.data.range_file import load_scaling, range_text
+from dcsvm.data.scaling import quantile_scaling
 
 RANGE = "x\n-1 1\n1 2 4\n2 0 1\n4 0 7\n"
 
@@ -181,15 +185,44 @@ def test_a_huge_index_does_not_need_huge_memory_for_its_range():
     assert range_text(data.scaling) == b"x\n-1 1\n2147483646 1 3\n"
 
 
-def test_the_checksum_is_that_of_the_ranges_not_of_the_digits():
-    same = [
-        parse_scaling(text, "a") for text in (b"x\n-1 1\n1 0 0.1\n", b"x\n-1.0 1\n1 0 1e-1\n2 3 3")
-    ]
-    assert len({checksum(scaling) for scaling in same}) == 1
-    assert len(checksum(same[0])) == 8
-    labels = parse_scaling(b"y\n0 1\n-2 2\n" + range_text(same[0]), "a")
-    assert range_text(labels) == b"y\n0 1\n-2 2\n" + range_text(same[0])
-    assert checksum(labels) != checksum(same[0])
+def parts_of(X):
+    """Return the rows of a dense array as two parts of CSR arrays."""
+    halves = np.array_split(X, 2)
+    rows = [sparse.csr_matrix(half.astype(np.float64)) for half in halves]
+    return [(one.indptr, one.indices, one.data) for one in rows]
+
+
+def test_quantiles_are_normal_quantiles_of_the_mean_rank_of_equal_values():
+    rng = np.random.default_rng(0)
+    X = np.stack([rng.exponential(size=300), rng.integers(0, 4, 300), np.ones(300)], axis=1)
+    scaling = quantile_scaling(parts_of(X), "a")
+    assert scaling.columns.tolist() == [0, 1]  # the constant column is dropped
+    found = scaling.scaled_rows(parts_of(X), "a").features
+    for k in (0, 1):
+        ranks = (rankdata(X[:, k]) - 0.5) / 300
+        wanted = norm.ppf(np.clip(ranks, 1 / 300, 1 - 1 / 300))
+        # a column of more values than knots is interpolated
+        assert np.abs(found[:, k] - wanted).max() < (0.02 if k == 0 else 1e-6)
+    assert np.diff(scaling.features.start).max() <= 256
+    beyond = scaling.features.scaled_at(np.zeros(2, int), np.array([-1e9, 1e9]))
+    assert beyond == pytest.approx([-norm.ppf(1 - 1 / 300), norm.ppf(1 - 1 / 300)])
+
+
+def test_weights_multiply_scaled_columns_and_0_drops_a_column():
+    X = np.random.default_rng(1).normal(size=(50, 3))
+    scaling = quantile_scaling(parts_of(X), "a")
+    plain = scaling.scaled_rows(parts_of(X), "a").features
+    weighted = scaling.weighted(np.array([2.0, 0.0, 0.5])).scaled_rows(parts_of(X), "a").features
+    assert np.array_equal(weighted[:, [0, 2]], plain[:, [0, 2]] * np.float32([2, 0.5]))
+    assert not weighted[:, 1].any()
+
+
+def test_quantiles_of_large_data_are_those_of_sampled_rows(monkeypatch):
+    monkeypatch.setattr(module, "RANKED_VALUES", 200)
+    X = np.random.default_rng(1).normal(size=(1000, 2))
+    scaling = quantile_scaling(parts_of(X), "a")
+    sampled = X[::10]
+    assert scaling.features.knots[0] == sampled[:, 0].min()
 
 
 def test_ranges_are_not_found_of_a_precomputed_kernel():

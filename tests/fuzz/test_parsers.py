@@ -82,7 +82,7 @@ def check_small(text):
 
 every_model = pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.name)
 # without such a line the model is LIBSVM's, or lacks the section that this line begins
-OPTIONAL = {b"dcsvm_section", b"early_level", b"range_file_crc32", b"probA"}
+OPTIONAL = {b"dcsvm_section", b"early_level", b"scaling", b"scaling_weights", b"probA"}
 LINES = [b"", b"nonsense", b"0", b"-1", b"1 1:1", b"SV", b"CENTERS", b"EARLY_SV", b"\xff\x00"]
 
 

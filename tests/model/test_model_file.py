@@ -12,12 +12,13 @@ from made_models import svm_train_text
 from reference import kernels_with
 
 from dcsvm.data.rows import Rows
+from dcsvm.data.scaling import Interval, Quantiles, Scaling
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import partition_of
 from dcsvm.model import model as model_module
 from dcsvm.model.model import Model
 from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel, Probability
-from dcsvm.model.reader import load_model, read_model
+from dcsvm.model.reader import load_model
 from dcsvm.model.text_reader import ModelError
 from dcsvm.model.writer import model_text
 from dcsvm.problem.option_table import SVM_TYPES
@@ -191,28 +192,80 @@ def test_a_model_of_rows_without_features_is_saved(tmp_path):
     assert load_model(tmp_path / "a.model").exact.dual_coef.tolist() == [[0.1, -0.2]]
 
 
+SCALINGS = [
+    Interval(-1.0, 1.0, np.array([0.0, 0.5]), np.array([1.0, 3.0])),
+    Quantiles(np.array([0, 3, 5]), np.array([0.0, 0.5, 1.0, 0.1, 9.0]), np.arange(5) / 7.0),
+]
+
+
 @pytest.mark.parametrize(
     ("exact", "early"), [(True, True), (True, False), (False, True)], ids=["both", "exact", "early"]
 )
-def test_the_checksum_of_a_range_file_comes_back_in_one_line(tmp_path, exact, early):
+@pytest.mark.parametrize("weights", [None, np.array([0.5, 2.0])], ids=["plain", "weighted"])
+@pytest.mark.parametrize("features", SCALINGS, ids=["minmax", "quantile"])
+def test_a_scaling_comes_back(tmp_path, exact, early, features, weights):
     plain = made_model(exact=exact, early=early)
-    model = replace(plain, range_file_crc32="0123abcd")
+    scaling = Scaling("a", np.array([0, 3]), features, None, weights=weights)
+    model = replace(plain, scaling=scaling)
     model.save(tmp_path / "a.model")
-    require_same(model, read_model(tmp_path / "a.model"))
-    line = b"range_file_crc32 0123abcd\n"
-    assert text_of(model).count(line) == 1
-    assert text_of(model).replace(line, b"") == text_of(plain)
-    for wrong in ("0123abc", "0123ABCD", "0123abcd 1", ""):
-        (tmp_path / "b.model").write_bytes(text_of(replace(plain, range_file_crc32=wrong)))
-        with pytest.raises(ModelError, match=f"eight hexadecimal digits, got '{wrong}'"):
-            read_model(tmp_path / "b.model")
+    found = load_model(tmp_path / "a.model").scaling
+    assert np.array_equal(found.columns, scaling.columns) and found.first_index == 1
+    values = np.array([-5.0, 0.1, 0.5, 2.0, 9.0])
+    for j in (0, 1):
+        which = np.full(5, j)
+        assert np.array_equal(features.scaled_at(which, values),
+                              found.features.scaled_at(which, values))  # fmt: skip
+    assert (found.weights is None) == (weights is None)
+    assert weights is None or np.array_equal(found.weights, weights)
+    lines = text_of(model).splitlines(keepends=True)
+    assert b"".join(one for one in lines if not one.startswith(b"scaling")) == text_of(plain)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "reason"),
+    [
+        ("scaling", "other", "scaling must be minmax or quantile, got 'other'"),
+        ("scaling_columns", "3 3", "scaling_columns must be ascending indices of features"),
+        ("scaling_minima", "1.0", "scaling_minima must have 2 numbers, got 1"),
+        ("scaling_maxima", "0.0 nan", "scaling_maxima"),
+        ("scaling_maxima", "0.0 0.5", "a minimum of the scaling is not below its maximum"),
+        ("scaling_limits", "1.0 0.0", "a minimum of the scaling is not below its maximum"),
+    ],
+)
+def test_a_scaling_that_cannot_be_is_an_error(tmp_path, key, text, reason):
+    scaling = Scaling("a", np.array([0, 3]), SCALINGS[0], None)
+    lines = text_of(replace(made_model(), scaling=scaling)).decode().splitlines()
+    lines = [f"{key} {text}" if one.split()[0] == key else one for one in lines]
+    (tmp_path / "a.model").write_text("\n".join([*lines, ""]))
+    with pytest.raises(ModelError, match=re.escape(reason)):
+        load_model(tmp_path / "a.model")
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "reason"),
+    [
+        ("scaling_n_knots", "2 2", "scaling_n_knots must be at least 2 each, 5 in all"),
+        ("scaling_n_knots", "1 4", "scaling_n_knots must be at least 2 each, 5 in all"),
+        ("scaling_knots", "0.0 0.0 0.1 1.0 2.0", "scaling_knots of a column must ascend"),
+        ("scaling_levels", "0.0", "scaling_levels must have 5 numbers, got 1"),
+    ],
+)
+def test_quantiles_that_cannot_be_are_an_error(tmp_path, key, text, reason):
+    scaling = Scaling("a", np.array([0, 3]), SCALINGS[1], None)
+    lines = text_of(replace(made_model(), scaling=scaling)).decode().splitlines()
+    lines = [f"{key} {text}" if one.split()[0] == key else one for one in lines]
+    (tmp_path / "a.model").write_text("\n".join([*lines, ""]))
+    with pytest.raises(ModelError, match=re.escape(reason)):
+        load_model(tmp_path / "a.model")
 
 
 @pytest.mark.parametrize("svm_type", ["c_svc", "epsilon_svr"])
 def test_the_format_of_libsvm_has_no_place_for_what_is_ours(tmp_path, svm_type):
-    model = replace(made_model(svm_type=svm_type), range_file_crc32="0123abcd")
+    model = replace(
+        made_model(svm_type=svm_type), scaling=Scaling("a", np.array([0, 3]), SCALINGS[0], None)
+    )
     model.save(tmp_path / "a.model", format="libsvm")
-    assert not re.search(rb"range|dcsvm", (tmp_path / "a.model").read_bytes())
+    assert not re.search(rb"scaling|dcsvm", (tmp_path / "a.model").read_bytes())
     with pytest.raises(ValueError, match="format must be one of dcsvm, libsvm, got 'x'"):
         model.save(tmp_path / "a.model", format="x")
 
