@@ -64,6 +64,7 @@ def scaling_given(job: DataJob) -> Scaling | None:
 def model_for_file(model: Model, job: TrainingJob, data: "Dataset | RemoteSet") -> Model:
     """Add the first index of the training set to a model, and its own scaling."""
     model = replace(model, first_index=data.first_index)
-    if job.scale_file in OWN_SCALINGS and data.scaling is not None:
+    is_own = job.scale_file in OWN_SCALINGS or getattr(job, "weights", None) is not None
+    if is_own and data.scaling is not None:
         return model.scaled_by(data.scaling)
     return model

@@ -79,6 +79,7 @@ class TrainJob(TrainingJob):
     scheduler_file: str | None
     n_workers: int | None
     model_format: str
+    weights: str | None
 
     def check(self, options: TrainOptions) -> None:
         """Choose the default model file; raise UsageError or OptionError for conflicts."""
@@ -110,8 +111,20 @@ class TrainJob(TrainingJob):
             )
         if self.scale_file == QUANTILE and self.model_format == "libsvm":
             raise click.UsageError("LIBSVM has no quantiles: --scale quantile needs dcsvm's format")
+        if self.weights is not None:
+            self._check_weights()
         if self.scale_file == QUANTILE and self.is_remote:
             raise click.UsageError("--scale quantile is not possible on workers of a Dask cluster")
+
+    def _check_weights(self) -> None:
+        """Raise UsageError for learned weights where they cannot be."""
+        if self.scale_file not in (None, AUTO, QUANTILE):
+            raise click.UsageError("--weights learn needs --scale auto or quantile, not a file")
+        if self.model_format == "libsvm":
+            raise click.UsageError("LIBSVM has no weights: --weights needs dcsvm's format")
+        if self.is_remote or self.n_folds is not None:
+            where = "on workers of a Dask cluster" if self.is_remote else "with folds (-v)"
+            raise click.UsageError(f"--weights learn is not possible {where}")
 
     def _check_workers(self, options: TrainOptions) -> None:
         PROCESSES.check("n_workers", self.n_workers)

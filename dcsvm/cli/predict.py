@@ -28,6 +28,11 @@ FILES = (
 )
 
 
+def describe(_ctx: click.Context, _parameter: click.Parameter, path: str | None) -> None:
+    if path is not None:
+        run("describe_file", path)
+
+
 # fmt: off
 @click.command(
     "dcsvm-predict",
@@ -53,6 +58,10 @@ FILES = (
     "A positive value stands for the first label of the model. For more than two classes there is "
     "one value per pair of classes, and the first line is a header with the pairs.",
     is_basic=True)
+@output("--describe MODEL", "described", FILE,
+    "print what a model is, with its feature weights",
+    "No other argument is then needed. The features of the largest weights come first.",
+    is_eager=True, expose_value=False, callback=describe)
 @shared("scale", "lenient")
 @table_option(TrainOptions, "threads", "Other")
 @other("-q", "quiet", None, "print only errors, not the accuracy")

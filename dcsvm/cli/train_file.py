@@ -22,6 +22,7 @@ from dcsvm.cli.report import (
     write_report,
 )
 from dcsvm.data.dataset import Dataset
+from dcsvm.data.scaling import Scaling
 from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
 from dcsvm.model.reader import load_model
@@ -64,6 +65,8 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             train: Train = data.train
         else:
             data = read_training_set(job, options)
+            if job.weights is not None:
+                data = with_learned_weights(data, job, options, control.stop)
             train = partial(train_rows, data.rows, data.labels, consume=True)
             for label in options.class_weight or {}:
                 if label not in data.labels:
@@ -92,11 +95,31 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
     if job.report_file is not None:
         values = report_dict(report)
         values["seconds"] |= seconds
+        values["feature_weights"] = None if job.weights is None else weights_of(data.scaling)
         write_report(job.report_file, values)
     if not job.quiet:
         print_line = show_beside(job.model_file, job.report_file)
         say_result(report, print_line, is_classifier=model.is_classifier)
     return conclude(job, options, report, control.checkpoint, interrupts.received)
+
+
+def with_learned_weights(
+    data: Dataset, job: TrainJob, options: TrainOptions, stop: Stop
+) -> Dataset:
+    """Weight the features of a training set. Raises ValueError and Stopped."""
+    from dcsvm.training.feature_weights import learn_weights, weighted_rows
+
+    weights = learn_weights(data.rows, data.labels, options, stop)
+    rows, scaling = weighted_rows(
+        data.rows, weights, data.scaling, job.training_set_file, data.first_index
+    )
+    return replace(data, rows=rows, scaling=scaling)
+
+
+def weights_of(scaling: Scaling | None) -> dict[int, float]:
+    """Return the weight of each feature index; features of weight 0 are absent."""
+    assert scaling is not None and scaling.weights is not None
+    return dict(zip(scaling.indices.tolist(), scaling.weights.tolist(), strict=True))
 
 
 def cross_validate_data(

@@ -279,6 +279,18 @@ class Rows:
         """Values of dense rows (n_samples, n_features), float32 or uint8; a copy if packed."""
         return self.as_floats().matrix if self.is_packed else self.matrix
 
+    def weighted(self, weights: np.ndarray) -> Rows:
+        """Multiply the columns by weights (n_features,), as float32."""
+        factors = weights.astype(np.float32)
+        floats = self.as_floats()
+        if floats.dense is not None:
+            return replace(floats, dense=floats.dense * factors)
+        indptr, indices, values = floats.csr
+        values = values * factors[indices]
+        kept = values != 0
+        ends = np.concatenate(([0], np.cumsum(kept)))
+        return Rows.of_csr(ends[indptr], indices[kept], values[kept], self.n_features)
+
     def mean_squared_distance(self) -> float:
         """Return the mean of |x - z|^2 over all pairs of rows.
 

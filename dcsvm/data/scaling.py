@@ -117,6 +117,12 @@ class Scaling:
     first_index: int = 1
     weights: np.ndarray | None = None
 
+    @staticmethod
+    def identity(n_features: int, name: str, first_index: int = 1) -> Scaling:
+        """Return the scaling that keeps all columns as they are."""
+        features = Interval(0.0, 1.0, np.zeros(n_features), np.ones(n_features))
+        return Scaling(name, np.arange(n_features), features, None, first_index)
+
     @property
     def indices(self) -> np.ndarray:
         """Indices of the columns in a file."""
@@ -146,7 +152,10 @@ class Scaling:
     def _scaled(self, which: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Scale values (m,) of the columns[which]."""
         scaled = self.features.scaled_at(which, values)
-        return scaled if self.weights is None else scaled * self.weights[which]
+        if self.weights is None:
+            return scaled
+        with np.errstate(over="ignore"):  # the bits of Rows.weighted
+            return scaled.astype(np.float32) * self.weights[which].astype(np.float32)
 
     @cached_property
     def _absent(self) -> np.ndarray:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcsvm._core import Stop
+from dcsvm.data.arrays import Float64Parts
 from dcsvm.data.rows import Rows
+from dcsvm.data.scaling import Extremes, Scaling, quantile_scaling
 from dcsvm.model.model import Model
 from dcsvm.problem.option_table import described
 from dcsvm.problem.options import TrainOptions
@@ -16,6 +18,7 @@ from dcsvm.problem.task import as_labels
 from dcsvm.solving.checkpoint import Checkpoint, RunControl
 from dcsvm.solving.report import Progress, TrainReport
 from dcsvm.training.early_level import TestRows
+from dcsvm.training.feature_weights import learn_weights, weighted_rows
 from dcsvm.training.train import train_rows
 
 if TYPE_CHECKING:
@@ -32,6 +35,8 @@ def train(  # noqa: PLR0913 (a public function with keyword parameters)
     checkpoint: Checkpoint | None = None,
     init_model: Model | None = None,
     test: tuple[ArrayLike, ArrayLike] | None = None,
+    scale: str | None = None,
+    feature_weights: ArrayLike | str | None = None,
     **options: Any,
 ) -> Model:
     """Train a support vector machine by divide and conquer.
@@ -55,6 +60,13 @@ def train(  # noqa: PLR0913 (a public function with keyword parameters)
         Warm start from a model of the same rows, or of the first of them.
     test : tuple (X, y), optional
         Test rows that choose the early level, if training searches for it.
+    scale : {"minmax", "quantile"}, optional
+        Scale the features: to [-1, 1], or to a normal distribution by the ranks of their values.
+        The model has the scaling and applies it to the rows it predicts.
+    feature_weights : array of shape (d,) or "learn", optional
+        Factors of the (scaled) features. "learn" finds them for kernels of a distance, from the
+        changes of decision values if a feature is permuted; held-out rows choose among them and
+        ones. They are `model.scaling.weights`; a feature of weight 0 is not used.
     **options
         Training options, see Notes.
 
@@ -85,10 +97,13 @@ def train(  # noqa: PLR0913 (a public function with keyword parameters)
     """
     settings = TrainOptions.of(**options)
     control = checked_control(progress, stop, checkpoint, init_model)
-    rows = Rows.from_array(X)
+    rows, scaling = scaled_rows(X, scale)
     labels = labels_of(y, rows.n_samples, settings)
     warn_of_labels(settings, labels)
-    test_rows = test_rows_of(test, X, settings)
+    if feature_weights is not None:
+        weights = weights_of(feature_weights, rows, labels, settings, control.stop)
+        rows, scaling = weighted_rows(rows, weights, scaling, "X")
+    test_rows = test_rows_of(test, X, settings, scaling)
     if test_rows is not None:
         settings = settings.choosing_by_test()
     model, report = train_rows(
@@ -96,7 +111,39 @@ def train(  # noqa: PLR0913 (a public function with keyword parameters)
         sample_weight=sample_weight, init_model=init_model, test=test_rows,
     )  # fmt: skip
     warn_of_report(report)
-    return model
+    return model if scaling is None else model.scaled_by(scaling)
+
+
+def scaled_rows(X: ArrayLike, scale: str | None) -> tuple[Rows, Scaling | None]:
+    """Return the rows of X, scaled as asked, and the scaling. Raises ValueError."""
+    if scale is None:
+        return Rows.from_array(X), None
+    parts = Float64Parts(X)
+    if scale == "minmax":
+        scaling = Extremes.of(parts).scaling("X")
+    elif scale == "quantile":
+        scaling = quantile_scaling(parts, "X")
+    else:
+        raise ValueError(f"scale must be one of minmax, quantile, got {scale!r}")
+    return scaling.scaled_rows(parts, "X"), scaling
+
+
+def weights_of(
+    given: ArrayLike | str, rows: Rows, labels: np.ndarray, options: TrainOptions, stop: Stop
+) -> np.ndarray:
+    """Return the feature weights of an argument. Raises ValueError and Stopped."""
+    if isinstance(given, str):
+        if given != "learn":
+            raise ValueError(f"feature_weights must be an array or 'learn', got {given!r}")
+        return learn_weights(rows, labels, options, stop)
+    weights = np.asarray(given, np.float64)
+    if weights.shape != (rows.n_features,):
+        raise ValueError(
+            f"feature_weights must have shape ({rows.n_features},), got {weights.shape}"
+        )
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError("feature_weights must be finite and at least 0")
+    return weights
 
 
 train.__doc__ = described(train.__doc__, TrainOptions)
@@ -133,7 +180,10 @@ def labels_of(y: ArrayLike | None, n_rows: int, options: TrainOptions) -> np.nda
 
 
 def test_rows_of(
-    test: tuple[ArrayLike, ArrayLike] | None, X: ArrayLike, options: TrainOptions
+    test: tuple[ArrayLike, ArrayLike] | None,
+    X: ArrayLike,
+    options: TrainOptions,
+    scaling: Scaling | None = None,
 ) -> TestRows | None:
     """Return the test rows of a tuple (X_test, y_test), for training rows X.
 
@@ -154,6 +204,8 @@ def test_rows_of(
         raise ValueError(
             f"test rows have {rows.n_features} features, the training rows {n_features}"
         )
+    if scaling is not None:
+        rows = scaling.scaled_rows(Float64Parts(test[0]), "the test rows")
     return TestRows(rows, labels)
 
 

@@ -1,0 +1,50 @@
+"""Test --weights learn, and what dcsvm-predict --describe says of a model."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dcsvm.cli import predict
+
+
+@pytest.fixture
+def training(write_libsvm):
+    X = np.random.default_rng(0).uniform(0, 1, (800, 5))
+    return write_libsvm(X, np.where(np.sin(9 * X[:, 1]) > 0, 1, -1), "train")
+
+
+LAPLACIAN = ("-q", "-t", "5", "-c", "8", "-g", "1")
+
+
+@pytest.mark.parametrize("scale", [(), ("--scale", "auto"), ("--scale", "quantile")], ids=str)
+def test_learned_weights_are_in_the_model_and_described(run, invoke, training, scale):
+    done = run(*LAPLACIAN, *scale, "--weights", "learn", "--report", "r", training, "m")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(Path("r").read_text())["converged"]
+    lines = invoke(predict.main, "--describe", "m").stdout.splitlines()
+    assert lines[:3] == ["type: c_svc", "labels: 1, -1", "kernel: laplacian(gamma=1)"]
+    assert lines[-6] == "feature weights, largest first:" and lines[-5].startswith("2 ")
+    done = invoke(predict.main, training, "m", "out")
+    assert float(done.stdout.split()[2].rstrip("%")) > 95
+
+
+def test_models_without_scaling_are_described(run, invoke, training):
+    run(*LAPLACIAN, training, "m")
+    assert invoke(predict.main, "--describe", "m").stdout.splitlines()[-1] == "scaling: none"
+    assert invoke(predict.main, "--describe", "absent").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "reason"),
+    [
+        (("-t", "0"), 1, "learned weights require a kernel of a distance, got linear"),
+        (("-v", "3"), 2, "--weights learn is not possible with folds (-v)"),
+        (("--scale", "ranges"), 2, "--weights learn needs --scale auto or quantile, not a file"),
+        (("--model-format", "libsvm"), 2, "LIBSVM has no weights"),
+    ],
+)
+def test_weights_that_cannot_be_are_refused(run, training, arguments, status, reason):
+    done = run("-q", *arguments, "--weights", "learn", training)
+    assert done.exit_code == status and reason in done.stderr
