@@ -163,6 +163,11 @@ class Grid:
             _finer(self.epsilons, setting.epsilon),
         )
 
+    def in_gamma_unit(self, unit: float) -> Grid:
+        """Return the grid of gammas that are these values times a unit."""
+        gammas = tuple(None if gamma is None else gamma * unit for gamma in self.gammas)
+        return replace(self, gammas=gammas)
+
     def edges(self, setting: Setting) -> list[str]:
         """Name the values of a setting that lie on the edge of the grid."""
         return [

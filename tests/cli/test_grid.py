@@ -130,7 +130,7 @@ def test_resuming_takes_no_training_set_for_its_file(search, training):
 def test_lines_are_read_as_they_were_written():
     options = TrainOptions()
     grid = Grid((0.5, 2.0**0.3), (2.0**-7,))
-    lines = GridLines(["C", "gamma"], options, 10_000)
+    lines = GridLines(["C", "gamma"], options, 10_000, 1.0)
     Path("kept.out").write_text(
         "log2c=0.3 log2g=-7.0 rate=96.15\nlog2c=-1 log2g=-7 rate=90 rows=40\n\n"
         "log2c=5 log2g=1e0 rate=12.5 not_converged\n"
