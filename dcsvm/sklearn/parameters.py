@@ -81,7 +81,8 @@ PARAMETERS = {
     "gamma": Parameter("scale", [GammaOptions(), FROM_0],
         f"{{'scale', 'auto', 'F/median'}} or float: gamma of {users_of('gamma')}; 'scale' is "
         "1 / (n_features * X.var()), 'auto' is 1 / n_features. 'F/median', such as '2/median', is "
-        "the number F divided by the median of |u-v|^2 (rbf) or |u-v|_1 or |u-v| of 256 rows."),
+        "the number F divided by the median of |u-v|^2 (rbf), |u-v|_1 (laplacian) or |u-v| "
+        "(exponential) over the pairs of 256 rows."),
     "coef0": Parameter(0.0, [Interval(Real, None, None, closed="neither")],
         f"float: coef0 of {users_of('coef0')}."),
     "shrinking": Parameter(True, ["boolean"], "bool: ignored; for compatibility."),
