@@ -383,6 +383,8 @@ def test_a_gamma_of_the_rows_is_that_of_all_folds():
 
 def test_other_units_are_refused():
     X, y = spots(60, 2)
+    with pytest.raises(ValueError, match="gamma must be positive and finite, got 1e-200 times 1e-"):
+        Grid((1.0,), (1e-200, 1.0)).in_gamma_unit(1e-200)
     with pytest.raises(ValueError, match="gamma_unit must be 'median' or None, got 'mean'"):
         dcsvm.grid_search(X, y, gamma_unit="mean")
     with pytest.raises(ValueError, match="gamma must be a number for kernel sigmoid, got '1/medi"):
