@@ -20,6 +20,7 @@ from dcsvm.cli.options import (
     shared,
     table_options,
 )
+from dcsvm.problem.option_table import MEDIAN
 from dcsvm.problem.options import TrainOptions
 
 settings, ignored = map(group, ("Settings", "Options of svm-grid without effect"))
@@ -92,6 +93,10 @@ def may_be_out_file(name: str) -> bool:
     "exponents of gamma: powers of 2",
     "null: gamma is that of -g. Kernels without gamma ignore it.",
     default="3,-15,-2", is_basic=True)
+@settings("--gamma-unit UNIT", "gamma_unit", click.Choice(["1", MEDIAN]),
+    "unit of the powers of -log2g: 1 or median",
+    "median: a power F stands for -g F/median. The last line has gamma itself.",
+    default="1")
 @settings("-log2p BEGIN,END,STEP|null", "log2p", POWERS,
     "exponents of epsilon of eps-SVR",
     "null: epsilon is that of -p.",

@@ -22,7 +22,8 @@ from dcsvm.data.output_file import write_beside
 from dcsvm.data.pieces import DataError, read_text
 from dcsvm.data.rows import Rows
 from dcsvm.machine import usable_threads
-from dcsvm.problem.option_table import REGRESSIONS
+from dcsvm.problem.data_gamma import RowStatistics, median_unit, with_number
+from dcsvm.problem.option_table import MEDIAN, REGRESSIONS
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.grid import Grid, Score, Setting, best_of
 from dcsvm.selection.grid_search import with_test_rows
@@ -39,10 +40,14 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
     stop, start = Stop(job.time_limit), time.perf_counter()
     data, rows, labels, fold = read_rows(job, options)
     read = time.perf_counter()
-    grid = job.grid(options)
+    statistics = RowStatistics.of(data.rows, 1)
+    options, unit = with_number(options, statistics), 1.0
+    if job.gamma_unit == MEDIAN:
+        unit = median_unit(options, statistics)
+    grid = job.grid(options).in_gamma_unit(unit)
     searched = {"C": job.log2c, "gamma": grid.gammas[0] is not None, "epsilon": job.log2p}
     names = [name for name, is_searched in searched.items() if is_searched]
-    lines = GridLines(names, options, int(np.count_nonzero(fold >= 0)))
+    lines = GridLines(names, options, int(np.count_nonzero(fold >= 0)), unit)
     known = [] if job.resume_file is None else lines.read(job.resume_file, grid)
     with Interrupts(stop) as interrupts, closing(Outputs(job, lines, known, grid)) as outputs:
         search = Search(
@@ -203,11 +208,13 @@ LETTERS = {"C": "c", "gamma": "g", "epsilon": "p"}
 class GridLines:
     """The format of the lines of a search.
 
-    `names` are the searched ones of C, gamma and epsilon; `n_rows` rows are held out.
+    `names` are the searched ones of C, gamma and epsilon; `n_rows` rows are held out. Exponents of
+    gamma are in units of `gamma_unit`.
     """
 
-    def __init__(self, names: list[str], options: TrainOptions, n_rows: int):
+    def __init__(self, names: list[str], options: TrainOptions, n_rows: int, gamma_unit: float):
         self.names, self.n_rows, self.C = names, n_rows, options.C
+        self.units = {"C": 1.0, "gamma": gamma_unit, "epsilon": 1.0}
         self.is_regression = options.svm_type in REGRESSIONS
         self.word = "mse" if self.is_regression else "rate"
 
@@ -240,7 +247,10 @@ class GridLines:
         return f"{exponents} {self.word}={self.rate(score):.{digits}g}{partial}{failed}"
 
     def exponents(self, setting: Setting) -> dict[str, float]:
-        return {name: round(math.log2(getattr(setting, name)), 9) for name in self.names}
+        return {
+            name: round(math.log2(getattr(setting, name) / self.units[name]), 9)
+            for name in self.names
+        }
 
     def read(self, path: str, grid: Grid) -> list[Score]:
         """Read the scores of an -out file of dcsvm-grid or svm-grid. Raises DataError."""
@@ -270,7 +280,7 @@ class GridLines:
             match = re.search(rf"\blog2{LETTERS[name]}={NUMBER}", line)
             if not match or abs(float(match[1])) > 1000:
                 return None
-            values[name] = 2.0 ** float(match[1])
+            values[name] = 2.0 ** float(match[1]) * self.units[name]
         match, rows = re.search(rf"\b{self.word}={NUMBER}", line), re.search(r"\brows=(\d+)", line)
         n_rows = int(rows[1]) if rows else self.n_rows
         if not match or not 1 <= n_rows <= self.n_rows:

@@ -9,6 +9,7 @@ import click
 from dcsvm.cli.files import AUTO, QUANTILE, STANDARD_INPUT, is_stream
 from dcsvm.problem.option_table import (
     FACTORS,
+    MEDIAN,
     POSITIVE,
     OptionError,
     OptionTable,
@@ -175,6 +176,7 @@ class GridJob(TrainingJob):
     log2c: tuple[float, ...]
     log2g: tuple[float, ...]
     log2p: tuple[float, ...]
+    gamma_unit: str
     refine: bool
     every: bool
     out_file: str | None
@@ -191,6 +193,9 @@ class GridJob(TrainingJob):
             raise click.UsageError("nu-SVC (-s 1) has no C: give -log2c null to choose gamma only")
         if self.log2p and options.svm_type != "epsilon_svr":
             raise click.UsageError("-log2p needs eps-SVR (-s 3)")
+        if self.gamma_unit == MEDIAN and options.kernel_type.fall is None:
+            reason = f"must be 1 for kernel {options.kernel}, got {MEDIAN}"
+            raise OptionError("gamma_unit", reason)
         if options.kernel_type.is_precomputed and (self.scale_file or self.test_file):
             raise click.UsageError("a precomputed kernel cannot be used with --scale or --test")
         if not (self.log2c or self.log2p or (self.log2g and options.kernel_type.has_gamma)):
@@ -213,7 +218,7 @@ class GridJob(TrainingJob):
                 raise click.UsageError("-resume needs a file if -out is null")
 
     def grid(self, options: TrainOptions) -> Grid:
-        """Make the grid of settings to score. Raises ValueError."""
+        """Make the grid of settings to score, with gamma in its unit. Raises ValueError."""
 
         def powers(exponents: tuple[float, ...]) -> list[float] | None:
             return [2.0**exponent for exponent in exponents] or None

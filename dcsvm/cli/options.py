@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 import dcsvm
-from dcsvm.problem.option_table import Option, OptionTable, option_of
+from dcsvm.problem.option_table import (
+    AUTO,
+    GAMMA,
+    Option,
+    OptionTable,
+    is_per_median,
+    option_of,
+)
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -117,6 +124,11 @@ LEVEL = Plain(
     lambda value: value if value == "auto" else int(value),
     "is neither a whole number nor auto",
 )
+GAMMA_VALUE = Plain(
+    "gamma",
+    lambda value: value if value == AUTO or is_per_median(value) else float(value),
+    "is neither a number, auto nor F/median with a number F",
+)
 POWERS = PowersOfTwo()
 NO_OR_YES = Numbered(False, True)
 FILE, FOLDER = FileName(), FileName("dir")
@@ -124,6 +136,7 @@ FILE, FOLDER = FileName(), FileName("dir")
 
 TYPES: dict[str, Kind] = {  # by the kind of a rule
     "a number": NUMBER,
+    GAMMA.kind: GAMMA_VALUE,
     "a whole number": WHOLE,
     "a whole number or 'auto'": LEVEL,
     "a dict of label: factor": (NUMBER, NUMBER),

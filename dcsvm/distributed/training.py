@@ -16,9 +16,11 @@ from dcsvm.distributed.dask_engine import DaskEngine
 from dcsvm.distributed.remote_components import find_remote_components
 from dcsvm.distributed.remote_rows import RemoteKernelRows, RemoteRows
 from dcsvm.distributed.tasks import Tasks
+from dcsvm.kernel.kernel_rows import compared_rows, median_distance
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.row_components import RowComponents
 from dcsvm.model.model import Model
+from dcsvm.problem.data_gamma import RowStatistics
 from dcsvm.problem.duplicates import Duplicates, all_different, duplicates_by_keys, row_keys
 from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.options import OptionError, TrainOptions
@@ -47,6 +49,14 @@ class DaskRows:
         """Identify the data and their division into sections, for checkpoints."""
         digests = " ".join(str(one.digest) for one in self.facts)
         return fingerprint(self.rows, digests, labels, sample_weight)
+
+    @property
+    def statistics(self) -> RowStatistics:
+        return RowStatistics(self.rows.n_features, lambda: self.variance, self._median)
+
+    def _median(self, kernel: Kernel) -> float:
+        """Return the median argument of a kernel, of the rows that one process would sample."""
+        return median_distance(self.rows.take(compared_rows(self.rows.n_samples)), kernel, 1)
 
     @property
     def variance(self) -> float:

@@ -70,13 +70,17 @@ def is_flat(rows: Rows, kernel: Kernel) -> bool:
     return float(distances(some, kernel, 1).mean()) < half
 
 
+def compared_rows(n_samples: int) -> np.ndarray:
+    """Return the numbers of the rows that are sampled to compute distances between them."""
+    return np.arange(0, n_samples, -(-n_samples // COMPARED_ROWS) or 1)
+
+
 def distances(rows: Rows, kernel: Kernel, threads: int) -> np.ndarray:
     """Compute the argument of the kernel, a distance, between sampled rows, float64 (m, m).
 
     NaN or infinite beyond float32.
     """
-    step = -(-rows.n_samples // COMPARED_ROWS)
-    some = rows.take(np.arange(0, rows.n_samples, step))
+    some = rows.take(compared_rows(rows.n_samples))
     if kernel.type.argument != SQUARED_DISTANCE:
         return KernelRows(some, Kernel(kernel.type.argument), threads).matrix().astype(np.float64)
     products = KernelRows(some, Kernel("linear"), threads).matrix().astype(np.float64)

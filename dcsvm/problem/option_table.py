@@ -179,6 +179,48 @@ FLAG = Rule("True or False", is_bool, bool)
 FINITE = number("finite", math.isfinite)
 POSITIVE = number("positive and finite", lambda value: 0 < value < math.inf)
 NOT_NEGATIVE = number("at least 0 and finite", lambda value: 0 <= value < math.inf)
+
+
+AUTO = "auto"
+MEDIAN = "median"
+PER_MEDIAN = f"/{MEDIAN}"
+
+
+def is_per_median(value: object) -> bool:
+    """Return whether a value is the text F/median with a number F."""
+    if not isinstance(value, str) or not value.endswith(PER_MEDIAN):
+        return False
+    try:
+        float(value.removesuffix(PER_MEDIAN))
+    except ValueError:
+        return False
+    return True
+
+
+def median_factor(gamma: str) -> float:
+    """Return F of the text F/median. Raises ValueError unless it is positive and finite."""
+    factor = float(gamma.removesuffix(PER_MEDIAN))
+    if not 0 < factor < math.inf:
+        raise wrong("F/median with a positive and finite F", shown(gamma))
+    return factor
+
+
+def _gamma(value: Any) -> float | str:
+    if not isinstance(value, str):
+        return NOT_NEGATIVE.plain(value)
+    if value != AUTO:
+        median_factor(value)
+    return str(value)
+
+
+GAMMA = Rule(
+    f"a number, {AUTO!r} or F/median",
+    lambda value: is_number(value)
+    or (isinstance(value, str) and value == AUTO)
+    or is_per_median(value),
+    _gamma,
+    NOT_NEGATIVE.limits,
+)
 FACTORS = Rule("a dict of label: factor", lambda value: isinstance(value, Mapping), _factors)
 
 

@@ -18,9 +18,11 @@ from dcsvm.kernel.kernels import (
 )
 from dcsvm.machine import MAX_THREADS
 from dcsvm.problem.option_table import (
+    AUTO,
     FACTORS,
     FINITE,
     FLAG,
+    GAMMA,
     NOT_NEGATIVE,
     POSITIVE,
     SVM_TYPES,
@@ -29,6 +31,7 @@ from dcsvm.problem.option_table import (
     OptionTable,
     choice,
     integer,
+    is_per_median,
     label_text,
     number,
     numbered,
@@ -39,7 +42,6 @@ from dcsvm.problem.option_table import (
 
 CLUSTERINGS = ("tree", "adaptive", "random", "kmeans")
 MAX_LEVELS = 30
-AUTO = "auto"  # of early_level: search for the level
 CENTERED = "centered"  # of probability: a decision value of 0 has probability 1/2
 # clusters per row of early models; 1.2 and 2 are no better at the same cost (docs/early-models.md)
 DEFAULT_OVERLAP = 1.5
@@ -111,8 +113,14 @@ class TrainOptions(OptionTable):
         keyword=f"or {other_names()}",
         is_basic=True)
     degree: int = of_kernel(3, integer(0), "-d DEGREE", f"degree of {users_of('degree')}")
-    gamma: float | None = of_kernel(None, optional(NOT_NEGATIVE), "-g GAMMA",
-        f"gamma of {users_of('gamma')}", "0 selects the default, as in LIBSVM.",
+    gamma: float | str | None = of_kernel(None, optional(GAMMA), "-g GAMMA",
+        f"gamma of {users_of('gamma')}; or auto, F/median",
+        "0 selects the default, as in LIBSVM. auto is 1 / (features * variance of all values). "
+        "F/median, such as 2/median, is the number F divided by the median of |u-v|^2 for rbf, of "
+        "|u-v|_1 for laplacian, of |u-v| for exponential, over the pairs of 256 rows.",
+        keyword=f'gamma of {users_of("gamma")}; at least 0, or "auto": 1 / (features * variance '
+        'of all values), or "F/median", such as "2/median": the number F divided by the median of '
+        "|u-v|^2 (rbf), |u-v|_1 (laplacian) or |u-v| (exponential) of 256 rows; None is 1/features",
         default_text="1/features", is_basic=True)
     coef0: float = of_kernel(0.0, FINITE, "-r COEF0", f"coef0 of {users_of('coef0')}")
     tolerance: float = of_accuracy(1e-3, POSITIVE, "-e TOL",
@@ -240,6 +248,9 @@ class TrainOptions(OptionTable):
             raise OptionError("probability", "is not available for one-class")
         if self.clustering == "kmeans" and self.kernel_type.is_precomputed:
             raise OptionError("clustering", "kmeans requires features, not a precomputed kernel")
+        if is_per_median(self.gamma) and self.kernel_type.fall is None:
+            reason = f"must be a number for kernel {self.kernel}, got {self.gamma!r}"
+            raise OptionError("gamma", reason)
         kernel = Kernel(self.kernel, coef0=self.coef0, degree=self.degree)
         if self.gap is not None and not kernel.is_positive_semidefinite:
             raise OptionError("gap", f"requires a positive semidefinite kernel, got {self.kernel}")

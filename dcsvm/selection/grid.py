@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TypeVar
 
-from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.options import OptionError, TrainOptions
 
 # defaults of svm-grid
 DEFAULT_CS = tuple(2.0**k for k in range(-5, 16, 2))
@@ -162,6 +162,15 @@ class Grid:
             _finer(self.gammas, setting.gamma),
             _finer(self.epsilons, setting.epsilon),
         )
+
+    def in_gamma_unit(self, unit: float) -> Grid:
+        """Return the grid of gammas that are these values times a unit. Raises OptionError."""
+        for gamma in self.gammas:
+            if gamma and not 0 < gamma * unit < math.inf:
+                reason = f"must be positive and finite, got {gamma:g} times {unit:g}"
+                raise OptionError("gamma", reason)
+        gammas = tuple(None if gamma is None else gamma * unit for gamma in self.gammas)
+        return replace(self, gammas=gammas)
 
     def edges(self, setting: Setting) -> list[str]:
         """Name the values of a setting that lie on the edge of the grid."""

@@ -12,6 +12,8 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.rows import Rows, stacked
 from dcsvm.kernel.kernel_rows import threads_to_train
+from dcsvm.problem.data_gamma import RowStatistics, median_unit, with_number
+from dcsvm.problem.option_table import MEDIAN
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import as_labels
 from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, best_of
@@ -82,6 +84,7 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
     Cs: Sequence[float] | None = None,  # noqa: N803 (several C)
     gammas: Sequence[float] | None = None,
     epsilons: Sequence[float] | None = None,
+    gamma_unit: str | None = None,
     folds: int | ArrayLike = 5,
     every: bool = False,
     refine: bool = False,
@@ -103,6 +106,8 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
         Values of gamma; by default the option `gamma` if it is given, else 2^-15, 2^-13, ... 2^3.
     epsilons : sequence of float, optional
         Values of epsilon for epsilon-SVR; by default the option `epsilon`.
+    gamma_unit : {"median"}, optional
+        "median": `gammas` are numbers F of gamma="F/median"; the result has gamma itself.
     folds : int or int array of shape (n,), default 5
         Number of folds, stratified by class, drawn with the option `seed`. An array has the fold
         that holds out each row, negative for rows that are never held out.
@@ -142,8 +147,14 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
     settings = TrainOptions.of(**options)
     if stop is not None and not isinstance(stop, _core.Stop):
         raise TypeError(f"stop must be a dcsvm.Stop or None, not {stop!r}")
+    if gamma_unit not in (None, MEDIAN):
+        raise ValueError(f"gamma_unit must be {MEDIAN!r} or None, got {gamma_unit!r}")
     grid = _default_grid(settings, Cs, gammas, epsilons)
     rows, labels = Rows.from_array(X), as_labels(y)
+    statistics = RowStatistics.of(rows, 1)
+    settings = with_number(settings, statistics)
+    if gamma_unit == MEDIAN:
+        grid = grid.in_gamma_unit(median_unit(settings, statistics))
     settings = replace(settings, threads=threads_to_train(settings.threads, rows))
     if len(labels) != rows.n_samples:
         raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")

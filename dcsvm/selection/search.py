@@ -102,7 +102,7 @@ class Search:
     def _prepared(self, options: TrainOptions) -> Prepared:
         """Prepare the rows for some options."""
         columns = Columns(self.rows)
-        rows, options = columns.of(self.rows), columns.options(options)
+        rows, options = columns.of(self.rows), columns.options(options, self.rows)
         return prepare_rows(rows, self.labels, options, self.weights)
 
     def run(

@@ -17,7 +17,10 @@ from dcsvm.data.sorting import slices
 from dcsvm.kernel.kernel_rows import of_square, threads_that_pay
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.machine import default_threads, is_forked, usable_threads
-from dcsvm.sklearn.parameters import KERNELS
+from dcsvm.problem.data_gamma import RowStatistics, with_number
+from dcsvm.problem.option_table import is_per_median
+from dcsvm.problem.options import TrainOptions
+from dcsvm.sklearn.parameters import KERNELS, kernel_type
 
 Input: TypeAlias = ArrayLike | sparse.spmatrix | sparse.sparray  # rows of users, data frames too
 Matrix: TypeAlias = np.ndarray | sparse.csr_matrix  # rows checked by scikit-learn
@@ -114,21 +117,27 @@ BATCH_SIZE = 2**16  # values per batch, which fits the cache
 
 
 def gamma_of(
-    kernel: Any, gamma: str | float | None, n_features: int, variance: Callable[[], float]
+    kernel: Any, gamma: str | float | None, rows: RowStatistics, variance: Callable[[], float]
 ) -> float:
     """Compute gamma: 'scale' is 1 / (n_features variance), 'auto' is 1 / n_features.
 
-    It is 0 for kernels without gamma.
+    'F/median' is that of `with_number`. gamma is 0 for kernels without gamma. Raises OptionError.
     """
+    if is_per_median(gamma):
+        known = kernel_type(kernel)
+        assert known is not None  # scikit-learn has validated it
+        number = with_number(TrainOptions(kernel=known.name, gamma=gamma), rows).gamma
+        assert isinstance(number, float)
+        return number
     if callable(kernel) or not KERNELS[kernel].has_gamma:
         return 0.0
     if isinstance(gamma, Real):
         return float(gamma)
     if gamma == "auto":
-        return 1.0 / n_features
+        return 1.0 / rows.n_features
     with np.errstate(over="ignore", invalid="ignore"):
         value = variance()
-    return 1.0 / (n_features * value) if value > 0 else 1.0
+    return 1.0 / (rows.n_features * value) if value > 0 else 1.0
 
 
 def variance_of(X: Matrix, weights: Weights) -> float:

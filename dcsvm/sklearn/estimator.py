@@ -27,6 +27,7 @@ from dcsvm.kernel.kernels import BeyondFloat32Error
 from dcsvm.model.model import Model
 from dcsvm.model.predict import blocks, decision_values
 from dcsvm.model.single_row import few_values
+from dcsvm.problem.data_gamma import RowStatistics
 from dcsvm.problem.option_table import OptionError
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn.checks import (
@@ -139,7 +140,8 @@ class Estimator(Convertible):
                     return
                 params = self._settings()
                 variance = partial(variance_of, checked, weights)
-                self._gamma = gamma_of(self.kernel, params.get("gamma"), checked.shape[1], variance)
+                statistics = RowStatistics.of(rows, threads)
+                self._gamma = gamma_of(self.kernel, params.get("gamma"), statistics, variance)
                 options = train_options(params, self._svm_type, self._gamma, threads=threads)
                 # the random seed is for the folds of probabilities only: models are reproducible
                 options |= self._options(seed)

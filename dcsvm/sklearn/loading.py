@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcsvm.model.reader import load_model
 from dcsvm.model.writer import with_label_order
+from dcsvm.problem.option_table import is_per_median
 from dcsvm.sklearn.checks import Input
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.estimators import OURS
@@ -119,6 +120,8 @@ class FallingBack(Estimator):
             shared, defaults = THEIRS[self._svm_type]().get_params(), type(self)().get_params()
             own = {name: value for name, value in defaults.items() if name not in shared}
             if any(getattr(self, name) != default for name, default in own.items()):
+                raise
+            if is_per_median(getattr(self, "gamma", None)):
                 raise
             try:
                 self._delegate((X, y, sample_weight), error)

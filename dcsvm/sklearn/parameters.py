@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
 from dcsvm.kernel.kernels import DEFAULT, KERNEL_TYPES, PRECOMPUTED, KernelType, users_of
+from dcsvm.problem.option_table import is_per_median
 
 KERNELS = {one.short_name: one for one in KERNEL_TYPES}  # by scikit-learn's names
 MAX_C = 1e30  # C=inf; solutions with a larger alpha are lost in rounding
@@ -23,6 +24,20 @@ class Parameter:
     default: Any
     constraints: list[Any]
     meaning: str
+
+
+class GammaOptions(StrOptions):
+    """Constrain a parameter to scikit-learn's words for gamma, and F/median."""
+
+    def __init__(self) -> None:
+        super().__init__({"scale", "auto"})
+
+    def is_satisfied_by(self, val: object) -> bool:
+        """Return whether a value is one of the words, or F/median."""
+        return super().is_satisfied_by(val) or is_per_median(val)
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} or of the form 'F/median'"
 
 
 ABOVE_0 = Interval(Real, 0.0, None, closed="neither")
@@ -63,9 +78,11 @@ PARAMETERS = {
         f"{{{', '.join(map(repr, KERNELS))}}} or callable: kernel; a callable "
         "computes the kernel matrix of all training rows."),
     "degree": Parameter(3, [at_least(0)], f"int: degree of {users_of('degree')}."),
-    "gamma": Parameter("scale", [StrOptions({"scale", "auto"}), FROM_0],
-        f"{{'scale', 'auto'}} or float: gamma of {users_of('gamma')}; 'scale' is "
-        "1 / (n_features * X.var()), 'auto' is 1 / n_features."),
+    "gamma": Parameter("scale", [GammaOptions(), FROM_0],
+        f"{{'scale', 'auto', 'F/median'}} or float: gamma of {users_of('gamma')}; 'scale' is "
+        "1 / (n_features * X.var()), 'auto' is 1 / n_features. 'F/median', such as '2/median', is "
+        "the number F divided by the median of |u-v|^2 (rbf), |u-v|_1 (laplacian) or |u-v| "
+        "(exponential) over the pairs of 256 rows."),
     "coef0": Parameter(0.0, [Interval(Real, None, None, closed="neither")],
         f"float: coef0 of {users_of('coef0')}."),
     "shrinking": Parameter(True, ["boolean"], "bool: ignored; for compatibility."),

@@ -15,7 +15,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.model import Model
 from dcsvm.model.parts import ExactModel, Probability
-from dcsvm.problem.option_table import CLASSIFIERS
+from dcsvm.problem.option_table import CLASSIFIERS, is_per_median
 from dcsvm.problem.task import as_labels
 from dcsvm.sklearn.checks import Input, dense
 from dcsvm.sklearn.fitted import Fitted
@@ -109,6 +109,8 @@ class Convertible(Fitted):
         made, params = THEIRS[self._svm_type](), self._settings()
         if params.get("probability") in (False, np.False_, "deprecated"):
             del params["probability"]  # the default warns the least
+        if is_per_median(params.get("gamma")):
+            params["gamma"] = self._gamma
         names = [name for name in made.get_params() if name in params]
         return made.set_params(**{name: params[name] for name in names})
 

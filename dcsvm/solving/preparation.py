@@ -19,6 +19,7 @@ from dcsvm.kernel.kernel_rows import KernelRows, threads_to_train, training_matr
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.row_components import RowComponents, find_components
 from dcsvm.model.model import Model
+from dcsvm.problem.data_gamma import RowStatistics, with_number
 from dcsvm.problem.duplicates import Duplicates, RowMap, find_duplicates
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY
 from dcsvm.problem.formulation import Formulation
@@ -113,11 +114,18 @@ class RowSource(Protocol):
     def owns_rows(self) -> bool:
         """Whether training may change the rows."""
 
+    @property
+    def statistics(self) -> RowStatistics:
+        """Statistics of the rows, for gamma."""
+
     def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
         """Return the identity of the data, see `checkpoint.fingerprint`."""
 
     def with_kernel(self, options: TrainOptions) -> tuple[RowSource, Kernel]:
-        """Return rows for the kernel of the options, and the kernel. Raises ValueError."""
+        """Return rows for the kernel of the options, and the kernel. Raises ValueError.
+
+        gamma must be a number or None.
+        """
 
     def duplicates(
         self, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop
@@ -164,6 +172,7 @@ def prepare(
     if len(labels) != n_rows:
         raise ValueError(f"{n_rows} rows have {len(labels)} labels")
     sample_weight = np.ones(len(labels)) if sample_weight is None else sample_weight
+    options = with_number(options, source.statistics)
     task = task_of(labels, sample_weight, options)
     source, kernel = source.with_kernel(options)
     if options.gap is not None and not kernel.is_positive_semidefinite:
@@ -226,6 +235,10 @@ class LocalRows:
         """Return a source of rows; `consume` lets training change them."""
         threads = min(threads_to_train(options.threads, rows), max(rows.n_samples, 1))
         return LocalRows(rows, _core.usable_threads(threads), consume)
+
+    @property
+    def statistics(self) -> RowStatistics:
+        return RowStatistics.of(self.rows, self.threads)
 
     def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
         return fingerprint(self.rows, digest_of(self.rows), labels, sample_weight)
@@ -323,6 +336,7 @@ def prepare_rows(
 
 def kernel_of(options: TrainOptions, n_features: int) -> Kernel:
     """Return the kernel of the options on rows of `n_features` features."""
+    assert not isinstance(options.gamma, str)  # see with_number()
     gamma = 1.0 / max(n_features, 1) if options.gamma is None else options.gamma
     return Kernel(options.kernel, gamma, options.coef0, options.degree)
 
@@ -380,8 +394,9 @@ class Columns:
         """Return the rows with these columns alone."""
         return rows if self.used is None else narrowed(rows, self.used)
 
-    def options(self, options: TrainOptions) -> TrainOptions:
-        """Return the options with the default gamma of all columns, where gamma is not set."""
+    def options(self, options: TrainOptions, rows: Rows) -> TrainOptions:
+        """Return the options with the gamma of rows with all columns, where it depends on them."""
+        options = with_number(options, RowStatistics.of(rows, 1))
         if self.used is None or options.gamma is not None:
             return options
         return replace(options, gamma=kernel_of(options, self.n_features).gamma)

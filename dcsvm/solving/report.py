@@ -18,7 +18,7 @@ PHASE_SECONDS = ("tiles", "inner", "newton", "selection", "rebuild")
 REPORTED = (
     ("objective", "objective_error", "violation", "duality_gap", "relative_gap", "kernel_error",
      "n_duplicates", "n_negligible", "n_row_components", "problems", "n_sv", "n_bsv", "converged",
-     "usable", "stopped", "missing", "n_variables_checked", "threads"),
+     "usable", "stopped", "missing", "n_variables_checked", "threads", "gamma"),
     ("levels", "early_choice", "refine_seconds", "conquer_seconds", "evaluations_by_phase",
      "seconds_by_phase", "traffic"),
 )  # fmt: skip
@@ -204,7 +204,8 @@ class TrainReport(Costs):
     """Report of a training run; the manual has a page on its fields.
 
     `missing` lists requested results that a stopped run lacks. The model is `usable` if its
-    violation is smaller than the scale of decision values. `traffic` is that of workers, or None.
+    violation is smaller than the scale of decision values. `gamma` is that of the kernel, or None.
+    `traffic` is that of workers, or None.
     """
 
     objective: float | None = None
@@ -225,6 +226,7 @@ class TrainReport(Costs):
     missing: list[str] = field(default_factory=list)
     n_variables_checked: int | None = None
     threads: int = 1
+    gamma: float | None = None
     levels: list[LevelReport] = field(default_factory=list)
     early_choice: EarlyChoice | None = None
     support_by_level: list[np.ndarray] = field(default_factory=list, repr=False)

@@ -56,7 +56,7 @@ def cross_validate(
         return labels.copy()
     progress.begin("cross validation", rows.n_samples)
     columns = Columns(rows)
-    options = columns.options(options)
+    options = columns.options(options, rows)
     prepared = prepare_rows(columns.of(rows), labels, options, consume=consume)
     tree = None
     if not options.early:  # levels are starting points, they do not predict

@@ -14,6 +14,7 @@ from dcsvm.data.sorting import reduce_parts
 from dcsvm.kernel.kernel_rows import KernelEvalOptions
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
+from dcsvm.problem.data_gamma import with_number
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import checked_weights
 from dcsvm.solving.certificate import Certificate, certificate_of_known
@@ -65,7 +66,7 @@ def train_rows(
     with control.held():
         if test is not None:
             test = replace(test, rows=columns.of(test.rows))
-        rows, options = columns.of(rows), columns.options(options)
+        rows, options = columns.of(rows), columns.options(options, rows)
         run = ready(
             rows, labels, options, control,
             consume=consume, sample_weight=sample_weight, init_model=init_model, test=test,
@@ -108,6 +109,7 @@ def begun(
 ) -> Run:
     """Prepare a run on the rows of any source. Raises ValueError and Stopped."""
     weights = checked_weights(sample_weight, len(labels))
+    options = with_number(options, source.statistics)
     if control.checkpoint is not None:
         data, is_warm = source.fingerprint(labels, weights), init_model is not None
         control.checkpoint.begin(data, options, is_warm=is_warm)
@@ -173,6 +175,7 @@ def report_of(run: Run, result: ExactResult | None) -> TrainReport:
     prepared, state = run.prepared, run.state
     report = TrainReport(
         **vars(state.costs),
+        gamma=prepared.data.kernel.parameters.get("gamma"),
         threads=prepared.threads,
         n_duplicates=prepared.row_map.n_merged,
         n_negligible=prepared.n_negligible,

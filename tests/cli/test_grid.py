@@ -130,7 +130,7 @@ def test_resuming_takes_no_training_set_for_its_file(search, training):
 def test_lines_are_read_as_they_were_written():
     options = TrainOptions()
     grid = Grid((0.5, 2.0**0.3), (2.0**-7,))
-    lines = GridLines(["C", "gamma"], options, 10_000)
+    lines = GridLines(["C", "gamma"], options, 10_000, 1.0)
     Path("kept.out").write_text(
         "log2c=0.3 log2g=-7.0 rate=96.15\nlog2c=-1 log2g=-7 rate=90 rows=40\n\n"
         "log2c=5 log2g=1e0 rate=12.5 not_converged\n"
@@ -143,6 +143,50 @@ def test_lines_are_read_as_they_were_written():
     assert first.loss == pytest.approx(0.0385)
     assert second.setting == grid.settings[0] and not second.is_complete and second.n_rows == 40
     assert third.setting.C == 32 and not third.converged
+
+
+def test_gamma_in_units_of_the_median(search, training, wavy):
+    X, y = wavy
+    number = dcsvm.train(X[:300], y[:300], gamma="1/median").kernel.gamma
+    result = search(*SMALL, "--gamma-unit", "median", training, "a.model")
+    assert result.exit_code == 0, result.stderr
+    exponents = {line.split()[2] for line in result.stdout.splitlines()[:-1]}
+    assert exponents == {"1.0", "-2.0", "-5.0"}
+    gamma = float(result.stdout.splitlines()[-1].split()[1])
+    assert gamma in [number * 2.0**exponent for exponent in (1, -2, -5)]
+    assert dcsvm.load_model("a.model").kernel.gamma == gamma
+    assert f"g={gamma!r}," in result.stdout.splitlines()[-2]
+    kept = Path("train.txt.out").read_text()
+    assert "log2g=-2.0 " in kept
+    again = search(*SMALL, "--gamma-unit", "median", "-resume", training)
+    assert "[local]" not in again.stdout
+    assert again.stdout.splitlines()[-1] == result.stdout.splitlines()[-1]
+    assert Path("train.txt.out").read_text() == kept
+
+
+def test_scores_in_units_of_the_median_are_those_of_the_numbers(search, training, wavy):
+    X, y = wavy
+    search("-log2c", "0,0,1", "--gamma-unit", "median", "-log2g", "1,1,1", "--report", "a.json",
+           training)  # fmt: skip
+    search("-log2c", "0,0,1", "-log2g", "null", "-g", "2/median", "--report", "b.json", training)
+    first, second = (json.loads(Path(name).read_text())["best"] for name in ("a.json", "b.json"))
+    assert first["gamma"] == dcsvm.train(X[:300], y[:300], gamma="2/median").kernel.gamma
+    assert first["loss"] == second["loss"] and second["gamma"] is None
+
+
+def test_a_median_is_that_of_the_training_rows(search, training, wavy, write_libsvm):
+    X, y = wavy
+    test = write_libsvm(9 * X[300:500], y[300:500], "test.txt")
+    given = ["-q", "-log2c", "null", "-log2g", "1,1,1", "--gamma-unit", "median", "--test", test]
+    gamma = float(search(*given, training).stdout.split()[0])
+    assert gamma == dcsvm.train(X[:300], y[:300], gamma="2/median").kernel.gamma
+
+
+def test_a_unit_needs_a_kernel_of_a_distance(search, training):
+    result = search("--gamma-unit", "median", "-t", 1, training)
+    sentence = "--gamma-unit must be 1 for kernel polynomial, got median"
+    assert (result.exit_code, result.stderr) == (2, f"error: {sentence}; see dcsvm-grid --help\n")
+    assert search("--gamma-unit", "mean", training).exit_code == 2
 
 
 def test_resuming_a_refined_search_goes_on(search, training):

@@ -55,16 +55,22 @@ def test_the_manual_has_the_table_in_place_of_its_blocks():
     lines = text.splitlines()
     assert lines[0] == "before" and "```" not in text
     users = users_of("gamma").replace("|", r"\|")
-    gamma = f"gamma of {users}. 0 selects the default, as in LIBSVM."
-    assert f"| `-g GAMMA` | {gamma} | 1/features |" in lines
-    assert "| `gamma` | `-g` | a number, at least 0 and finite, or None | `None` |" in lines
+    degree = users_of("degree")
+    assert f"| `-d DEGREE` | degree of {degree} | 3 |" in lines
+    gamma = (
+        f"| `-g GAMMA` | gamma of {users}; or auto, F/median. 0 selects the default, as in LIBSVM."
+    )
+    (row,) = (line for line in lines if line.startswith(gamma))
+    assert row.endswith(" | 1/features |")
+    takes = "a number, 'auto' or F/median, at least 0 and finite, or None"
+    assert f"| `gamma` | `-g` | {takes} | `None` |" in lines
     assert "| `levels` | `-l` | a whole number, from 0 to 30, or None | `None` |" in lines
 
 
 def test_help_of_train_is_made_from_the_table():
     text = " ".join(dcsvm.train.__doc__.split())
     assert "{options}" not in text
-    assert f"- gamma (float | None, None): gamma of {users_of('gamma')};" in text
+    assert f"- gamma (float | str | None, None): gamma of {users_of('gamma')};" in text
     assert (
         "- branching (int, 4): child clusters per cluster of the coarser level; at least 2" in text
     )

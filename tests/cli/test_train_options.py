@@ -1,10 +1,13 @@
 """Test invalid options of dcsvm-train: one sentence names them as they are typed."""
 
+import json
 import os
 import re
+from pathlib import Path
 
 import pytest
 
+import dcsvm
 from dcsvm.cli import train_file
 from dcsvm.kernel.kernels import NAMES
 from dcsvm.problem.option_table import OptionError
@@ -121,3 +124,38 @@ def test_the_sentence_names_the_option_and_what_it_must_be(run, arguments):
     result = run(*arguments, "data")
     assert result.exit_code == 2
     assert result.stderr == f"error: {NOT_A_VALUE[arguments]}; see dcsvm-train --help\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["-g", "scale"], "error: -g: 'scale' is neither a number, auto nor F/median with a "),
+     (["-g", "a/median"], "error: -g: 'a/median' is neither a number, auto nor F/median with a "),
+     (["-g", "0/median"],
+      "error: -g must be F/median with a positive and finite F, got '0/median';"),
+     (["-g", "2/median", "-t", "1"],
+      "error: -g must be a number for kernel polynomial, got '2/median';")],
+    ids=str,
+)  # fmt: skip
+def test_a_wrong_gamma_is_a_sentence(run, options, message):
+    result = run(*options, "not_read")
+    assert result.exit_code == 2 and result.stderr.startswith(message), result.stderr
+
+
+def test_rows_without_a_median_are_a_sentence(run, write_libsvm):
+    path = write_libsvm([[1.0, 2.0]] * 4, [1, -1, 1, -1])
+    result = run("-g", "2/median", path)
+    sentence = "-g must be a number for rows of median distance 0, got '2/median'"
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (1, f"error: {sentence}")
+
+
+@pytest.mark.parametrize("gamma", ["auto", "2/median"])
+def test_the_first_line_the_report_and_the_model_have_the_number(run, training, gamma):
+    result = run("-g", gamma, "--report", "report.json", training, "a.model")
+    assert result.exit_code == 0, result.stderr
+    found = dcsvm.load_model("a.model").kernel.gamma
+    assert f"rbf(gamma={found:g})" in result.stderr.splitlines()[0]
+    assert json.loads(Path("report.json").read_text())["gamma"] == found
+    run("-q", "-g", repr(found), training, "b.model")
+    assert Path("a.model").read_bytes() == Path("b.model").read_bytes()
+    folds = [run("-q", "-v", "3", "-g", one, training).stdout for one in (gamma, repr(found))]
+    assert folds[0] == folds[1] != ""

@@ -87,3 +87,8 @@ def test_without_scikit_learn_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.delattr(dcsvm.distributed, "estimators", raising=False)
     with pytest.raises(ImportError, match=r"pip install 'dcsvm\[sklearn\]'"):
         _ = dcsvm.distributed.DaskSVC
+
+
+def test_a_median_is_that_of_the_local_estimator(client, data, rows_in_spots):
+    fitted = DaskSVC(gamma="2/median", client=client).fit(*data)
+    assert fitted._gamma == SVC(gamma="2/median").fit(*rows_in_spots)._gamma

@@ -134,3 +134,24 @@ def test_a_stopped_run_says_so(client, rows_in_spots):
 def test_arguments_are_checked_as_here(client, rows_in_spots, given, error, reason):
     with pytest.raises(error, match=reason):
         train(client, *cut(*rows_in_spots), **given)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "exponential"])
+@pytest.mark.parametrize("gamma", ["auto", "2/median"])
+def test_a_gamma_of_the_rows_is_that_of_one_process(client, rows_in_spots, kernel, gamma):
+    X, y = (one[:2000] for one in rows_in_spots)
+    options = {"kernel": kernel, "gamma": gamma, "C": 0.5}
+    here, model = dcsvm.train(X, y, **options), train(client, *cut(X, y), **options)
+    rounding = 1e-9 if gamma == "auto" else 0
+    assert model.kernel.gamma == pytest.approx(here.kernel.gamma, rel=rounding, abs=0)
+    assert model.report.gamma == model.kernel.gamma
+    assert np.mean(model.predict(X) == here.predict(X)) > 0.97
+
+
+def test_a_median_of_sparse_chunks_is_that_of_one_matrix(client):
+    rng = np.random.default_rng(1)
+    X = sparse.random(1200, 200, 0.03, format="csr", dtype=np.float32, random_state=rng)
+    y = np.where(np.asarray(X[:, :40].sum(axis=1)).ravel() > 0.8, 1.0, -1.0)
+    rows, labels = ([dask.delayed(one[:500]), dask.delayed(one[500:])] for one in (X, y))
+    model = train(client, rows, labels, gamma="2/median")
+    assert model.kernel == dcsvm.train(X, y, gamma="2/median").kernel

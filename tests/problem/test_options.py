@@ -42,7 +42,14 @@ def test_every_field_is_in_the_table_and_its_default_keeps_its_rule():
      ({"C": np.bool_(True)}, f"C must be a number, got {np.bool_(True)!r}"),
      ({"C": "1"}, "C must be a number, got '1'"),
      ({"C": 1 + 2j}, "C must be a number, got (1+2j)"),
-     ({"gamma": "scale"}, "gamma must be a number or None, got 'scale'"),
+     ({"gamma": "scale"}, "gamma must be a number, 'auto' or F/median or None, got 'scale'"),
+     ({"gamma": "x/median"}, "gamma must be a number, 'auto' or F/median or None, got 'x/median'"),
+     ({"gamma": "/median"}, "gamma must be a number, 'auto' or F/median or None, got '/median'"),
+     ({"gamma": [2]}, "gamma must be a number, 'auto' or F/median or None, got [2]"),
+     ({"gamma": "0/median"},
+      "gamma must be F/median with a positive and finite F, got '0/median'"),
+     ({"gamma": "inf/median"},
+      "gamma must be F/median with a positive and finite F, got 'inf/median'"),
      ({"gamma": -1}, "gamma must be at least 0 and finite, got -1"),
      ({"coef0": float("inf")}, "coef0 must be finite, got inf"),
      ({"degree": 2.0}, "degree must be a whole number, got 2.0"),
@@ -105,6 +112,10 @@ def test_weights_of_classes_are_blamed_for_what_is_theirs(options, sentence):
       "gap requires a positive semidefinite kernel, got sigmoid"),
      ({"kernel": "polynomial", "coef0": -1, "gap": 0.1},
       "gap requires a positive semidefinite kernel, got polynomial"),
+     ({"kernel": "linear", "gamma": "2/median"},
+      "gamma must be a number for kernel linear, got '2/median'"),
+     ({"kernel": "polynomial", "gamma": "2/median"},
+      "gamma must be a number for kernel polynomial, got '2/median'"),
      ({"svm_type": "nu_svc", "early": True},
       "early is not available for nu_svc, which has no levels"),
      ({"svm_type": "nu_svr", "early_level": 2},
@@ -116,6 +127,13 @@ def test_weights_of_classes_are_blamed_for_what_is_theirs(options, sentence):
 )  # fmt: skip
 def test_options_that_do_not_go_together_are_named(options, sentence):
     assert reason(**options) == sentence
+
+
+@pytest.mark.parametrize("gamma", ["auto", "2/median", ".5/median", "1e-3/median"])
+def test_a_gamma_relative_to_the_rows_is_kept_as_text(gamma):
+    assert TrainOptions(gamma=np.str_(gamma)).gamma == gamma
+    assert type(TrainOptions(gamma=np.str_(gamma)).gamma) is str
+    assert TrainOptions(gamma="auto", kernel="linear").gamma == "auto"
 
 
 def test_scalars_of_numpy_become_plain():

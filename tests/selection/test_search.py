@@ -356,3 +356,36 @@ def test_a_stop_before_the_first_score_leaves_nothing():
     stop.request()
     with pytest.raises(dcsvm.Stopped):
         dcsvm.grid_search(*spots(60, 2), stop=stop)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "exponential"])
+def test_gammas_in_units_of_the_median_are_searched_as_numbers(kernel):
+    X, y = spots(200, 2)
+    options = {"kernel": kernel, "Cs": [1, 10], "threads": 1}
+    units = [0.5, 2, 8]
+    numbers = [dcsvm.train(X, y, kernel=kernel, gamma=f"{F}/median").kernel.gamma for F in units]
+    found = dcsvm.grid_search(X, y, gammas=units, gamma_unit="median", **options)
+    expected = dcsvm.grid_search(X, y, gammas=numbers, **options)
+    assert found.scores[0].setting == expected.scores[0].setting
+    assert sorted(set(found.table["gamma"])) == numbers
+    assert (found.best_gamma, found.best_loss) == (expected.best_gamma, expected.best_loss)
+
+
+def test_a_gamma_of_the_rows_is_that_of_all_folds():
+    X, y = spots(200, 2)
+    number = dcsvm.train(X, y, gamma="3/median").kernel.gamma
+    first, second = (
+        dcsvm.grid_search(X, y, Cs=[1, 10], gamma=one, threads=1) for one in ("3/median", number)
+    )
+    assert first.best_gamma is None and first.best_loss == second.best_loss
+    assert list(first.table["n_sv"]) == list(second.table["n_sv"])
+
+
+def test_other_units_are_refused():
+    X, y = spots(60, 2)
+    with pytest.raises(ValueError, match="gamma must be positive and finite, got 1e-200 times 1e-"):
+        Grid((1.0,), (1e-200, 1.0)).in_gamma_unit(1e-200)
+    with pytest.raises(ValueError, match="gamma_unit must be 'median' or None, got 'mean'"):
+        dcsvm.grid_search(X, y, gamma_unit="mean")
+    with pytest.raises(ValueError, match="gamma must be a number for kernel sigmoid, got '1/medi"):
+        dcsvm.grid_search(X, y, gammas=[1], kernel="sigmoid", gamma_unit="median")

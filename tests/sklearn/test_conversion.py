@@ -175,6 +175,12 @@ def test_replaced_classes_are_ours_until_they_are_put_back(capsys):
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
 
 
+def test_a_gamma_that_scikit_learn_lacks_is_not_left_to_it(patched):
+    X, y = data_of("SVC")
+    with pytest.raises(ValueError, match="gamma must be a number for kernel polynomial"):
+        sklearn.svm.SVC(kernel="poly", gamma="2/median").fit(X, y)
+
+
 def test_what_ours_refuses_is_left_to_scikit_learn(patched, caplog):
     caplog.set_level(logging.INFO, "dcsvm.sklearn")
     X, y = load_iris(return_X_y=True)

@@ -357,3 +357,40 @@ def test_a_constructor_has_scikit_learns_parameters_by_keyword_with_its_defaults
                          Estimator.__doc__, re.M)  # fmt: skip
     with pytest.raises(TypeError, match="unexpected keyword argument 'Gamma'"):
         Estimator(Gamma=1)
+
+
+@pytest.mark.parametrize("name", ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_gamma_is_relative_to_the_median_distance(name, form):
+    X, y = data_of(name)
+    fitted = getattr(dcsvm.sklearn, name)(gamma="2/median")
+    if name == "NuSVC":
+        fitted.set_params(nu=0.1)
+    fitted.fit(form(X), y)
+    number = dcsvm.train(form(X), svm_type="one_class", gamma="2/median").kernel.gamma
+    assert fitted._gamma == fitted.model_.kernel.gamma == number
+    assert fitted.get_params()["gamma"] == "2/median"
+    theirs = fitted.to_sklearn()
+    assert theirs.gamma == number
+    method = "decision_function" if hasattr(theirs, "decision_function") else "predict"
+    expected = getattr(theirs, method)(form(X))
+    np.testing.assert_allclose(getattr(fitted, method)(form(X)), expected, atol=1e-4)
+
+
+def test_a_median_is_of_kernels_of_a_distance():
+    X, y = data_of("SVC")
+    for kernel, named in (("poly", "polynomial"), ("linear",) * 2, (lambda a, b: a @ b.T, "prec")):
+        with pytest.raises(ValueError, match=f"gamma must be a number for kernel {named}"):
+            SVC(kernel=kernel, gamma="2/median").fit(X, y)
+    for gamma in ("x/median", "median", "0.5"):
+        with pytest.raises(ValueError, match=r"The 'gamma' parameter .* of the form 'F/median'"):
+            SVC(gamma=gamma).fit(X, y)
+
+
+def test_scikit_learns_solver_takes_the_number_of_a_median():
+    X, y = load_iris(return_X_y=True)
+    fitted = SVC(gamma="2/median").fit(X, y)
+    own = fitted.decision_function(X)
+    assert fitted._delegate((X, y, None), "for the test")
+    assert fitted.to_sklearn().gamma == fitted._gamma == fitted.model_.kernel.gamma
+    np.testing.assert_allclose(fitted.decision_function(X), own, atol=5e-3)

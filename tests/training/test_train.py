@@ -164,7 +164,7 @@ def test_help_lists_every_option_with_its_default():
 
 
 @pytest.mark.parametrize("options, error, told", [
-    ({"gamma": "scale"}, ValueError, "gamma must be a number or None, got 'scale'"),
+    ({"gamma": "scale"}, ValueError, "gamma must be a number, 'auto' or F/median or None, got"),
     ({"cache_mb": 1}, ValueError, "cache_mb must be at least"),
     ({"gama": 1}, TypeError, "unknown option 'gama'; did you mean 'gamma'"),
 ])  # fmt: skip

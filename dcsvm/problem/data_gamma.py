@@ -1,0 +1,94 @@
+"""gamma relative to the training rows: from the variance of their values, or a median distance.
+
+`auto` is scikit-learn's gamma="scale", 1 / (n_features variance). `F/median` is F / median(s)^power
+for a kernel f(gamma s^power) of a distance s.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from dcsvm.data.rows import BATCH_SIZE, Rows
+from dcsvm.data.sorting import slices
+from dcsvm.kernel.kernel_rows import median_distance
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.problem.option_table import AUTO, median_factor
+from dcsvm.problem.options import OptionError, TrainOptions
+
+
+@dataclass(frozen=True)
+class RowStatistics:
+    """Statistics of training rows without their weights, computed by a call.
+
+    `variance` returns that of all values, with the zeros of sparse rows; `median` returns the
+    median argument of a kernel of a distance, as `median_distance`.
+    """
+
+    n_features: int
+    variance: Callable[[], float]
+    median: Callable[[Kernel], float]
+
+    @staticmethod
+    def of(rows: Rows, threads: int) -> RowStatistics:
+        median = partial(median_distance, rows, threads=threads)
+        return RowStatistics(rows.n_features, partial(variance_of_rows, rows), median)
+
+
+def with_number(options: TrainOptions, rows: RowStatistics) -> TrainOptions:
+    """Return options with a number for a gamma relative to the rows. Raises OptionError."""
+    if not isinstance(options.gamma, str):
+        return options
+    if not options.kernel_type.has_gamma:
+        return replace(options, gamma=None)
+    return replace(options, gamma=_number_of(options.gamma, Kernel(options.kernel), rows))
+
+
+def median_unit(options: TrainOptions, rows: RowStatistics) -> float:
+    """Return the gamma that is 1/median. Raises OptionError as `with_number`."""
+    unit = with_number(replace(options, gamma="1/median"), rows).gamma
+    assert isinstance(unit, float)
+    return unit
+
+
+def _number_of(gamma: str, kernel: Kernel, rows: RowStatistics) -> float:
+    if gamma == AUTO:
+        variance = rows.variance()
+        factor, scale = 1.0, rows.n_features * variance
+        described = f"of variance {variance:g}"
+    else:
+        fall = kernel.type.fall
+        assert fall is not None  # checked by TrainOptions
+        median = rows.median(kernel)
+        factor, scale = median_factor(gamma), max(median, 0.0) ** fall.power
+        described = f"of median distance {median:g}"
+    number = factor / scale if scale > 0 else math.inf
+    if not 0 < number < math.inf:
+        raise OptionError("gamma", f"must be a number for rows {described}, got {gamma!r}")
+    return number
+
+
+def variance_of_rows(rows: Rows) -> float:
+    """Compute the variance of all values in float64; 0 if they are equal, or none."""
+    size = rows.n_samples * rows.n_features
+    if size == 0:
+        return 0.0
+    if rows.dense is not None:
+        parts, first, n_zeros = [rows.dense[some] for some in rows.slices()], rows.dense[0, 0], 0
+    else:
+        values, first = rows.csr.values, np.float32(0.0)
+        parts, n_zeros = (
+            [values[some] for some in slices(len(values), BATCH_SIZE)],
+            size - len(values),
+        )
+    # the first value is subtracted: the mean of equal values is then exact
+    mean = sum(float(np.subtract(part, first, dtype=np.float64).sum()) for part in parts) / size
+    shift = float(first) + mean
+    squares = n_zeros * shift**2
+    for part in parts:
+        squares += float(np.square(np.subtract(part, shift, dtype=np.float64)).sum())
+    return squares / size

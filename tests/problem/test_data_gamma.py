@@ -1,0 +1,96 @@
+"""Test gamma relative to the rows: the variance of every storage, medians, and rows without any."""
+
+import re
+from math import sqrt
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import pdist
+
+from dcsvm.data.rows import Rows, Storage
+from dcsvm.problem.data_gamma import RowStatistics, median_unit, variance_of_rows, with_number
+from dcsvm.problem.options import OptionError, TrainOptions
+
+RNG = np.random.default_rng(4)
+DENSITIES = {Storage.FLOATS: 1.0, Storage.PACKED: 0.1, Storage.SPARSE: 0.01}
+
+
+def rows_of(storage):
+    """Return rows and the same values as a float64 array."""
+    if storage is Storage.BYTES:
+        X = RNG.integers(0, 256, (200, 80)).astype(np.float64)
+    else:
+        X = sparse.random(200, 80, DENSITIES[storage], random_state=RNG).toarray()
+        X = X.astype(np.float32).astype(np.float64)
+    rows = Rows.from_array(X)
+    assert rows.storage is storage
+    return rows, X
+
+
+def number(rows, gamma, **options):
+    statistics = RowStatistics.of(rows, 1)
+    return with_number(TrainOptions(gamma=gamma, **options), statistics).gamma
+
+
+@pytest.mark.parametrize("storage", Storage)
+def test_auto_is_by_the_variance_of_all_values(storage):
+    rows, X = rows_of(storage)
+    assert number(rows, "auto") == pytest.approx(1 / (80 * X.var()), rel=1e-14)
+
+
+@pytest.mark.parametrize("storage", Storage)
+@pytest.mark.parametrize("factor", [2, 0.3])
+def test_a_median_is_that_of_the_distance_of_the_kernel(storage, factor):
+    rows, X = rows_of(storage)
+    medians = {
+        "rbf": np.median(pdist(X, "sqeuclidean")),
+        "laplacian": np.median(pdist(X, "cityblock")),
+        "exponential": np.median(pdist(X)),
+    }
+    for kernel, median in medians.items():
+        found = number(rows, f"{factor}/median", kernel=kernel)
+        assert found == pytest.approx(factor / median, rel=1e-5)
+
+
+def test_a_unit_is_one_by_the_median():
+    rows, X = rows_of(Storage.FLOATS)
+    unit = median_unit(TrainOptions(kernel="exponential", gamma=3), RowStatistics.of(rows, 1))
+    assert unit == pytest.approx(1 / sqrt(np.median(pdist(X, "sqeuclidean"))), rel=1e-5)
+
+
+def test_far_from_zero_the_variance_keeps_its_digits():
+    X = (RNG.random((500, 8)) + 30_000).astype(np.float32)
+    assert variance_of_rows(Rows.from_array(X)) == pytest.approx(X.astype(np.float64).var(), 1e-12)
+
+
+def test_a_number_and_none_are_kept():
+    rows, _ = rows_of(Storage.FLOATS)
+    assert (number(rows, 0.3), number(rows, None)) == (0.3, None)
+    assert number(rows, "auto", kernel="linear") is None
+
+
+@pytest.mark.parametrize(
+    ("X", "gamma", "sentence"),
+    [
+        (np.full((70, 3), 0.1), "auto", "rows of variance 0, got 'auto'"),
+        (np.zeros((0, 3)), "auto", "rows of variance 0, got 'auto'"),
+        (np.tile(RNG.random(3), (70, 1)), "2/median", "rows of median distance 0, got '2/median'"),
+        (np.ones((1, 3)), "2/median", "rows of median distance nan, got '2/median'"),
+        (np.eye(2), "1e308/median", None),
+        (np.eye(2) * 1e-10, "1e300/median", "rows of median distance 2e-20, got '1e300/median'"),
+    ],
+    ids=str,
+)
+def test_rows_without_a_scale_are_an_error(X, gamma, sentence):
+    rows = Rows.from_array(X.astype(np.float32))
+    if sentence is None:
+        assert number(rows, gamma) == pytest.approx(5e307)
+        return
+    with pytest.raises(OptionError, match=f"^gamma must be a number for {re.escape(sentence)}$"):
+        number(rows, gamma)
+
+
+def test_auto_is_of_the_rows_where_the_median_is_zero():
+    rows = Rows.from_array(np.tile([0.0, 1.0, 2.0], (70, 1)))
+    assert number(rows, "auto") == pytest.approx(1 / (3 * 2 / 3))
