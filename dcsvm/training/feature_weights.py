@@ -26,7 +26,6 @@ from dcsvm.model.model import Model
 from dcsvm.model.predict import decision_values, predictions
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.checkpoint import RunControl
-from dcsvm.solving.preparation import kernel_of
 from dcsvm.solving.report import Progress
 from dcsvm.training.train import train_rows
 
@@ -99,7 +98,7 @@ def learn_weights(
     none = np.ones(rows.n_features)
     if len(sample.held_labels) == 0 or len(np.unique(sample.labels)) < 2:
         return none
-    kernel = kernel_of(options, rows.n_features)
+    kernel = Kernel(options.kernel)  # only its distance is used
     control = RunControl(Progress(), stop or _core.Stop())
     model, loss = _trained(sample, none, options, control)
     best, best_loss, best_power = none, loss, 0.0
