@@ -47,18 +47,20 @@ cdef class CodingSearch:
         with nogil:
             self.search.get().see(part.points, threads)
 
-    def found(self, double worth, cbool are_bytes):
+    def found(self, double worth, cbool are_bytes, argument):
         """Return the Coding of the rows seen so far, or None if it does not pay.
 
         It pays if a pair of encoded rows takes at most 1/worth of the operations of a pair of dense
-        rows and, with `are_bytes`, no more than a pair of rows of bytes. With more rows a pair
-        usually costs more.
+        rows and, with `are_bytes`, no more than a pair of rows of bytes for the
+        `argument` of the kernel. With more rows a pair usually costs more.
         """
         cdef Coding coding = Coding()
         coding.columns = self.search.get().found()
         cdef double cost = coding.columns.cost()
         if coding.columns.codes.size() == 0 or cost * worth > 2.0 * self.n_features:
             return None
-        if are_bytes and c_may_be_bytes(self.n_features) and bytes_cost(self.n_features) < cost:
+        cdef Argument own = argument_of(argument)
+        if (are_bytes and c_may_be_bytes(self.n_features, own)
+                and bytes_cost(self.n_features, own) < cost):
             return None
         return coding

@@ -92,15 +92,15 @@ cdef extern from "kernel/kernel_setup.h" namespace "dcsvm" nogil:
     void compute_row_terms(const CPoints&, const KernelSetup&, int, double*) except +
 
     double c_tile_cost "dcsvm::tile_cost"(const KernelSetup&, const CPoints&)
-    cbool bytes_beat_sparse(const CPoints&)
+    cbool bytes_beat_sparse(const CPoints&, Argument)
 
 
 cdef extern from "rows/bytes.h" namespace "dcsvm" nogil:
     cbool c_suit_bytes "dcsvm::suit_bytes"(size_t)
-    cbool c_may_be_bytes "dcsvm::may_be_bytes"(size_t)
+    cbool c_may_be_bytes "dcsvm::may_be_bytes"(size_t, Argument)
     cbool c_may_step "dcsvm::may_step"(size_t, double, double)
     cbool are_bytes(const CPoints&, int) except +
-    double bytes_cost(size_t)
+    double bytes_cost(size_t, Argument)
     void c_find_bytes "dcsvm::find_bytes"(const CPoints&, int, uint8_t*) except +
     void c_sum_bytes "dcsvm::sum_bytes"(const CPoints&, int, int32_t*) except +
     void c_encode_bytes "dcsvm::encode_bytes"(const CPoints&, int, uint8_t*, int32_t*) except +

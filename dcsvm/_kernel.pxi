@@ -120,9 +120,12 @@ def suit_bytes(size_t n_features):
     return c_suit_bytes(n_features)
 
 
-def may_be_bytes(size_t n_features):
-    """Return whether this machine has tiles of bytes, and they are faster for n_features."""
-    return c_may_be_bytes(n_features)
+def may_be_bytes(size_t n_features, argument):
+    """Return whether this machine has tiles of bytes, and they are faster for n_features.
+
+    `argument` is the name of the kernel's.
+    """
+    return c_may_be_bytes(n_features, argument_of(argument))
 
 
 def reorder_rows(uint8_t[:, ::1] rows, const int32_t[::1] order):

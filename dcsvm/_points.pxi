@@ -1,5 +1,9 @@
 # Part of _core.pyx. Rows, a kernel on them, and which of them may meet.
 
+cdef Argument argument_of(name) except *:
+    return kernel_of(name.encode(), b"identity").argument
+
+
 cdef class Points:
     """Rows of a data set for the core: dense (n, d), CSR, or of a precomputed kernel. They never
     change: what is encoded or prepared for a kernel is another object. Keeps the arrays alive, of which
@@ -109,10 +113,10 @@ cdef class Points:
     def has_bytes(self):
         return self.points.bytes != NULL
 
-    @property
-    def bytes_beat_sparse(self):
-        """Whether bytes of all features are cheaper than these sparse rows."""
-        return bytes_beat_sparse(self.points)
+    def bytes_beat_sparse(self, argument):
+        """Whether bytes of all features are cheaper than these sparse rows, for the argument of a
+        kernel."""
+        return bytes_beat_sparse(self.points, argument_of(argument))
 
     def encoded_as(self, Points other, Setup setup, int threads):
         """Encode dense rows as `other` was, by its codes or as bytes, to meet it by a setup.
@@ -144,13 +148,13 @@ cdef class Points:
         return result, fitting.view(bool)
 
     def are_bytes(self, int threads):
-        """Whether the rows are 8-bit integers and this machine has tiles for them."""
-        cdef cbool possible
+        """Whether these are dense rows of 8-bit integers."""
+        cdef cbool found
         if not self.points.is_dense() or self.points.n_samples == 0 or self.points.n_codes > 0:
             return False
         with nogil:
-            possible = are_bytes(self.points, threads)
-        return possible
+            found = are_bytes(self.points, threads)
+        return found
 
     def as_bytes(self, int threads):
         """The same dense rows, which meet others as bytes, which they must be, as both sides of a
@@ -176,7 +180,7 @@ cdef class Points:
     def with_bytes(self, codes, int32_t origin=0, int32_t step=1):
         """The same rows, which meet each other as 8-bit integers, `codes` uint8 (n, d), zeros after
         the features up to a multiple of 4 columns; distances are those of the integers. With another
-        origin and step, as may_step() allows, they may meet rows of bytes as origin + step * codes."""
+        origin and step, as may_step() allows, they may meet rows of bytes as origin + step * codes, in products."""
         cdef const uint8_t[:, ::1] values = codes
         sums = codes.sum(axis=1, dtype=np.int32)
         cdef int32_t[::1] row_sums = sums
@@ -274,6 +278,9 @@ def check_sides(Setup setup, Points a, Points b, int threads):
                 raise ValueError("rows are not encoded as bytes")
         elif (setup.setup.form == Form.sparse) == points.points.is_dense():
             raise ValueError(f"rows do not have the form {setup.form}")
+    if setup.setup.form == Form.bytes and not is_from_products(setup.setup.kernel.argument) and (
+            a.points.byte_origin != b.points.byte_origin or a.points.byte_step != b.points.byte_step):
+        raise ValueError("differences of bytes are of rows with the same origin and step")
     if a.coding is not b.coding:
         raise ValueError("coded rows meet only rows of the same codes")
     if a.points.n_features != b.points.n_features:
@@ -296,6 +303,6 @@ cdef CCutoff as_cutoff(cutoff) except *:
     cdef CCutoff result
     if cutoff is not None:
         result.distance.value = cutoff.distance
-        result.distance.argument = kernel_of(cutoff.argument.encode(), b"identity").argument
+        result.distance.argument = argument_of(cutoff.argument)
         result.value = cutoff.value
     return result

@@ -82,13 +82,14 @@ double codes_term(const Points& points, Argument argument, std::size_t row) {
 
 // Nanoseconds for the kernel itself and for every feature. On one core of a Xeon with AVX-512 a
 // value takes 0.62 (model: 0.73) at 16 and 3.1 (3.8) at 128 features as differences, 1.9 (2.7) at
-// 128 as products; with AVX2 half as much again for differences and twice as much for products. The
-// model decides what is cached, when Newton steps pay and when variables are shrunk.
+// 128 as products; with AVX2 half as much again for differences and twice as much for products. A
+// feature of bytes takes 1.2 times as long in absolute differences as in products (EPYC with
+// AVX-512). The model decides what is cached, when Newton steps pay and when variables are shrunk.
 struct TileCost {
   double value, feature;
 };
 constexpr TileCost difference_tiles{0.3, 0.027}, product_tiles{0.4, 0.018},
-    bytes_tiles{0.26, 0.0019}, sparse_tiles{0.5, 0.15};
+    byte_product_tiles{0.26, 0.0019}, byte_distance_tiles{0.26, 0.0023}, sparse_tiles{0.5, 0.15};
 constexpr double precomputed_cost = 0.5;
 constexpr double code_features = 0.6;  // cost of a code relative to a feature
 
@@ -104,6 +105,10 @@ double of(const TileCost& cost, double n_features) {
   return cost.value + cost.feature * n_features;
 }
 
+TileCost bytes_tiles(Argument argument) {
+  return is_from_products(argument) ? byte_product_tiles : byte_distance_tiles;
+}
+
 double sparse_tile_cost(const Points& points) {
   const double stored = static_cast<double>(points.indptr[points.n_samples]) /
                         static_cast<double>(std::max<std::size_t>(points.n_samples, 1));
@@ -114,8 +119,8 @@ double sparse_tile_cost(const Points& points) {
 
 KernelSetup choose_setup(const Points& points, const Kernel& kernel, double largest_squared_norm) {
   if (kernel.argument == Argument::none) return {kernel, Form::precomputed, false};
-  if (points.bytes && !is_from_products(kernel.argument))
-    throw std::invalid_argument("bytes are for arguments that come from products");
+  if (points.bytes && !byte_loop(kernel.argument))
+    throw std::invalid_argument("this processor has no tiles of bytes for this kernel");
   KernelSetup setup{kernel, points.bytes ? Form::bytes : Form::sparse, false};
   if (points.bytes || !points.is_dense()) return setup;
   const bool has_differences = is_distance(kernel.argument);
@@ -155,7 +160,7 @@ void compute_row_terms(const Points& points, const KernelSetup& setup, int n_thr
   }
   parallel_for({n_threads, points.n_samples, batch_rows}, [&](std::size_t row) {
     if (setup.form == Form::bytes) {
-      row_terms[row] = squared_norm_of_bytes(points, row);
+      row_terms[row] = is_from_products(argument) ? squared_norm_of_bytes(points, row) : 0.0;
       return;
     }
     double term = setup.form == Form::difference ? 0.0 : features_term(points, argument, row);
@@ -174,7 +179,7 @@ double tile_cost(const KernelSetup& setup, const Points& points) {
     case Form::product:
       return of(product_tiles, d);
     case Form::bytes:
-      return of(bytes_tiles, d);
+      return of(bytes_tiles(setup.kernel.argument), d);
     case Form::precomputed:
       return precomputed_cost;
     case Form::sparse:
@@ -183,8 +188,9 @@ double tile_cost(const KernelSetup& setup, const Points& points) {
   return sparse_tile_cost(points);
 }
 
-bool bytes_beat_sparse(const Points& points) {
-  return of(bytes_tiles, static_cast<double>(points.n_features)) < sparse_tile_cost(points);
+bool bytes_beat_sparse(const Points& points, Argument argument) {
+  const double of_bytes = of(bytes_tiles(argument), static_cast<double>(points.n_features));
+  return of_bytes < sparse_tile_cost(points);
 }
 
 bool caching_pays(const KernelSetup& setup, const Points& points) {

@@ -30,14 +30,15 @@ struct KernelSetup {
 // points have them. Dense rows take the product form, but a distance takes the difference form
 // where that is as cheap, or where the product form would be inaccurate: gamma |x|^2 2^-24 is
 // large, by largest_squared_norm(), and the products are not exact. Throws std::invalid_argument
-// for bytes and an argument that does not come from products.
+// for bytes if the processor has no byte_loop() for the argument.
 KernelSetup choose_setup(const Points& points, const Kernel& kernel, double largest_squared_norm);
 
 // Returns the largest |x|^2 of dense or sparse points; 0 without points.
 double largest_squared_norm(const Points& points, int n_threads);
 
 // Computes the term of each row of the argument of the kernel, in float64: |x|^2 for a squared
-// distance, codes included (the number of codes set, in the difference form); 0 for a product.
+// distance, codes included (the number of codes set, in the difference form); 0 for a product and
+// for absolute differences of bytes.
 void compute_row_terms(const Points& points, const KernelSetup& setup, int n_threads,
                        double* row_terms);
 
@@ -50,7 +51,7 @@ double tile_cost(const KernelSetup& setup, const Points& points);
 constexpr double cached_entry_cost = 0.3;
 
 // Whether bytes of all features are cheaper than the sparse rows that the points are.
-bool bytes_beat_sparse(const Points& points);
+bool bytes_beat_sparse(const Points& points, Argument argument);
 
 // Returns whether caching kernel rows pays: a value costs more than writing to fresh memory.
 bool caching_pays(const KernelSetup& setup, const Points& points);

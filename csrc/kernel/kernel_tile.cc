@@ -15,6 +15,25 @@ constexpr std::size_t rows_ahead = 8;
 // Bytes of a row to prefetch; the hardware prefetcher continues.
 constexpr std::size_t touched_bytes = 512;
 
+// An argument from a sum of byte_loop(): factor times the sum, per_query and per_lane times the sum
+// of the bytes of the row, and `fixed`, beside the row terms.
+struct ByteTerms {
+  std::int32_t factor = 1, per_query = 0, per_lane = 0, fixed = 0;
+};
+
+// |x - z|^2 = |x|^2 + |z|^2 - 2 x'z. For queries x = a + s j and lanes z = b + t k, with bytes j
+// and k of n features, x'z = n a b + b s sum(j) + a t sum(k) + s t j'k; j'k follows from the dot
+// product with the packed k - 128. Absolute differences are of rows with the same a and s: they are
+// those of the bytes, in units of s.
+ByteTerms byte_terms(Argument argument, const Points& queries, const Points& lanes) {
+  if (!is_from_products(argument)) return {};
+  const std::int32_t sign = is_distance(argument) ? -2 : 1, a = queries.byte_origin,
+                     b = lanes.byte_origin, s = queries.byte_step, t = lanes.byte_step,
+                     factor = sign * s * t;
+  return {factor, factor * 128 + sign * b * s, sign * a * t,
+          sign * a * b * static_cast<std::int32_t>(lanes.n_features)};
+}
+
 }  // namespace
 
 void TileScratch::select(const KernelSetup& setup, const RowPanels& lanes, std::size_t first_panel,
@@ -127,47 +146,42 @@ void TileScratch::sparse_rows(const Queries& q, Real* out, std::size_t stride) {
   loops<Real>().sparse(tile, out);
 }
 
-// |x - z|^2 = |x|^2 + |z|^2 - 2 x'z. For queries x = a + s j and lanes z = b + t k, with bytes j
-// and k of n features, x'z = n a b + b s sum(j) + a t sum(k) + s t j'k; j'k follows from the dot
-// product with the packed k - 128.
 template <class Real>
 void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
-  // the bytes form has products, and distances computed from products
-  const bool is_distance = setup_.kernel.argument == Argument::squared_distance;
   const Points& lanes = *lanes_->points_;
-  const std::int32_t sign = is_distance ? -2 : 1, a = q.points.byte_origin, b = lanes.byte_origin,
-                     s = q.points.byte_step, t = lanes.byte_step, factor = sign * s * t,
-                     per_query = factor * 128 + sign * b * s, per_lane = sign * a * t,
-                     fixed = sign * a * b * static_cast<std::int32_t>(lanes.n_features);
-  const std::size_t d = lanes.byte_row_size();
-  gathered_bytes_.resize((q.size + byte_query_group) * d);
+  const ByteTerms terms = byte_terms(setup_.kernel.argument, q.points, lanes);
+  const std::size_t d = lanes.byte_row_size(), padded = packed_row_bytes(setup_, lanes);
+  gathered_bytes_.resize((q.size + byte_query_group) * padded);
   byte_query_terms_.resize(q.size);
   const auto row = [&](std::size_t j) {
     return q.points.bytes + static_cast<std::size_t>(q.rows[j]) * d;
   };
   for (std::size_t j = 0; j < q.size; ++j) {
     if (j + rows_ahead < q.size) touch(row(j + rows_ahead), d);
-    std::copy_n(row(j), d, gathered_bytes_.data() + j * d);
-    byte_query_terms_[j] = static_cast<std::int32_t>(q.points.row_terms[q.rows[j]]) + fixed +
-                           per_query * q.points.byte_sums[q.rows[j]];
+    std::uint8_t* const gathered = gathered_bytes_.data() + j * padded;
+    std::fill(std::copy_n(row(j), d, gathered), gathered + padded, std::uint8_t{0});
+    byte_query_terms_[j] = static_cast<std::int32_t>(q.points.row_terms[q.rows[j]]) + terms.fixed +
+                           terms.per_query * q.points.byte_sums[q.rows[j]];
   }
   byte_lane_terms_.resize(n_panels_ * panel_rows);
   const std::int32_t* const lane_rows = lanes_->rows_.data() + first_panel_ * panel_rows;
   for (std::size_t lane = 0; lane < byte_lane_terms_.size(); ++lane) {
     byte_lane_terms_[lane] = static_cast<std::int32_t>(lane_terms()[lane]);
-    if (a != 0) byte_lane_terms_[lane] += per_lane * lanes.byte_sums[lane_rows[lane]];
+    if (terms.per_lane != 0)
+      byte_lane_terms_[lane] += terms.per_lane * lanes.byte_sums[lane_rows[lane]];
   }
-  dots_.resize(byte_queries * panel_rows);
-  const ByteDots multiply = byte_dots();
+  byte_loop_sums_.resize(byte_queries * panel_rows);
+  const ByteLoop loop = byte_loop(setup_.kernel.argument);
+  const std::size_t n_batches = padded / byte_batch(setup_.kernel.argument);
   for (std::size_t first = 0; first < q.size; first += byte_queries) {
     const std::size_t n = std::min(byte_queries, q.size - first);
     for (std::size_t p = 0; p < n_panels_; ++p) {
-      multiply(gathered_bytes_.data() + first * d, d, n,
-               packed_->bytes.data() + (first_packed_ + p * panel_rows) * d, d / batch_bytes,
-               dots_.data());
+      loop(gathered_bytes_.data() + first * padded, padded, n,
+           packed_->bytes.data() + (first_packed_ + p * panel_rows) * padded, n_batches,
+           byte_loop_sums_.data());
       const ByteTile tile{&setup_.kernel,
-                          dots_.data(),
-                          factor,
+                          byte_loop_sums_.data(),
+                          terms.factor,
                           byte_query_terms_.data() + first,
                           byte_lane_terms_.data() + p * panel_rows,
                           n,

@@ -63,7 +63,7 @@ class TileScratch {
   std::vector<const std::uint8_t*> query_bytes_;
   AlignedVector<std::uint8_t> gathered_bytes_;  // of the queries
   std::vector<std::int32_t> byte_query_terms_, byte_lane_terms_;
-  AlignedVector<std::int32_t> dots_;
+  AlignedVector<std::int32_t> byte_loop_sums_;
 };
 
 }  // namespace dcsvm

@@ -58,23 +58,39 @@ void pack_dense(const Points& points, const std::int32_t* rows, float* features,
   }
 }
 
-// Packs the bytes of the rows of one panel, less 128. Four features of a row are adjacent and are
-// moved at once.
-void pack_bytes(const Points& points, const std::int32_t* rows, std::int8_t* bytes) {
-  constexpr std::uint32_t less_128 = 0x80808080;  // of each byte
-  static_assert(sizeof less_128 == batch_bytes, "four features in a word");
+// Packs the bytes of the rows of one panel, each changed by an exclusive or. The adjacent features
+// of a row fill a word and are moved at once.
+template <class Word>
+void pack_words(const Points& points, const std::int32_t* rows, Word change, std::uint8_t* bytes) {
   const std::size_t d = points.byte_row_size();
   for (std::size_t begin = 0; begin < d; begin += batch_bytes_packed) {
     const std::size_t end = std::min(begin + batch_bytes_packed, d);
     for (std::size_t lane = 0; lane < panel_rows; ++lane) {
       const std::uint8_t* x = points.bytes + static_cast<std::size_t>(rows[lane]) * d;
-      for (std::size_t k = begin; k < end; k += batch_bytes) {
-        std::uint32_t four;
-        std::memcpy(&four, x + k, sizeof four);
-        four ^= less_128;
-        std::memcpy(bytes + k * panel_rows + lane * batch_bytes, &four, sizeof four);
+      const auto put = [&](Word word, std::size_t k) {
+        word ^= change;
+        std::memcpy(bytes + k * panel_rows + lane * sizeof word, &word, sizeof word);
+      };
+      std::size_t k = begin;
+      for (Word word; k + sizeof word <= end; k += sizeof word) {
+        std::memcpy(&word, x + k, sizeof word);
+        put(word, k);
       }
+      if (k == end) continue;
+      Word rest = 0;  // a row ends within the word
+      std::memcpy(&rest, x + k, end - k);
+      put(rest, k);
     }
+  }
+}
+
+void pack_bytes(const KernelSetup& setup, const Points& points, const std::int32_t* rows,
+                std::uint8_t* bytes) {
+  constexpr std::uint32_t less_128 = 0x80808080;  // of each byte
+  if (byte_batch(setup.kernel.argument) == sizeof less_128) {
+    pack_words(points, rows, less_128, bytes);
+  } else {
+    pack_words(points, rows, std::uint64_t{0}, bytes);
   }
 }
 
@@ -85,8 +101,10 @@ std::size_t packed_row_bytes(const KernelSetup& setup, const Points& points) {
     case Form::difference:
     case Form::product:
       return points.n_features * sizeof(float) + points.n_codes;
-    case Form::bytes:
-      return points.byte_row_size();
+    case Form::bytes: {
+      const std::size_t batch = byte_batch(setup.kernel.argument);
+      return (points.n_features + batch - 1) / batch * batch;
+    }
     case Form::sparse:
     case Form::precomputed:
       break;
@@ -108,7 +126,7 @@ void PackedLanes::pack(const KernelSetup& setup, const Points& points, const std
   const bool is_dense = setup.form == Form::difference || setup.form == Form::product;
   const std::size_t n = n_panels * panel_rows, d = is_dense ? points.n_features : 0,
                     n_codes = is_dense ? points.n_codes : 0,
-                    n_bytes = setup.form == Form::bytes ? points.byte_row_size() : 0;
+                    n_bytes = setup.form == Form::bytes ? packed_row_bytes(setup, points) : 0;
   features.resize(n * d);
   codes.resize(n * n_codes);
   bytes.resize(n * n_bytes);
@@ -116,7 +134,7 @@ void PackedLanes::pack(const KernelSetup& setup, const Points& points, const std
     const std::size_t first = p * panel_rows;
     if (is_dense)
       pack_dense(points, rows + first, features.data() + first * d, codes.data() + first * n_codes);
-    if (n_bytes > 0) pack_bytes(points, rows + first, bytes.data() + first * n_bytes);
+    if (n_bytes > 0) pack_bytes(setup, points, rows + first, bytes.data() + first * n_bytes);
   });
 }
 

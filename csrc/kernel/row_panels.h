@@ -18,11 +18,11 @@ namespace dcsvm {
 // Bytes of a row in packed lanes; 0 for forms that are never packed beforehand.
 std::size_t packed_row_bytes(const KernelSetup& setup, const Points& points);
 
-// Packed panels: dense features and codes, or bytes less 128.
+// Packed panels: dense features and codes, or bytes as byte_loop() takes them.
 struct PackedLanes {
   AlignedVector<float> features;
   AlignedVector<std::uint8_t> codes;
-  AlignedVector<std::int8_t> bytes;
+  AlignedVector<std::uint8_t> bytes;
 
   // Packs the rows of whole panels.
   void pack(const KernelSetup& setup, const Points& points, const std::int32_t* rows,

@@ -29,10 +29,11 @@ bool suit_bytes(std::size_t n_features) {
   return n_features >= min_features && n_features <= max_features;
 }
 
-bool may_be_bytes(std::size_t n_features) { return byte_dots() && suit_bytes(n_features); }
+bool may_be_bytes(std::size_t n_features, Argument argument) {
+  return byte_loop(argument) && suit_bytes(n_features);
+}
 
 bool are_bytes(const Points& points, int n_threads) {
-  if (!may_be_bytes(points.n_features)) return false;
   std::vector<std::uint8_t> fits(points.n_samples);
   find_bytes(points, n_threads, fits.data());
   return std::find(fits.begin(), fits.end(), 0) == fits.end();

@@ -1,30 +1,31 @@
 // Rows of integers from 0 to 255, such as images, stored as bytes: for processors that multiply
-// bytes (isa.h). Kernel values are then exact except for one rounding.
+// or compare bytes (isa.h). Kernel values are then exact except for one rounding.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "rows/points.h"
+#include "simd/kernel.h"
 
 namespace dcsvm {
 
 // Operations per pair of rows as bytes, to compare with CodedColumns::cost().
-constexpr double bytes_cost(std::size_t n_features) {
-  return 0.14 * static_cast<double>(n_features);
+constexpr double bytes_cost(std::size_t n_features, Argument argument) {
+  return (is_from_products(argument) ? 0.14 : 0.17) * static_cast<double>(n_features);
 }
 
 // Returns whether tiles of bytes suit n_features: enough to pay, too few to overflow.
 bool suit_bytes(std::size_t n_features);
 
-// Returns whether this machine has tiles of bytes, and they suit n_features.
-bool may_be_bytes(std::size_t n_features);
+// Returns whether this machine has tiles of bytes for the argument, and they suit n_features.
+bool may_be_bytes(std::size_t n_features, Argument argument);
 
-// Returns whether may_be_bytes(), and all features of dense points are integers from 0 to 255.
+// Returns whether all features of dense points are integers from 0 to 255.
 bool are_bytes(const Points& points, int n_threads);
 
 // Returns whether rows of integers byte_origin + byte_step * k, with bytes k, can be combined with
-// rows of bytes: no term of a kernel's argument reaches 2^31.
+// rows of bytes if the argument comes from products: no term of it reaches 2^31.
 bool may_step(std::size_t n_features, double byte_origin, double byte_step);
 
 double squared_norm_of_bytes(const Points& points, std::size_t row);

@@ -37,7 +37,8 @@ struct Points {
   // features; and the sum of each row
   const std::uint8_t* bytes = nullptr;
   const std::int32_t* byte_sums = nullptr;
-  // byte k represents byte_origin + byte_step * k; the two sides of a tile may have different ones
+  // byte k represents byte_origin + byte_step * k; two sides of a tile that come from
+  // products may have different ones
   std::int32_t byte_origin = 0, byte_step = 1;
   // precomputed kernel: `dense` has rows of the kernel matrix, or is null if they are not known;
   // kernel values with row i are in column columns[i] of other rows; null for rows not trained on

@@ -19,7 +19,7 @@ namespace dcsvm {
 //   difference:  sum over the features of a distance (accurate for any norm; dense rows)
 //   product:     dot product, and norms for distances (cheaper; accurate where the norms are small)
 //   sparse:      sum over the entries that both rows store, in float64, and a term of each row
-//   bytes:       dot product of 8-bit integers, exact
+//   bytes:       dot product or absolute differences of 8-bit integers, exact
 //   precomputed: no argument; the value is an entry of one row, at the other row's column
 enum class Form { difference, product, sparse, bytes, precomputed };
 
@@ -47,11 +47,11 @@ struct DenseTile {
   std::size_t out_stride;                  // out[query * out_stride + lane]
 };
 
-// Arguments of the kernel as integers: a multiple of a dot product plus a term of each row.
+// Arguments of the kernel as integers: a multiple of a sum of byte_loop() plus a term of each row.
 struct ByteTile {
   const Kernel* kernel;
-  const std::int32_t* dots;         // n_queries x panel_rows
-  std::int32_t factor;              // of the dots
+  const std::int32_t* sums;         // n_queries x panel_rows
+  std::int32_t factor;              // of the sums
   const std::int32_t* query_terms;  // n_queries
   const std::int32_t* lane_terms;   // panel_rows
   std::size_t n_queries;
@@ -153,24 +153,25 @@ const Loops<Real>& loops() {
   }
 }
 
-// Dot products of rows of 8-bit integers, for processors that have an instruction for them.
-//
-// The instruction multiplies unsigned bytes with signed ones, so one side is stored less 128; the
-// caller adds what that takes away (kernel_tile.cc). Sums are exact: 32-bit integers.
+// Loops over rows of 8-bit integers: dot products, for processors that have an instruction for
+// them, and sums of absolute differences. Sums are exact: 32-bit integers.
 
-// Features of a row that are multiplied together: the instruction adds four products.
-constexpr std::size_t batch_bytes = 4;
-
-// Most queries that are multiplied at once; their rows are read in whole groups.
+// Most queries of a call; their rows are read in whole groups.
 constexpr std::size_t byte_queries = 32, byte_query_group = 8;
 
-// out[query * panel_rows + lane] = sum of query[k] * panel[k][lane], exactly. The queries begin
-// `stride` bytes apart. A panel holds n_quads times four neighbouring features of each of
-// panel_rows rows, every value less 128.
-using ByteDots = void (*)(const std::uint8_t* queries, std::size_t stride, std::size_t n_queries,
-                          const std::int8_t* panel, std::size_t n_quads, std::int32_t* out);
+// Features of a row that are side by side in a panel: the instruction for products adds four to a
+// sum, the one for absolute differences eight.
+constexpr std::size_t byte_batch(Argument argument) { return is_from_products(argument) ? 4 : 8; }
 
-// Null where the processor has no such instruction.
-ByteDots byte_dots();
+// out[query * panel_rows + lane] = sum of query[k] * panel[k][lane], or of their absolute
+// differences. The queries begin `stride` bytes apart. A panel holds n_batches times byte_batch()
+// neighbouring features of each of panel_rows rows. The instruction for products multiplies
+// unsigned bytes with signed ones: their panels hold every value less 128, and the caller adds what
+// that takes away (kernel_tile.cc).
+using ByteLoop = void (*)(const std::uint8_t* queries, std::size_t stride, std::size_t n_queries,
+                          const std::uint8_t* panel, std::size_t n_batches, std::int32_t* out);
+
+// The loop whose sums give an argument; null where the processor has no such instruction.
+ByteLoop byte_loop(Argument argument);
 
 }  // namespace dcsvm

@@ -72,6 +72,11 @@ constexpr bool is_from_products(Argument argument) {
   return argument == Argument::product || argument == Argument::squared_distance;
 }
 
+// Whether the argument is a sum of absolute differences: processors add those of bytes at once.
+constexpr bool is_from_differences(Argument argument) {
+  return argument == Argument::absolute_distance;
+}
+
 // Returns the contribution of a value to its row's term, which tiles combine with sums over shared
 // features.
 constexpr double row_term(Argument argument, float value) {

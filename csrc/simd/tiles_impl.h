@@ -275,8 +275,8 @@ static void dense(const DenseTile& t, Real* out) {
   }
 }
 
-// Computes kernel values of rows of bytes from the dot products of byte_dots(). Arguments are
-// integers below 2^30, rounded once, like in exact_tile.
+// Computes kernel values of rows of bytes from the sums of byte_loop(). Arguments are integers
+// below 2^30, rounded once, like in exact_tile.
 template <class Real>
 static void bytes(const ByteTile& t, Real* out) {
   using Vector = typename Traits<Real>::Vector;
@@ -284,7 +284,7 @@ static void bytes(const ByteTile& t, Real* out) {
   const Constants<Real> constants(*t.kernel);
   for (std::size_t r = 0; r < t.n_queries; ++r) {
     for (std::size_t lane = 0; lane < panel_rows; lane += width<Real>) {
-      const Integers argument = load<Integers>(t.dots + r * panel_rows + lane) * t.factor +
+      const Integers argument = load<Integers>(t.sums + r * panel_rows + lane) * t.factor +
                                 load<Integers>(t.lane_terms + lane) + t.query_terms[r];
       store(out + r * t.out_stride + lane,
             kernel_value<Real>(*t.kernel, constants, __builtin_convertvector(argument, Vector)));

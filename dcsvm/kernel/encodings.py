@@ -2,11 +2,12 @@
 
 Exclusive 0/1 columns become codes (csrc/rows/codes.h), a byte for up to 254 columns: one-hot
 columns are recognised by their values alone, and 509 columns that are 33 categories and 7 numbers
-take 64 bytes a row. Integers from 0 to 255 are multiplied as bytes, faster than as floats and
-without rounding.
+take 64 bytes a row. Integers from 0 to 255 are multiplied, or compared for the Laplacian kernel, as
+bytes, faster than as floats and without rounding.
 
 So are other evenly spaced values (grades, -1/0/1, halves), for kernels of a distance: the squared
-distance of x = origin + step k is step^2 times that of k. Here alone the encoding is chosen.
+distance of x = origin + step k is step^2 times that of k, and the sum of absolute differences is
+step times that of k. Here alone the encoding is chosen.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.rows import BATCH_VALUES, Rows
 from dcsvm.data.sorting import BATCH_SIZE, slices
-from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.kernels import SQUARED_DISTANCE, Kernel
 
 MAX_CODE = 255  # of 8 bits
 SUM_BYTES = 4  # of the sum of a row, which goes with its integers
@@ -39,7 +40,7 @@ class UniformGrid:
         return bool(self._has(values).all())
 
     def may_meet_bytes(self, rows: Rows) -> bool:
-        """Return whether rows on the grid may be combined with rows of bytes.
+        """Return whether products of rows on the grid with rows of bytes are possible.
 
         With step 1 the rows of bytes are on the grid themselves.
         """
@@ -194,20 +195,20 @@ def choose_encoding(rows: Rows, kernel: Kernel, threads: int, memory_bytes: int)
     """
     if kernel.is_precomputed or rows.n_samples == 0:
         return None
-    if kernel.type.fall and kernel.type.is_from_products and _bytes_pay(rows, threads):
+    if kernel.type.fall and _bytes_pay(rows, kernel, threads):
         grid = find_uniform_grid(rows, memory_bytes)
         if grid is not None:
             return grid
     coding = None
     if rows.is_dense:
-        coding = find_coding(rows, threads, with_bytes=kernel.type.is_from_products)
+        coding = find_coding(rows, threads, kernel.type.argument)
     is_small = coding is not None and rows.n_samples * coding.row_size <= memory_bytes
     return coding if is_small else None
 
 
 def _meet_as_bytes(rows: Rows, kernel: Kernel) -> bool:
-    is_open = rows.is_bytes and rows.n_samples > 0 and kernel.type.is_from_products
-    return is_open and _core.may_be_bytes(rows.n_features)
+    is_open = rows.is_bytes and rows.n_samples > 0
+    return is_open and _core.may_be_bytes(rows.n_features, kernel.type.argument)
 
 
 def encoded_row_bytes(chosen: UniformGrid | _core.Coding, n_features: int) -> int:
@@ -217,23 +218,24 @@ def encoded_row_bytes(chosen: UniformGrid | _core.Coding, n_features: int) -> in
     return row_bytes(n_features) + SUM_BYTES
 
 
-def _bytes_pay(rows: Rows, threads: int) -> bool:
+def _bytes_pay(rows: Rows, kernel: Kernel, threads: int) -> bool:
     """Return whether bytes are possible on this machine and cheaper than sparse rows."""
-    if not _core.may_be_bytes(rows.n_features):
+    argument = kernel.type.argument
+    if not _core.may_be_bytes(rows.n_features, argument):
         return False
-    return rows.is_dense or _core.Points(rows, threads).bytes_beat_sparse
+    return rows.is_dense or _core.Points(rows, threads).bytes_beat_sparse(argument)
 
 
-def find_coding(rows: Rows, threads: int, *, with_bytes: bool = True) -> _core.Coding | None:
+def find_coding(rows: Rows, threads: int, argument: str = SQUARED_DISTANCE) -> _core.Coding | None:
     """Find the codes of dense rows; None if they do not pay.
 
-    Most data show that in the first batch: more rows only cost more. `with_bytes`: rows of bytes
-    may be combined as bytes instead.
+    Most data show that in the first batch: more rows only cost more. Rows of bytes may be combined
+    as bytes instead, at a cost that depends on the `argument` of the kernel.
     """
     search, coding = _core.CodingSearch(rows.n_features), None
     for batch in rows.slices(BATCH_VALUES):
         search.see(_core.Points(rows.part(batch), threads), threads)
-        coding = search.found(CODING_THRESHOLD, rows.is_bytes and with_bytes)
+        coding = search.found(CODING_THRESHOLD, rows.is_bytes, argument)
         if coding is None:
             return None
     return coding

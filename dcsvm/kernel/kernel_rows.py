@@ -259,7 +259,8 @@ def two_sides(
     if kernel.is_precomputed:
         targets, sources = targets.as_floats(), sources.as_floats()
     sides = [_core.Points(rows, threads) for rows in without_empty_columns(targets, sources)]
-    if kernel.type.is_from_products and all(points.are_bytes(threads) for points in sides):
+    has_tiles = _core.may_be_bytes(sides[1].n_features, kernel.type.argument)
+    if has_tiles and all(points.are_bytes(threads) for points in sides):
         sides = [points.as_bytes(threads) for points in sides]
     second = KernelRows(sources, kernel, threads, points=sides[1])
     return KernelRows(targets, kernel, threads, points=sides[0], setup=second.setup), second

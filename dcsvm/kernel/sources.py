@@ -4,7 +4,7 @@ Sources are encoded once: exclusive 0/1 columns as codes, evenly spaced values a
 encoded in the same way. Targets with two ones in the columns of a code, or with values off the
 uniform grid, cannot be encoded: they are combined with the sources without encoding. The encoding
 of a target does not depend on the other targets of its block. Sources of evenly spaced integers,
-such as landmarks of images, have a second encoding for targets stored as bytes.
+such as landmarks of images, have a second encoding for products with targets stored as bytes.
 """
 
 from __future__ import annotations
@@ -212,7 +212,10 @@ class EncodedSources:
             coded = how == "coded"
             return KernelRows(self.rows, self.kernel, threads, coded=coded, memory_bytes=most)
         grid = self.form(threads).encoding.grid
-        if grid is None or not self.rows.is_dense or not grid.may_meet_bytes(self.rows):
+        # rows of different steps are combined by products alone
+        if grid is None or not self.rows.is_dense or not self.kernel.type.is_from_products:
+            return None
+        if not grid.may_meet_bytes(self.rows):
             return None
         spacing = int(grid.origin), int(grid.step)
         points = _core.Points(self.rows, threads).with_bytes(grid.codes(self.rows), *spacing)

@@ -16,7 +16,7 @@ from dcsvm.data.rows import Rows, Storage, stacked, storage_of
 from dcsvm.kernel import encodings
 from dcsvm.kernel.encodings import find_coding, find_uniform_grid
 from dcsvm.kernel.kernel_rows import KernelRows, two_sides
-from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.kernels import ABSOLUTE_DISTANCE, SQUARED_DISTANCE, Kernel
 from dcsvm.model.predict import decision_values
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.train import train_rows
@@ -174,8 +174,12 @@ def test_integers_are_coded_where_codes_are_cheaper_than_bytes():
     rows = Rows.from_array(X)
     assert rows.is_bytes and find_coding(rows, 1) is not None
     pixels = Rows.from_array(np.random.default_rng(0).integers(0, 200, (300, 40)))
-    has_bytes = _core.may_be_bytes(40)
+    has_bytes = _core.may_be_bytes(40, SQUARED_DISTANCE)
     assert pixels.is_bytes and (not has_bytes or find_coding(pixels, 1) is None)
+    if _core.may_be_bytes(50, ABSOLUTE_DISTANCE):
+        assert find_coding(rows, 1, ABSOLUTE_DISTANCE) is not None
+        many = one_hot_rows(300, (3,) * 20, 0, 0.2, 0)
+        assert find_coding(Rows.from_array(many), 1, ABSOLUTE_DISTANCE) is None
 
 
 def test_rows_keep_their_storage():

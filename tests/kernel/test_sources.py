@@ -6,11 +6,12 @@ from reference import csr_rows, dense_rows, kernel_values, kernels_with, one_hot
 
 from dcsvm import _core
 from dcsvm.kernel.kernel_rows import KernelRows
-from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.kernels import SQUARED_DISTANCE, Kernel
 from dcsvm.kernel.sources import EncodedSources
 
-HAS_BYTES = _core.may_be_bytes(16)
+HAS_BYTES = _core.may_be_bytes(16, SQUARED_DISTANCE)
 KERNELS = kernels_with(0.3, 0.1, 3)
+FALLING = [one for one in kernels_with(0.1) if one.type.fall]
 
 
 def one_hot(n, seed, n_numeric=2):
@@ -62,18 +63,19 @@ def test_rows_meet_bytes_where_they_are_bytes():
     np.testing.assert_allclose(values, kernel_values(("rbf", 1e-6, 0, 3), T, X), rtol=1e-5)
 
 
-@pytest.mark.skipif(not HAS_BYTES, reason="no tiles for bytes")
+@pytest.mark.parametrize("kernel", FALLING, ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize("form", [dense_rows, csr_rows])
-def test_rows_meet_evenly_spaced_values_where_they_have_no_others(form):
+def test_rows_meet_evenly_spaced_values_where_they_have_no_others(form, kernel):
+    if not _core.may_be_bytes(40, kernel.type.argument):
+        pytest.skip("no tiles for bytes")
     rng = np.random.default_rng(10)
     X, T = (rng.choice([-1, -0.5, 0, 0.5], (n, 40), p=[0.2, 0.1, 0.6, 0.1]) for n in (60, 30))
     T[2, 3], T[4, 5], T[5], T[7, 39], T[8, 0] = 0.25, -1.5, 0, 1e30, 200
     X, T = X.astype(np.float32), T.astype(np.float32)
-    sources = EncodedSources(form(X), Kernel("rbf", 0.1))
-    meetings = sources.meetings(form(T), 1)
+    meetings = EncodedSources(form(X), kernel).meetings(form(T), 1)
     assert [len(m.numbers) for m in meetings] == [26, 4]
     assert meetings[0].sources.points.has_bytes
-    expected = kernel_values(("rbf", 0.1, 0, 3), T, X)
+    expected = kernel_values(kernel, T, X)
     for meeting in meetings:
         np.testing.assert_allclose(
             matrix_of(meeting), expected[meeting.place], rtol=1e-5, atol=1e-37
@@ -99,6 +101,27 @@ def test_bytes_meet_evenly_spaced_integers_exactly(step):
     np.testing.assert_allclose(sums, expected[stepped.place] @ weights, atol=1e-5)
     for meeting in meetings[1:]:
         np.testing.assert_allclose(matrix_of(meeting), expected[meeting.place], rtol=1e-4)
+
+
+def test_differences_of_bytes_are_of_rows_with_the_same_step():
+    rng = np.random.default_rng(12)
+    X = (2 * rng.integers(-50, 150, (60, 100))).astype(np.float32)
+    T = rng.integers(0, 256, (40, 100)).astype(np.float32)
+    T[:10] = X[:10]
+    kernel = Kernel("laplacian", 1e-4)
+    sources = EncodedSources(dense_rows(X), kernel)
+    assert sources.stepped() is None
+    values = matrix(sources, T)[0]
+    np.testing.assert_allclose(values, kernel_values(kernel, T, X), rtol=2e-6)
+    if not _core.may_be_bytes(100, kernel.type.argument):
+        return
+    codes = rng.integers(0, 256, (60, 100)).astype(np.uint8)
+    plain = _core.Points(dense_rows(X), 1)
+    setup = _core.Setup(kernel, plain.with_bytes(codes))
+    of_two, of_one = (plain.with_bytes(codes, 0, step).prepared(setup, 1) for step in (2, 1))
+    for sides in ((of_two, None, of_one, None), (of_one, None, of_two, None)):
+        with pytest.raises(ValueError, match="the same origin and step"):
+            _core.kernel_matrix(setup, *sides, 1)
 
 
 @pytest.mark.skipif(not HAS_BYTES, reason="no tiles for bytes")

@@ -204,7 +204,7 @@ void check_kernels() {
   check_solver(fitted(data, coded, rbf), data, coded, one_large, 1);
 
   Points bytes = data.points();
-  if (are_bytes(bytes, n_threads)) {
+  if (may_be_bytes(bytes.n_features, rbf.argument) && are_bytes(bytes, n_threads)) {
     std::vector<std::uint8_t> of_rows(data.n * bytes.byte_row_size());
     std::vector<std::int32_t> sums(data.n);
     encode_bytes(bytes, n_threads, of_rows.data(), sums.data());
