@@ -32,6 +32,7 @@ struct Traits<float> {
   static constexpr float round_magic = 12582912.0f;  // 1.5 * 2^23
   static constexpr int mantissa_bits = 23;
   static constexpr float lowest_exponent = -126.0f;
+  static constexpr std::int32_t no_sign = std::numeric_limits<std::int32_t>::max();
 };
 template <>
 struct Traits<double> {
@@ -41,6 +42,7 @@ struct Traits<double> {
   static constexpr double round_magic = 6755399441055744.0;  // 1.5 * 2^52
   static constexpr int mantissa_bits = 52;
   static constexpr double lowest_exponent = -1022.0;
+  static constexpr std::int64_t no_sign = std::numeric_limits<std::int64_t>::max();
 };
 
 template <class Real>
@@ -108,9 +110,11 @@ DCSVM_INLINE Vector maximum(Vector a, Vector b) {
   return a > b ? a : b;
 }
 
-template <class Vector>
-DCSVM_INLINE Vector absolute(Vector a) {
-  return maximum(a, -a);
+// Clears the sign bits, which takes one instruction; a comparison takes three.
+template <class Real>
+DCSVM_INLINE typename Traits<Real>::Vector absolute(typename Traits<Real>::Vector a) {
+  using Integers = typename Traits<Real>::Integers;
+  return (typename Traits<Real>::Vector)((Integers)a & Traits<Real>::no_sign);
 }
 template <class Vector>
 DCSVM_INLINE Vector square_root(Vector a) {

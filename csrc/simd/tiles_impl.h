@@ -31,10 +31,10 @@ struct Terms<Argument::squared_distance, Real> {
 template <class Real>
 struct Terms<Argument::absolute_distance, Real> {
   using Vector = typename Traits<Real>::Vector;
-  DCSVM_INLINE Vector gap(Vector difference) { return absolute(difference); }
+  DCSVM_INLINE Vector gap(Vector difference) { return absolute<Real>(difference); }
   // |a - b| is |a| + |b| plus this
   DCSVM_INLINE Vector pair(Vector a, Vector b) {
-    return absolute(a - b) - absolute(a) - absolute(b);
+    return absolute<Real>(a - b) - absolute<Real>(a) - absolute<Real>(b);
   }
   DCSVM_INLINE Vector from(Vector pairs, Vector row_terms) {
     return maximum(row_terms + pairs, Vector{});

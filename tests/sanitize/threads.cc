@@ -231,15 +231,16 @@ void check_locality() {
   Data data(4000, 3, 0, 30);
   for (std::size_t i = 0; i < data.n; ++i) data.dense[i * data.d] += 200.0f * (i % 5);
   const Points points = data.points();
-  const Components one = find_components(points, 2000, 10, 1 << 20, 1);
-  const Components several = find_components(points, 2000, 10, 1 << 20, n_threads);
+  const Distance far{2000, Argument::squared_distance};
+  const Components one = find_components(points, far, 10, 1 << 20, 1);
+  const Components several = find_components(points, far, 10, 1 << 20, n_threads);
   require(one.start.size() == 6, "groups");
   require(same(one.order, several.order) && same(one.start, several.start), "find_components");
   const RowList ordered{&points, several.order.data(), several.order.size()};
-  require(share_apart(ordered, 2000, 100, 1) == share_apart(ordered, 2000, 100, n_threads),
+  require(share_apart(ordered, far, 100, 1) == share_apart(ordered, far, 100, n_threads),
           "share_apart");
   const KernelSetup setup = fitted(data, points, rbf_kernel(0.05));
-  const Cutoff cutoff{500, 1e-10};
+  const Cutoff cutoff{{500}, 1e-10};
   check_products(setup, points, cutoff);
 }
 
