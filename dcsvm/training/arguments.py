@@ -101,7 +101,8 @@ def train(  # noqa: PLR0913 (a public function with keyword parameters)
     labels = labels_of(y, rows.n_samples, settings)
     warn_of_labels(settings, labels)
     if feature_weights is not None:
-        weights = weights_of(feature_weights, rows, labels, settings, control.stop)
+        shape = np.shape(X) if scaling is not None else (0, rows.n_features)
+        weights = weights_of(feature_weights, shape[1], rows, labels, settings, control.stop)
         rows, scaling = weighted_rows(rows, weights, scaling, "X")
     test_rows = test_rows_of(test, X, settings, scaling)
     if test_rows is not None:
@@ -129,21 +130,27 @@ def scaled_rows(X: ArrayLike, scale: str | None) -> tuple[Rows, Scaling | None]:
 
 
 def weights_of(
-    given: ArrayLike | str, rows: Rows, labels: np.ndarray, options: TrainOptions, stop: Stop
+    given: ArrayLike | str,
+    n_features: int,
+    rows: Rows,
+    labels: np.ndarray,
+    options: TrainOptions,
+    stop: Stop,
 ) -> np.ndarray:
-    """Return the feature weights of an argument. Raises ValueError and Stopped."""
+    """Return the weights of scaled rows by an argument, for data of `n_features` features.
+
+    Raises ValueError and Stopped.
+    """
     if isinstance(given, str):
         if given != "learn":
             raise ValueError(f"feature_weights must be an array or 'learn', got {given!r}")
         return learn_weights(rows, labels, options, stop)
     weights = np.asarray(given, np.float64)
-    if weights.shape != (rows.n_features,):
-        raise ValueError(
-            f"feature_weights must have shape ({rows.n_features},), got {weights.shape}"
-        )
+    if weights.shape != (n_features,):
+        raise ValueError(f"feature_weights must have shape ({n_features},), got {weights.shape}")
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ValueError("feature_weights must be finite and at least 0")
-    return weights
+    return weights[: rows.n_features]  # a scaling drops constant columns at the end
 
 
 train.__doc__ = described(train.__doc__, TrainOptions)

@@ -74,6 +74,15 @@ def test_constant_features_and_given_weights_of_0_are_not_used():
     assert np.array_equal(model.decision_function(X_other), model.decision_function(X))
 
 
+def test_given_weights_are_those_of_the_columns_of_the_data():
+    X, y = rows_with_noise(300)
+    X[:, -1] = 5.0  # dropped by the scaling
+    given = np.arange(10.0)
+    model = dcsvm.train(X, y, kernel="laplacian", scale="minmax", feature_weights=given)
+    assert model.scaling.columns.tolist() == list(range(1, 9))
+    assert model.scaling.weights.tolist() == list(range(1, 9))
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
