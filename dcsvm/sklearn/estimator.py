@@ -23,6 +23,7 @@ from sklearn.utils.validation import validate_data
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
+from dcsvm.data.scaling import Scaling
 from dcsvm.kernel.kernels import BeyondFloat32Error
 from dcsvm.model.model import Model
 from dcsvm.model.predict import blocks, decision_values
@@ -52,6 +53,8 @@ from dcsvm.sklearn.reference import Convertible, pair_values
 from dcsvm.solving.checkpoint import Checkpoint, RunControl
 from dcsvm.solving.extraction import NoMarginError
 from dcsvm.solving.report import LevelReport, Progress, TrainReport
+from dcsvm.training.arguments import weights_of
+from dcsvm.training.feature_weights import weighted_rows
 from dcsvm.training.train import train_rows
 from dcsvm.training.warm_start import OtherModelError
 
@@ -145,7 +148,9 @@ class Estimator(Convertible):
                 options = train_options(params, self._svm_type, self._gamma, threads=threads)
                 # the random seed is for the folds of probabilities only: models are reproducible
                 options |= self._options(seed)
+                rows, scaling = self._weighted(rows, labels, options)
                 model, report = self._train(rows, labels, options, weights)
+                model = model if scaling is None else model.scaled_by(scaling)
         except NoMarginError as error:  # scikit-learn's solver stops before it detects this
             if not self._delegate((*as_given[:2], weights), error, _max_iterations(checked)):
                 raise
@@ -163,6 +168,20 @@ class Estimator(Convertible):
                 return
         self._keep(model, report, TrainingRows(checked, is_sparse and not callable(self.kernel)))
         self._warn(report)
+
+    def _weighted(
+        self, rows: Rows, labels: np.ndarray, options: dict[str, Any]
+    ) -> tuple[Rows, Scaling | None]:
+        """Multiply the features by the weights; return the rows, and their scaling if weighted."""
+        given = getattr(self, "feature_weights", None)
+        if given is None:
+            return rows, None
+        settings = TrainOptions.of(**options)
+        if settings.kernel_type.fall is None:
+            raise ValueError(f"feature_weights require a kernel of a distance, got {self.kernel!r}")
+        stop = _core.Stop(self.time_limit)
+        learned = weights_of(given, rows.n_features, rows, labels, settings, stop)
+        return weighted_rows(rows, learned, None, "X")
 
     def _seed(self) -> int:
         """Draw one random number per fit, as scikit-learn does, for reproducible scripts."""

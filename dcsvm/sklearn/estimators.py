@@ -14,7 +14,17 @@ from dcsvm.sklearn.parameters import with_parameters
 from dcsvm.sklearn.reference import THEIRS
 
 
-@with_parameters("C", "KERNEL", "shrinking", "SOLVING", "CLASSES", "CLUSTERS", "LIMITS", "MACHINE")
+@with_parameters(
+    "C",
+    "KERNEL",
+    "feature_weights",
+    "shrinking",
+    "SOLVING",
+    "CLASSES",
+    "CLUSTERS",
+    "LIMITS",
+    "MACHINE",
+)
 class SVC(Classifier):
     """C-support vector classification, one-vs-one, with a bias.
 
@@ -82,7 +92,17 @@ class NuSVC(Classifier):
         return labels, (1.0 if weights is None else weights) * self.class_weight_[labels]
 
 
-@with_parameters("C", "epsilon", "KERNEL", "shrinking", "SOLVING", "CLUSTERS", "LIMITS", "MACHINE")
+@with_parameters(
+    "C",
+    "epsilon",
+    "KERNEL",
+    "feature_weights",
+    "shrinking",
+    "SOLVING",
+    "CLUSTERS",
+    "LIMITS",
+    "MACHINE",
+)
 class SVR(RegressorMixin, Estimator):
     """Epsilon-support vector regression.
 

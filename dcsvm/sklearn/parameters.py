@@ -83,6 +83,10 @@ PARAMETERS = {
         "1 / (n_features * X.var()), 'auto' is 1 / n_features. 'F/median', such as '2/median', is "
         "the number F divided by the median of |u-v|^2 (rbf), |u-v|_1 (laplacian) or |u-v| "
         "(exponential) over the pairs of 256 rows."),
+    "feature_weights": Parameter(None, ["array-like", StrOptions({"learn"}), None],
+        "array of shape (n_features,), 'learn' or None: factors of the features, for kernels of a "
+        "distance. 'learn' finds them from the slopes of decision values and chooses by held-out "
+        "rows; model_.scaling.weights has the result."),
     "coef0": Parameter(0.0, [Interval(Real, None, None, closed="neither")],
         f"float: coef0 of {users_of('coef0')}."),
     "shrinking": Parameter(True, ["boolean"], "bool: ignored; for compatibility."),
