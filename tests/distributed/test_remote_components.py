@@ -1,9 +1,11 @@
 """Test components of remote rows: rows of different components lie beyond the cutoff."""
 
 import numpy as np
+import pytest
 
 from dcsvm.distributed.remote_components import _connected, _large_enough
 from dcsvm.kernel.kernel_rows import Cutoff
+from dcsvm.kernel.kernels import DEGREES
 
 
 def test_boxes_within_reach_are_one_group_through_others():
@@ -13,13 +15,14 @@ def test_boxes_within_reach_are_one_group_through_others():
     assert label.tolist() == [0, 0, 0, 3]
 
 
-def test_boxes_of_random_groups_are_apart():
+@pytest.mark.parametrize("argument", DEGREES)
+def test_boxes_of_random_components_are_apart(argument):
     rng = np.random.default_rng(0)
     low = rng.uniform(0, 30, (200, 2))
     high = low + rng.uniform(0, 1, (200, 2))
-    label = _connected(low, high, Cutoff(1.0, 1e-9))
+    label = _connected(low, high, Cutoff(1.0, 1e-9, argument))
     gap = np.maximum(np.maximum(low[:, None] - high, low - high[:, None]), 0)
-    is_near = (gap**2).sum(axis=2) < 1
+    is_near = (gap ** DEGREES[argument]).sum(axis=2) < 1
     assert np.all((label[:, None] == label)[is_near])
     assert len(np.unique(label)) > 10
 

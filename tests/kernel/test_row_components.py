@@ -18,19 +18,21 @@ from dcsvm.training.steps import divide
 from dcsvm.training.train import train_rows
 
 
-def groups_of(X, squared_distance, smallest=1, threads=2):
+def groups_of(X, distance, smallest=1, threads=2, argument="squared_distance"):
     points = _core.Points(Rows.from_array(X), threads)
-    return _core.find_components(points, Cutoff(squared_distance), smallest, threads)
+    return _core.find_components(points, Cutoff(distance, 0.0, argument), smallest, threads)
 
 
-def assert_apart(X, order, start, squared_distance):
+METRICS = {"squared_distance": "sqeuclidean", "absolute_distance": "cityblock"}
+
+
+def assert_apart(X, order, start, distance, argument="squared_distance"):
     assert np.array_equal(np.sort(order), np.arange(len(X)))
     assert start[0] == 0 and start[-1] == len(X) and np.all(np.diff(start) > 0)
     X = X[order].astype(np.float64)
     for first, last in zip(start[:-1], start[1:], strict=True):
         if last < len(X):
-            nearest = cdist(X[first:last], X[last:], "sqeuclidean").min()
-            assert nearest >= squared_distance
+            assert cdist(X[first:last], X[last:], METRICS[argument]).min() >= distance
 
 
 def blobs(n, d, n_blobs, spread, seed=0):
@@ -41,10 +43,18 @@ def blobs(n, d, n_blobs, spread, seed=0):
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("squared_distance", [0.01, 0.3, 2.0, 20.0, 500.0])
-def test_rows_of_different_groups_are_as_far_apart_as_said(seed, squared_distance):
+@pytest.mark.parametrize("distance", [0.01, 0.3, 2.0, 20.0, 500.0])
+@pytest.mark.parametrize("argument", METRICS)
+def test_rows_of_different_groups_are_as_far_apart_as_said(seed, distance, argument):
     X = blobs(1500, 1 + seed, 12, 0.15, seed)
-    assert_apart(X, *groups_of(X, squared_distance), squared_distance)
+    assert_apart(X, *groups_of(X, distance, argument=argument), distance, argument)
+
+
+def test_absolute_distances_separate_more_rows_than_squared_ones():
+    X = np.repeat(np.arange(2.0), 500)[:, None] + np.zeros((1000, 9), np.float32)
+    X = (0.5 * X).astype(np.float32)  # two points, at the distances 2.25 and 4.5
+    assert len(groups_of(X, 4.0)[1]) == 2
+    assert len(groups_of(X, 4.0, argument="absolute_distance")[1]) == 3
 
 
 def test_one_hot_columns_separate():
