@@ -121,11 +121,12 @@ mutants: $(VENV)/ready
 
 # Against peers: the cases of SUITE; SUITE=rows and SUITE=early make the pictures docs/seconds.png and
 # docs/early.png, SUITE=compressed makes docs/compressed.png. SUITE=estimators compares with
-# scikit-learn's estimators, SUITE=selection runs whole grids. For workers of a Dask cluster
+# scikit-learn's estimators, SUITE=selection runs whole grids, SUITE=tables compares kernels and
+# scalings with LightGBM (docs/accuracy.png). For workers of a Dask cluster
 # SUITE=workers measures seconds, SUITE=rounds the cost of each step; SUITE=kills kills workers.
 .PHONY: bench-cases bench-rows bench-early bench-estimators bench-selection bench-compressed \
-	bench-workers bench-rounds bench-kills
-bench: bench-$(or $(filter rows early estimators selection compressed workers rounds kills,\
+	bench-tables bench-workers bench-rounds bench-kills
+bench: bench-$(or $(filter rows early estimators selection compressed tables workers rounds kills,\
 	$(SUITE)),cases)
 
 bench-cases: $(VENV)/bench
@@ -154,6 +155,11 @@ bench-estimators: $(VENV)/bench
 bench-selection: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
 	$(BIN)/python examples/bench/selection.py --data $(DATA) $(BENCH)
+
+bench-tables: $(VENV)/bench
+	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
+	@mkdir -p docs
+	$(BIN)/python examples/bench/accuracy.py --raw $(RAW) --data $(DATA) --out docs/accuracy $(BENCH)
 
 bench-workers bench-rounds bench-kills: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA) covtype ijcnn1
