@@ -9,7 +9,7 @@ from dcsvm.cli.job_data import read_data, scaling_given
 from dcsvm.cli.jobs import CompressJob
 from dcsvm.cli.report import TerminalProgress
 from dcsvm.compression.landmarks import CONFIDENCE
-from dcsvm.data.output_file import write_beside
+from dcsvm.data.files import write_beside
 from dcsvm.machine import usable_threads
 from dcsvm.model.compress import CompressionReport, compress
 from dcsvm.model.reader import load_model

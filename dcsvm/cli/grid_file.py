@@ -18,8 +18,7 @@ from dcsvm.cli.job_data import model_for_file, read_test_set, read_training_set
 from dcsvm.cli.jobs import GridJob
 from dcsvm.cli.report import TerminalProgress, say_not_converged, write_report
 from dcsvm.data.dataset import Dataset
-from dcsvm.data.output_file import write_beside
-from dcsvm.data.pieces import DataError, read_text
+from dcsvm.data.files import DataError, read_text, write_beside
 from dcsvm.data.rows import Rows
 from dcsvm.machine import usable_threads
 from dcsvm.problem.data_gamma import RowStatistics, median_unit, with_number

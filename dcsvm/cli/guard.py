@@ -75,7 +75,7 @@ class Interrupts:
 
 def end_process(number: int) -> NoReturn:
     """Remove unfinished output files and end the process."""
-    from dcsvm.data.output_file import remove_unfinished
+    from dcsvm.data.files import remove_unfinished
 
     remove_unfinished()
     print_status("interrupted")
@@ -89,14 +89,14 @@ ENVIRONMENT = {  # read once, when the libraries are loaded
 }
 
 
-def run(function: str, *args: object) -> NoReturn:
-    """Call a function of the module of the same name; exit with the status that it returns."""
+def run(module: str, *args: object, function: str | None = None) -> NoReturn:
+    """Call a function, by default of the name of its module; exit with the status it returns."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     occupy_closed()
     try:
         with Interrupts():
-            status = getattr(import_module(f"dcsvm.cli.{function}"), function)(*args)
+            status = getattr(import_module(f"dcsvm.cli.{module}"), function or module)(*args)
     except KeyboardInterrupt:
         print_status("interrupted")
         status = INTERRUPTED

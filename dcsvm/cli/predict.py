@@ -30,7 +30,7 @@ FILES = (
 
 def describe(_ctx: click.Context, _parameter: click.Parameter, path: str | None) -> None:
     if path is not None:
-        run("describe_file", path)
+        run("predict_file", path, function="describe_file")
 
 
 # fmt: off

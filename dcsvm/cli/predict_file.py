@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from dcsvm.cli.files import check_outputs, print_status, show_beside
+from dcsvm.cli.files import check_outputs, print_result, print_status, show_beside
 from dcsvm.cli.job_data import scaling_given
 from dcsvm.cli.jobs import PredictJob
 from dcsvm.cli.report import Quality
 from dcsvm.data.dataset import Dataset, read_dataset, read_pieces
-from dcsvm.data.output_file import write_beside
+from dcsvm.data.files import write_beside
 from dcsvm.data.range_file import range_file_of
+from dcsvm.data.scaling import Interval
 from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
 from dcsvm.model.parts import ModelParts
@@ -181,3 +182,36 @@ def remarks(model: Model, probability: bool) -> list[str]:
         "Prob. model for test data: target value = predicted value + z,",
         f"z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma={model.probability.A[0]:g}",
     ]
+
+
+def describe_file(path: str) -> int:
+    """Print the description of a model file; return the exit status."""
+    for line in description(load_model(path)):
+        print_result(line)
+    return 0
+
+
+def description(model: Model) -> Iterator[str]:
+    """Yield lines: the problem, its parts, the scaling, and the features by weight."""
+    yield f"type: {model.svm_type}"
+    if model.is_classifier:
+        yield f"labels: {', '.join(map(plain, model.labels))}"
+    yield f"kernel: {model.kernel.describe()}"
+    if model.exact is not None:
+        yield f"exact: {model.exact.rows.n_samples} support vectors"
+    if model.early is not None:
+        n_clusters = model.early.partition.n_clusters
+        yield f"early: {model.early.rows.n_samples} support vectors in {n_clusters} clusters"
+    if model.probability is not None:
+        yield "probabilities: yes"
+    scaling = model.scaling
+    if scaling is None:
+        yield "scaling: none"
+        return
+    is_range, n_columns = isinstance(scaling.features, Interval), len(scaling.columns)
+    yield f"scaling: {'ranges' if is_range else 'quantiles'} of {n_columns} features"
+    if scaling.weights is None:
+        return
+    yield "feature weights, largest first:"
+    for k in np.argsort(-scaling.weights, kind="stable"):
+        yield f"{scaling.indices[k]} {scaling.weights[k]:.4g}"

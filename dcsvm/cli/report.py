@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcsvm.cli.files import print_status
-from dcsvm.data.output_file import write_beside
+from dcsvm.data.files import write_beside
 from dcsvm.problem.option_table import REGRESSIONS
 from dcsvm.solving.report import ERROR_RATE, EarlyChoice, LevelReport, Progress, TrainReport
 

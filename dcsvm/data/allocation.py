@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dcsvm.data.pieces import DataError
+from dcsvm.data.files import DataError
 from dcsvm.data.sorting import slices
 from dcsvm.machine import available_memory, usable_memory
 

@@ -19,7 +19,7 @@ import numpy as np
 from dcsvm import _core, _svmlight
 from dcsvm.data.allocation import zeros
 from dcsvm.data.arrays import BYTES_OF_VALUE
-from dcsvm.data.pieces import DataError, check_room, read_text, text_pieces
+from dcsvm.data.files import DataError, check_room, read_text, text_pieces
 from dcsvm.data.rows import Rows, Storage, storage_of, with_ends, zero_bytes
 from dcsvm.data.scaling import Extremes, Part, Scaling, quantile_scaling
 

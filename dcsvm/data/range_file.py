@@ -11,7 +11,7 @@ import os
 import numpy as np
 
 from dcsvm.data.arrays import MAX_N_FEATURES
-from dcsvm.data.pieces import DataError, read_text
+from dcsvm.data.files import DataError, read_text
 from dcsvm.data.scaling import Interval, Scaling
 
 

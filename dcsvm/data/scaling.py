@@ -23,7 +23,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from dcsvm.data.arrays import BYTES_OF_VALUE
-from dcsvm.data.pieces import DataError, check_room
+from dcsvm.data.files import DataError, check_room
 from dcsvm.data.rows import Rows, Storage, are_byte_values, storage_of, zero_bytes
 from dcsvm.data.sorting import BATCH_SIZE, slices
 

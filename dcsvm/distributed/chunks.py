@@ -19,7 +19,7 @@ from dask.sizeof import sizeof
 from distributed import get_worker
 
 from dcsvm.data.dataset import extremes_of_text, parse_dataset
-from dcsvm.data.pieces import COMPRESSED, DataError
+from dcsvm.data.files import COMPRESSED, DataError
 from dcsvm.data.rows import Rows, Storage, stacked, storage_of
 from dcsvm.data.scaling import Extremes, Scaling
 from dcsvm.kernel.kernel_sums import TermIndex

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dcsvm.data.arrays import Float64Parts
-from dcsvm.data.output_file import write_beside
+from dcsvm.data.files import write_beside
 from dcsvm.data.range_file import is_range, range_file_of, range_text
 from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import Scaling
@@ -19,11 +19,11 @@ from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import (
     class_probabilities,
     decision_values,
+    few_values,
     predicted_from,
     predictions,
     probabilities_from,
 )
-from dcsvm.model.single_row import few_values
 from dcsvm.model.writer import model_text
 from dcsvm.problem.options import TrainOptions
 

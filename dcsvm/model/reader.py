@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from dcsvm.data.arrays import MAX_N_FEATURES
-from dcsvm.data.pieces import DataError, read_bytes
+from dcsvm.data.files import DataError, read_bytes
 from dcsvm.data.rows import Rows, stacked
 from dcsvm.data.scaling import Interval, Quantiles, Scaling
 from dcsvm.data.sorting import BATCH_SIZE, slices

@@ -26,8 +26,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import Scaling
 from dcsvm.kernel.kernels import BeyondFloat32Error
 from dcsvm.model.model import Model
-from dcsvm.model.predict import blocks, decision_values
-from dcsvm.model.single_row import few_values
+from dcsvm.model.predict import blocks, decision_values, few_values
 from dcsvm.problem.data_gamma import RowStatistics
 from dcsvm.problem.option_table import OptionError
 from dcsvm.problem.options import TrainOptions

@@ -20,7 +20,7 @@ from typing import IO, Any, Protocol, TextIO
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.output_file import UNFINISHED, write_beside
+from dcsvm.data.files import UNFINISHED, write_beside
 from dcsvm.data.range_file import range_file_of
 from dcsvm.data.rows import Rows
 from dcsvm.model.model import Model

@@ -8,7 +8,7 @@ import pytest
 from reference import command_of, labelled_rows
 
 from dcsvm.cli import predict, train
-from dcsvm.data import pieces
+from dcsvm.data import files as data_files
 
 
 @pytest.fixture
@@ -35,8 +35,8 @@ def test_pieces_give_the_lines_of_the_whole(invoke, files, monkeypatch, model, o
         return
     Path("range").write_text("x\n-1 1\n1 -2 2\n2 -1 1\n3 -1 1\n4 -1 1\n")
     whole = invoke(predict.main, *options, files[name], model, "whole")
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 3000)
-    monkeypatch.setattr(pieces, "BATCH_READ", 500)
+    monkeypatch.setattr(data_files, "PIECE_BYTES", 3000)
+    monkeypatch.setattr(data_files, "BATCH_READ", 500)
     parts = invoke(predict.main, *options, files[name], model, "parts")
     assert whole.exit_code == parts.exit_code == 0
     assert (whole.stdout, whole.stderr) == (parts.stdout, parts.stderr)
@@ -44,8 +44,8 @@ def test_pieces_give_the_lines_of_the_whole(invoke, files, monkeypatch, model, o
 
 
 def test_an_error_in_a_later_piece_leaves_the_output_as_it_was(invoke, files, monkeypatch):
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 3000)
-    monkeypatch.setattr(pieces, "BATCH_READ", 500)
+    monkeypatch.setattr(data_files, "PIECE_BYTES", 3000)
+    monkeypatch.setattr(data_files, "BATCH_READ", 500)
     bad = Path(files["labels"]).with_name("bad.txt")
     bad.write_text(Path(files["labels"]).read_text() + "1 1:oops\n")
     Path("out").write_text("before\n")

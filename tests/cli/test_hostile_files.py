@@ -10,7 +10,7 @@ import pytest
 from fuzz.sound import require_sentence
 from made_models import svm_train_text
 
-from dcsvm.data import allocation, pieces
+from dcsvm.data import allocation, files
 from dcsvm.data.dataset import DataError, parse_dataset, read_dataset
 from dcsvm.data.range_file import parse_scaling
 from dcsvm.data.rows import Rows
@@ -100,7 +100,7 @@ def test_a_wide_dense_model_predicts_sparse_rows_a_few_at_a_time(tmp_path, monke
 
 @pytest.fixture
 def small_machine(monkeypatch):
-    for module in (pieces, allocation):
+    for module in (files, allocation):
         monkeypatch.setattr(module, "available_memory", lambda: 4_000_000)
 
 

@@ -13,7 +13,7 @@ from reference import libsvm_text
 
 from dcsvm.data import allocation
 from dcsvm.data.dataset import parse_dataset
-from dcsvm.data.pieces import DataError
+from dcsvm.data.files import DataError
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import chunking, engine

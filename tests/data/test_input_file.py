@@ -10,9 +10,9 @@ import sys
 
 import pytest
 
-from dcsvm.data import pieces
+from dcsvm.data import files
 from dcsvm.data.dataset import read_dataset
-from dcsvm.data.pieces import DataError, read_text
+from dcsvm.data.files import DataError, read_text
 
 TEXT = b"".join(b"%d 1:%d 2:0.5\n" % (k % 2, k) for k in range(5000))
 COMPRESS = {"gzip": gzip.compress, "bz2": bz2.compress, "lzma": lzma.compress}
@@ -30,7 +30,7 @@ def write(tmp_path):
 
 def from_standard_input(data, name="-"):
     code = (
-        "import sys; from dcsvm.data.pieces import DataError, read_text\n"
+        "import sys; from dcsvm.data.files import DataError, read_text\n"
         f"try: sys.stdout.buffer.write(bytes(read_text({name!r})))\n"
         "except DataError as error: print('error', error, end='')"
     )
@@ -53,17 +53,17 @@ def test_archives_one_after_the_other_are_one_text(write, kind):
 
 @pytest.mark.parametrize("kind", COMPRESS)
 def test_large_text_goes_through_a_temporary_file(write, monkeypatch, kind):
-    monkeypatch.setattr(pieces, "HELD", len(TEXT) // 2)
-    monkeypatch.setattr(pieces, "PIECE", 1000)
+    monkeypatch.setattr(files, "HELD", len(TEXT) // 2)
+    monkeypatch.setattr(files, "PIECE", 1000)
     text = read_text(write(COMPRESS[kind](TEXT)))
     assert isinstance(text, mmap.mmap)
     assert text[:] == TEXT
 
 
 def test_no_more_than_is_allowed_goes_through_a_temporary_file(write, monkeypatch):
-    monkeypatch.setattr(pieces, "HELD", len(TEXT) // 4)
-    monkeypatch.setattr(pieces, "PIECE", 1000)
-    monkeypatch.setattr(pieces, "available_memory", lambda: len(TEXT))
+    monkeypatch.setattr(files, "HELD", len(TEXT) // 4)
+    monkeypatch.setattr(files, "PIECE", 1000)
+    monkeypatch.setattr(files, "available_memory", lambda: len(TEXT))
     with pytest.raises(DataError, match="of text, half of the available memory"):
         read_text(write(gzip.compress(TEXT)))
 
@@ -101,7 +101,7 @@ def test_standard_input_is_read_from_where_it_stands(tmp_path, name):
     path = tmp_path / "rows"
     path.write_bytes(TEXT)
     code = (
-        "import os, sys; from dcsvm.data.pieces import read_text; os.lseek(0, 12, 0)\n"
+        "import os, sys; from dcsvm.data.files import read_text; os.lseek(0, 12, 0)\n"
         f"sys.stdout.buffer.write(bytes(read_text({name!r})))"
     )
     with open(path, "rb") as file:

@@ -11,7 +11,7 @@ from scipy.stats import norm, rankdata
 from dcsvm.data import dataset
 from dcsvm.data import scaling as module
 from dcsvm.data.dataset import OWN_RANGES, parse_dataset, read_dataset
-from dcsvm.data.pieces import DataError
+from dcsvm.data.files import DataError
 from dcsvm.data.range_file import load_scaling, range_text
 from dcsvm.data.scaling import quantile_scaling
 

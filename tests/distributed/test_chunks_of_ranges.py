@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dcsvm.data.dataset import read_dataset
-from dcsvm.data.pieces import DataError
+from dcsvm.data.files import DataError
 from dcsvm.distributed import chunks as module
 from dcsvm.distributed.chunks import (
     ByteRange,

@@ -10,7 +10,7 @@ from reference import csr_rows, dense, dense_rows, kernel_values
 
 import dcsvm
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.model import single_row
+from dcsvm.model import predict
 from dcsvm.model.pair_weights import needs_float64
 from dcsvm.model.reader import load_model
 
@@ -76,7 +76,7 @@ def test_a_row_alone_has_the_same_bits_in_float64(wavy, wavy_test, method, gamma
     model = dcsvm.train(*wavy, C=4, gamma=gamma, levels=1, branching=4, overlap=1.5, threads=1)
     model = with_weights(model, 1e6)
     assert needs_float64(model, getattr(model, method))
-    found = [single_row.few_values(model, row[None], method) for row in wavy_test[0][:50]]
+    found = [predict.few_values(model, row[None], method) for row in wavy_test[0][:50]]
     expected = model.decision_function(wavy_test[0], method=method)[:50]
     assert np.array_equal(np.concatenate(found)[:, 0], expected)
 
@@ -86,7 +86,7 @@ def test_several_classes_alone_and_among_others_in_float64():
     T = np.random.default_rng(5).random((60, model.exact.rows.n_features), dtype=np.float32)
     assert needs_float64(model, model.exact)
     expected = model.decision_function(T)
-    found = [single_row.few_values(model, row[None], "exact") for row in T]
+    found = [predict.few_values(model, row[None], "exact") for row in T]
     assert np.array_equal(np.concatenate(found), expected)
 
 

@@ -9,14 +9,14 @@ from reference import kernels_with, labelled_rows
 
 import dcsvm
 from dcsvm.data.rows import Rows
-from dcsvm.model import single_row
+from dcsvm.model import predict
 from dcsvm.model.predict import decision_values
 
 METHODS = ("exact", "early")
 
 
 def alone(model, X, method):
-    found = [single_row.few_values(model, row[None], method) for row in X]
+    found = [predict.few_values(model, row[None], method) for row in X]
     assert all(values is not None for values in found)
     return np.concatenate(found)
 
@@ -82,7 +82,7 @@ def test_codes_and_several_classes(method):
     sure = np.concatenate([model.predict_probability(row[None], method=method) for row in T[:50]])
     assert np.array_equal(sure, model.predict_probability(T, method=method)[:50])
     T[0, 2:] = 1  # does not fit the code
-    assert single_row.few_values(model, T[:1], method) is None
+    assert predict.few_values(model, T[:1], method) is None
     assert np.array_equal(
         model.decision_function(T[:2], method=method), model.decision_function(T, method=method)[:2]
     )
@@ -136,6 +136,6 @@ def test_what_is_wrong_with_a_row_is_told(trained):
 
 def test_a_large_model_is_not_copied(wavy, monkeypatch):
     model = dcsvm.train(*labelled_rows(400), levels=0)
-    monkeypatch.setattr(single_row, "COPY_BYTES", 100)
-    assert single_row.few_values(model, wavy[0][:1], "exact") is None
+    monkeypatch.setattr(predict, "COPY_BYTES", 100)
+    assert predict.few_values(model, wavy[0][:1], "exact") is None
     assert len(model.predict(wavy[0][:1])) == 1

@@ -9,9 +9,9 @@ import threading
 import numpy as np
 import pytest
 
-from dcsvm.data import pieces
+from dcsvm.data import files
 from dcsvm.data.dataset import read_dataset, read_pieces
-from dcsvm.data.pieces import DataError, text_pieces
+from dcsvm.data.files import DataError, text_pieces
 
 LINES = [f"{k % 2} 1:{k} 3:{k / 7:.5f}\n".encode() for k in range(3000)]
 TEXT = b"".join(LINES)
@@ -20,8 +20,8 @@ PACKED = {"plain": bytes, "gzip": gzip.compress, "bz2": bz2.compress, "xz": lzma
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
-    monkeypatch.setattr(pieces, "PIECE_BYTES", 5000)
-    monkeypatch.setattr(pieces, "BATCH_READ", 700)
+    monkeypatch.setattr(files, "PIECE_BYTES", 5000)
+    monkeypatch.setattr(files, "BATCH_READ", 700)
 
 
 @pytest.fixture
