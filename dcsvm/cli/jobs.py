@@ -96,6 +96,10 @@ class TrainJob(TrainingJob):
                 raise OptionError(name, "cannot be used with cross-validation (-v)")
         if self.test_file is not None and not options.chooses_early_level:
             raise click.UsageError("--test needs --early with --early-level auto")
+        if self.model_format == "libsvm" and not options.kernel_type.is_in_libsvm:
+            raise click.UsageError(
+                f"LIBSVM has no kernel {options.kernel}: -t needs --model-format dcsvm"
+            )
         if self.model_format == "libsvm" and options.early:
             raise click.UsageError("LIBSVM has no early models: --early needs --model-format dcsvm")
         self._check_scaling(options)
@@ -113,12 +117,19 @@ class TrainJob(TrainingJob):
         if self.scale_file == QUANTILE and self.model_format == "libsvm":
             raise click.UsageError("LIBSVM has no quantiles: --scale quantile needs dcsvm's format")
         if self.weights is not None:
-            self._check_weights()
+            self._check_weights(options)
         if self.scale_file == QUANTILE and self.is_remote:
             raise click.UsageError("--scale quantile is not possible on workers of a Dask cluster")
 
-    def _check_weights(self) -> None:
+    def _check_weights(self, options: TrainOptions) -> None:
         """Raise UsageError for learned weights where they cannot be."""
+        if options.kernel_type.fall is None or options.svm_type == "one_class":
+            other = options.kernel if options.kernel_type.fall is None else options.svm_type
+            raise click.UsageError(
+                f"--weights learn needs a kernel of a distance, and labels or targets: got {other}"
+            )
+        if self.init_model_file is not None:
+            raise click.UsageError("--weights learn is not possible with --init-model")
         if self.scale_file not in (None, AUTO, QUANTILE):
             raise click.UsageError("--weights learn needs --scale auto or quantile, not a file")
         if self.model_format == "libsvm":

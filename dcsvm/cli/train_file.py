@@ -66,11 +66,13 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
         else:
             data = read_training_set(job, options)
             if job.weights is not None:
-                data = with_learned_weights(data, job, options, control.stop)
+                try:
+                    data = with_learned_weights(data, job, options, control.stop)
+                except Stopped:
+                    print_status("error: stopped before a model existed")
+                    return FAILED
             train = partial(train_rows, data.rows, data.labels, consume=True)
-            for label in options.class_weight or {}:
-                if label not in data.labels:
-                    print_status(f"warning: no row has the label {label:g} of -w{label:g}")
+            warn_of_absent(options, data)
             if job.n_folds is not None:
                 return cross_validate_data(data, options, job.n_folds, progress)
         test = None
@@ -101,6 +103,13 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
         print_line = show_beside(job.model_file, job.report_file)
         say_result(report, print_line, is_classifier=model.is_classifier)
     return conclude(job, options, report, control.checkpoint, interrupts.received)
+
+
+def warn_of_absent(options: TrainOptions, data: Dataset) -> None:
+    """Warn of weights of labels that no row has."""
+    for label in options.class_weight or {}:
+        if label not in data.labels:
+            print_status(f"warning: no row has the label {label:g} of -w{label:g}")
 
 
 def with_learned_weights(

@@ -89,6 +89,8 @@ class Quantiles:
     def scaled_at(self, which: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Scale values (m,) of the columns `which` (m,)."""
         scaled = np.empty(len(values))
+        if len(values) == 0:
+            return scaled
         order = np.argsort(which, kind="stable")
         columns, first = np.unique(which[order], return_index=True)
         for j, members in zip(columns, np.split(order, first[1:]), strict=True):

@@ -151,6 +151,8 @@ class ModelReader(ModelTextReader):
             self.first_index = self.number(values, FIRST_INDEX, int)
             if self.first_index > 1:
                 raise self.error(f"{FIRST_INDEX} must be 0 or 1, got {self.first_index}")
+        if SCALING not in values and SCALING_KEYS & set(values):
+            raise self.error(f"the key {SCALING} is missing")
         scaling = self.scaling(values) if SCALING in values else None
         return replace(model, scaling=scaling, first_index=self.first_index)
 
@@ -171,22 +173,24 @@ class ModelReader(ModelTextReader):
                 raise self.error("a minimum of the scaling is not below its maximum")
             features = Interval(float(limits[0]), float(limits[1]), minima, maxima)
         elif kind == "quantile":
-            counts = self.integers(self.numbers(values, N_KNOTS, n))
             size = len(values.get(KNOTS, []))
+            knots, levels = (self.numbers(values, key, size) for key in (KNOTS, LEVELS))
+            counts = self.integers(self.numbers(values, N_KNOTS, n))
             if counts.sum() != size or np.any(counts < 2):
                 raise self.error(f"{N_KNOTS} must be at least 2 each, {size} in all")
-            knots, levels = (self.numbers(values, key, size) for key in (KNOTS, LEVELS))
             start = np.concatenate(([0], np.cumsum(counts)))
             within = np.ones(max(size - 1, 0), bool)
             within[start[1:-1] - 1] = False
-            if np.any(np.diff(knots)[within] <= 0):
-                raise self.error(f"{KNOTS} of a column must ascend")
+            if np.any(np.diff(knots)[within] <= 0) or np.any(np.diff(levels)[within] < 0):
+                raise self.error(f"{KNOTS} and {LEVELS} of a column must ascend")
             features = Quantiles(start, knots, levels)
         else:
             raise self.error(
                 f"{SCALING} must be minmax or quantile, got {shown(values[SCALING])!r}"
             )
         weights = self.numbers(values, WEIGHTS, n) if WEIGHTS in values else None
+        if weights is not None and np.any(weights < 0):
+            raise self.error(f"{WEIGHTS} must be at least 0")
         return Scaling(self.name, columns, features, None, self.first_index, weights)
 
     def worth(self, values: Header) -> ConvergenceStatus:

@@ -65,7 +65,7 @@ def _number_of(gamma: str, kernel: Kernel, rows: RowStatistics) -> float:
         assert fall is not None  # checked by TrainOptions
         median = rows.median(kernel)
         factor, scale = median_factor(gamma), max(median, 0.0) ** fall.power
-        described = f"of median distance {median:g}"
+        described = "that differ" if math.isnan(median) else f"of median distance {median:g}"
     number = factor / scale if scale > 0 else math.inf
     if not 0 < number < math.inf:
         raise OptionError("gamma", f"must be a number for rows {described}, got {gamma!r}")

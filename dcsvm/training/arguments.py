@@ -60,7 +60,7 @@ def train(  # noqa: PLR0913 (a public function with keyword parameters)
         Warm start from a model of the same rows, or of the first of them.
     test : tuple (X, y), optional
         Test rows that choose the early level, if training searches for it.
-    scale : {"minmax", "quantile"}, optional
+    scale : {"auto", "quantile"}, optional
         Scale the features: to [-1, 1], or to a normal distribution by the ranks of their values.
         The model has the scaling and applies it to the rows it predicts.
     feature_weights : array of shape (d,) or "learn", optional
@@ -120,12 +120,12 @@ def scaled_rows(X: ArrayLike, scale: str | None) -> tuple[Rows, Scaling | None]:
     if scale is None:
         return Rows.from_array(X), None
     parts = Float64Parts(X)
-    if scale == "minmax":
+    if scale == "auto":
         scaling = Extremes.of(parts).scaling("X")
     elif scale == "quantile":
         scaling = quantile_scaling(parts, "X")
     else:
-        raise ValueError(f"scale must be one of minmax, quantile, got {scale!r}")
+        raise ValueError(f"scale must be one of auto, quantile, got {scale!r}")
     return scaling.scaled_rows(parts, "X"), scaling
 
 

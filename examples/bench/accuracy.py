@@ -147,11 +147,11 @@ def machines(table: Table) -> dict[str, Trained]:
             [Trained(table, Setting(kernel, scale, C, 1.0)) for C in (2.0, 16.0)]
         )
         for kernel in STARTS
-        for scale in ("minmax", "quantile")
+        for scale in ("auto", "quantile")
     }
-    methods = {"rbf": searched(table, with_epsilon(table, screened["rbf", "minmax"]))}
+    methods = {"rbf": searched(table, with_epsilon(table, screened["rbf", "auto"]))}
     for kernel in STARTS:
-        start = best_of([screened[kernel, scale] for scale in ("minmax", "quantile")])
+        start = best_of([screened[kernel, scale] for scale in ("auto", "quantile")])
         start = with_epsilon(table, start)
         plain = searched(table, start)
         methods[f"{kernel}, scaling chosen"] = plain

@@ -39,7 +39,9 @@ def test_models_without_scaling_are_described(run, invoke, training):
 @pytest.mark.parametrize(
     ("arguments", "status", "reason"),
     [
-        (("-t", "0"), 1, "learned weights require a kernel of a distance, got linear"),
+        (("-t", "0"), 2, "--weights learn needs a kernel of a distance"),
+        (("-s", "2"), 2, "and labels or targets: got one_class"),
+        (("--init-model", "m"), 2, "--weights learn is not possible with --init-model"),
         (("-v", "3"), 2, "--weights learn is not possible with folds (-v)"),
         (("--scale", "ranges"), 2, "--weights learn needs --scale auto or quantile, not a file"),
         (("--model-format", "libsvm"), 2, "LIBSVM has no weights"),
@@ -48,3 +50,21 @@ def test_models_without_scaling_are_described(run, invoke, training):
 def test_weights_that_cannot_be_are_refused(run, training, arguments, status, reason):
     done = run("-q", *arguments, "--weights", "learn", training)
     assert done.exit_code == status and reason in done.stderr
+
+
+def test_a_time_limit_ends_learning(run, training):
+    done = run(*LAPLACIAN, "--time-limit", "1e-9", "--weights", "learn", training, "m")
+    assert (done.exit_code, done.stderr) == (1, "error: stopped before a model existed\n")
+
+
+@pytest.mark.parametrize("text", ["1 1:1 2:5\n-1 1:1 2:5\n" * 2, "1\n-1\n"], ids=["equal", "none"])
+def test_rows_without_a_feature_that_varies_have_quantiles(run, invoke, write_libsvm, text):
+    with open("same", "w") as file:
+        file.write(text)
+    assert run(*LAPLACIAN, "--scale", "quantile", "same", "m").exit_code == 0
+    assert invoke(predict.main, "same", "m", "out").exit_code == 0
+
+
+def test_a_kernel_that_libsvm_lacks_is_refused_before_training(run, training):
+    done = run(*LAPLACIAN, "--model-format", "libsvm", training)
+    assert done.exit_code == 2 and "LIBSVM has no kernel laplacian" in done.stderr

@@ -246,7 +246,11 @@ def test_a_scaling_that_cannot_be_is_an_error(tmp_path, key, text, reason):
     [
         ("scaling_n_knots", "2 2", "scaling_n_knots must be at least 2 each, 5 in all"),
         ("scaling_n_knots", "1 4", "scaling_n_knots must be at least 2 each, 5 in all"),
-        ("scaling_knots", "0.0 0.0 0.1 1.0 2.0", "scaling_knots of a column must ascend"),
+        (
+            "scaling_knots",
+            "0.0 0.0 0.1 1.0 2.0",
+            "scaling_knots and scaling_levels of a column must ascend",
+        ),
         ("scaling_levels", "0.0", "scaling_levels must have 5 numbers, got 1"),
     ],
 )

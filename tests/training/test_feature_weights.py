@@ -31,7 +31,7 @@ def test_features_that_matter_get_the_largest_weights(kernel):
     assert weighted == pytest.approx(median_distance(Rows.from_array(X), of_kernel, 1), rel=0.1)
 
 
-@pytest.mark.parametrize("scale", [None, "minmax", "quantile"])
+@pytest.mark.parametrize("scale", [None, "auto", "quantile"])
 def test_a_model_with_learned_weights_is_better_and_applies_them(scale, tmp_path):
     (X, y), (X_test, y_test) = rows_with_noise(1500), rows_with_noise(1000, seed=1)
     plain, learned = (
@@ -78,7 +78,7 @@ def test_given_weights_are_those_of_the_columns_of_the_data():
     X, y = rows_with_noise(300)
     X[:, -1] = 5.0  # dropped by the scaling
     given = np.arange(10.0)
-    model = dcsvm.train(X, y, kernel="laplacian", scale="minmax", feature_weights=given)
+    model = dcsvm.train(X, y, kernel="laplacian", scale="auto", feature_weights=given)
     assert model.scaling.columns.tolist() == list(range(1, 9))
     assert model.scaling.weights.tolist() == list(range(1, 9))
 
@@ -93,7 +93,7 @@ def test_given_weights_are_those_of_the_columns_of_the_data():
          "learned weights require a kernel of a distance, got linear"),
         ({"feature_weights": "learn", "svm_type": "one_class"},
          "learned weights require labels or targets, got one_class"),
-        ({"scale": "other"}, "scale must be one of minmax, quantile, got 'other'"),
+        ({"scale": "other"}, "scale must be one of auto, quantile, got 'other'"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused(arguments, reason):
