@@ -1,1 +1,1 @@
-"""Model selection: C, gamma and epsilon of a grid, scored on held-out rows."""
+"""Model selection: score the C, gamma and epsilon of a grid on held-out rows."""

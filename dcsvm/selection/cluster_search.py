@@ -1,9 +1,10 @@
-"""Grid search by early models, or by exact ones of few rows, with one partition of the rows.
+"""Grid search by early models, or by exact models of few rows; settings share one partition.
 
-All settings are tried on part of the clusters. The best of them is then scored on all, followed by
-the others in order of promise. A setting is pruned once its loss exceeds the total loss of the best
-one. To see this soon, settings start with the clusters where the best one has the largest loss.
-With all rows in one cluster the solutions are exact.
+A trial scores all settings on part of the clusters. The best setting of the trial is then scored on
+all clusters. The others follow by ascending loss in the trial. A setting is pruned once its loss
+exceeds the total loss of the best setting. To prune early, each setting starts with the clusters
+where the best setting has the largest loss per row. If one cluster has all rows, solutions are
+exact.
 """
 
 import time
@@ -22,19 +23,19 @@ from dcsvm.selection.grid import Score, Setting, best_of
 from dcsvm.selection.layout import HeldOutBatch, Layout
 from dcsvm.solving.preparation import Prepared
 
-SCORE_TOLERANCE = 1e-2  # of early models: a tenth of it changes one row in 10,000
-KERNEL_SHARE = 2  # kernel values take 1/2 of the memory budget, decision values the rest
+SCORE_TOLERANCE = 1e-2  # of early models; a tenth of it changes 1 prediction in 10,000
+KERNEL_SHARE = 2  # kernel values get 1/2 of the memory budget, decision values the rest
 
 
 class GridProblem:
-    """Data shared by all settings of one epsilon.
+    """Data that all settings of one epsilon share.
 
     Attributes
     ----------
-    prepared, layout, folds : prepared rows in clusters, with their folds.
-    is_exact : whether the solutions are exact models, else early ones.
-    truth : (n_entries,), class or target of each entry of the folds.
-    alone : int64 (n_entries,), the only training class of the entry's fold, else -1.
+    prepared, layout, folds : prepared rows, their clusters and their folds.
+    is_exact : whether models are exact; otherwise they are early models.
+    truth : (n_entries,), class or target of each entry of `folds`.
+    alone : int64 (n_entries,), the training class of the entry's fold if it has only one, else -1.
     """
 
     def __init__(self, prepared: Prepared, layout: Layout, *, is_exact: bool) -> None:
@@ -49,27 +50,27 @@ class GridProblem:
 
     @cached_property
     def means(self) -> np.ndarray:
-        """Mean training target of each fold, predicted by clusters without training rows."""
+        """Mean training target of each fold: the prediction of clusters without training rows."""
         weights = self.layout.left
         return weights @ self.prepared.targets / weights.sum(axis=1)
 
     @property
     def memory_bytes(self) -> int:
-        """Memory for kernel values; decision values get the same amount."""
+        """Memory for kernel values in bytes; decision values get the same amount."""
         return self.prepared.solver_bytes(self.layout.formulation) // KERNEL_SHARE
 
     @property
     def most_at_once(self) -> int:
-        """Number of C whose decision values of all rows fit into memory."""
+        """Number of C to solve together: their decision values of all rows fit into memory."""
         n_values = len(self.truth) + len(self.layout.blended)
         return max(1, self.memory_bytes // (4 * n_values * self.layout.n_pairs + 1))
 
     def solved(
         self, data: KernelRows, held: HeldOutBatch, penalties: Sequence[float], stop: _core.Stop
     ) -> tuple[np.ndarray, list[dict[str, int]]]:
-        """Solve clusters for ascending C, and predict the rows held out. Raises Stopped.
+        """Solve clusters for ascending C and predict their held-out rows. Raises Stopped.
 
-        Returns decision values, float64 (n_C, n_entries, n_pairs), and a report for each C.
+        Returns decision values, float64 (n_C, n_entries, n_pairs), and one report per C.
         """
         return _core.held_out_values(
             data.setup, data.points, self.layout.formulation.problem, held, penalties,
@@ -78,7 +79,7 @@ class GridProblem:
         )  # fmt: skip
 
     def losses(self, entries: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Compute the weighted loss of entries from decision values (m, n_pairs)."""
+        """Compute the weighted losses (m,) of entries from their decision values (m, n_pairs)."""
         weight = self.folds.weight[entries]
         if not self.is_classification:
             means = self.means[self.folds.fold[entries]]
@@ -90,15 +91,16 @@ class GridProblem:
 
 
 class ClusterScores:
-    """Scores of settings with ascending C, one gamma and one epsilon.
+    """Scores of settings with ascending C and the same gamma and epsilon.
 
     Attributes
     ----------
-    loss : float64 (n_C, n_folds), sum over the rows predicted so far.
-    seen : float64 (n_C, n_folds), the weight of these rows.
-    n_seen : int64 (n_C,), their number.
-    converged, n_sv : (n_C,), whether all solved clusters converged, and their support vectors.
-    alive : bool (n_C,), settings that are still being solved.
+    loss : float64 (n_C, n_folds), total loss of the rows predicted so far.
+    seen : float64 (n_C, n_folds), total weight of these rows.
+    n_seen : int64 (n_C,), number of these rows.
+    converged : bool (n_C,), whether all clusters solved so far converged.
+    n_sv : int64 (n_C,), number of support vectors of these clusters.
+    in_race : bool (n_C,), whether the setting has not been pruned.
     """
 
     def __init__(self, problem: GridProblem, settings: list[Setting]) -> None:
@@ -117,7 +119,7 @@ class ClusterScores:
         self.of_blended[layout.blended] = np.arange(len(layout.blended))
 
     def solve(self, data: KernelRows, clusters: np.ndarray, stop: _core.Stop) -> None:
-        """Solve a batch of clusters for the C in the race. Raises Stopped."""
+        """Solve a batch of clusters for every C not yet pruned. Raises Stopped."""
         start = time.perf_counter()
         problem, alive = self.problem, np.flatnonzero(self.in_race)
         penalties, work = [self.settings[k].C for k in alive], np.ones(len(alive))
@@ -135,7 +137,7 @@ class ClusterScores:
         self.seconds[alive] += (time.perf_counter() - start) * work / work.sum()
 
     def _judge(self, alive: np.ndarray) -> None:
-        """Count the losses of rows with all of their clusters solved."""
+        """Add the losses of rows whose clusters are all solved."""
         problem, layout = self.problem, self.problem.layout
         row = problem.folds.row
         ready = ~self.is_judged & self.is_done[layout.placed.nearest[row]]
@@ -163,7 +165,7 @@ class ClusterScores:
         return self.problem.losses(entries, blended(values_by, placed, layout.blend))
 
     def all_losses(self, k: int) -> np.ndarray:
-        """Compute the loss of each held-out entry by a completely scored setting."""
+        """Compute the loss of each held-out entry for a completely scored setting."""
         return self._losses(k, np.arange(len(self.is_judged))[self.problem.folds.held])
 
     def score(self, k: int) -> Score:
@@ -184,24 +186,24 @@ class ClusterScores:
         )
 
 
-# All settings are tried on at least this share of the rows, and this number.
+# The trial of all settings uses at least this share of the rows and this number of rows.
 PILOT_SHARE, PILOT_ROWS = 0.02, 2000
-BATCHES = 32  # of clusters; settings may be pruned after each
-MIN_BATCH = 2  # clusters of a batch
-MIN_TRIED = 4  # settings; trying fewer does not pay
+BATCHES = 32  # batches of clusters; settings may be pruned after each batch
+MIN_BATCH = 2  # clusters in a batch
+MIN_TRIED = 4  # settings; a trial of fewer settings does not pay
 
 
 @dataclass(eq=False)
 class ClusterSearch:
-    """Search by clusters for the best of some settings.
+    """Search for the best of some settings, cluster by cluster.
 
     Attributes
     ----------
-    problem_of : makes the Problem of an epsilon.
+    problem_of : function that returns the GridProblem of an epsilon.
     order : the settings to score.
     every, tell : as in Search.
     scores : all scores so far.
-    estimates : scores on part of the clusters.
+    estimates : scores of the trial, on part of the clusters.
     """
 
     problem_of: Callable[[float | None], GridProblem]
@@ -218,7 +220,7 @@ class ClusterSearch:
         rng = np.random.default_rng(self.problem.prepared.options.seed)
         self.clusters = rng.permutation(self.problem.layout.n_clusters)
         self.open, self.n_done = set(self.order), 0
-        self.best: tuple[Score, np.ndarray] | None = None  # with its loss of each entry
+        self.best: tuple[Score, np.ndarray] | None = None  # and its loss on each entry
 
     def run(self) -> Iterator[Score]:
         """Score all settings. Raises Stopped."""
@@ -237,9 +239,10 @@ class ClusterSearch:
                 yield score
 
     def tried(self, share: float) -> list[Score]:
-        """Score all settings on clusters with at least a share of the rows. Raises Stopped.
+        """Score all settings on clusters that hold at least a share of the rows. Raises Stopped.
 
-        Returns the `estimates`, coarse to fine; an empty list if nearly all clusters were needed.
+        Returns the `estimates`. The list is empty if this would take more than half of the
+        clusters, or if there are fewer than MIN_TRIED settings.
         """
         sizes = self.problem.layout.sizes[self.clusters]
         n_rows = max(share * sizes.sum(), PILOT_ROWS)
@@ -263,11 +266,11 @@ class ClusterSearch:
         return self.data.with_kernel(replace(self.data.kernel, gamma=setting.gamma))
 
     def _by_size(self, clusters: np.ndarray) -> np.ndarray:
-        """Sort clusters, the largest first: threads then finish at about the same time."""
+        """Sort clusters by descending size, so that threads finish at about the same time."""
         return clusters[np.argsort(-self.problem.layout.sizes[clusters], kind="stable")]
 
     def _score(self, settings: list[Setting]) -> Iterator[Score]:
-        """Score settings with ascending C, one gamma and one epsilon. Raises Stopped."""
+        """Score settings with ascending C and the same gamma and epsilon. Raises Stopped."""
         batch = ClusterScores(self.problem_of(settings[0].epsilon), settings)
         data, n_clusters = self._data(settings[0]), len(self.clusters)
         batch_size = max(n_clusters // BATCHES, MIN_BATCH)
@@ -286,14 +289,14 @@ class ClusterSearch:
         yield from scores.values()
 
     def _set_best(self, score: Score, losses: np.ndarray) -> None:
-        """Compare others with this score, starting where its loss per row is largest."""
+        """Set the best score, and sort clusters by its loss per row, the largest first."""
         self.best, layout = (score, losses), self.problem.layout
         cluster = layout.placed.nearest[layout.folds.row[layout.folds.held]]
         lost = np.bincount(cluster, losses, layout.n_clusters)
         self.clusters = np.argsort(-lost / np.maximum(layout.sizes, 1), kind="stable")
 
     def _prune(self, batch: ClusterScores) -> list[Score]:
-        """Prune the settings with a larger loss so far than the best one in all."""
+        """Prune settings whose loss so far exceeds the total loss of the best setting."""
         best = best_of(score for score in self.scores if score.may_win)
         if best is None or self.every or batch.is_judged.all():
             return []
@@ -303,10 +306,11 @@ class ClusterSearch:
         return scores
 
     def _estimate(self, batch: ClusterScores, k: int) -> Score:
-        """Estimate the score of a pruned setting, not better than the best one.
+        """Estimate the score of a pruned setting; it is never better than the best score.
 
-        Its loss on the remaining rows is extrapolated from the trial, and from the ratio to the
-        best setting on the rows seen. The latter gets the share of the rows seen as its weight.
+        The estimate is a weighted mean of two losses. The first is the loss of the best setting
+        times the ratio of both settings' losses on the rows seen. Its weight is the share of rows
+        seen. The second is the loss in the trial.
         """
         score = replace(batch.score(k), is_complete=False, n_sv=None)
         if self.best is None:

@@ -1,8 +1,8 @@
-"""Grid search by exact models, with folds side by side as in cross validation.
+"""Grid search by exact models; folds are solved in batches, as in cross validation.
 
-Rows are prepared once for each gamma, and all its C share the clusters. Settings are scored in
-order of promise; one is pruned if its loss on some folds exceeds the total loss of the best one. A
-solution without bounded variables is also the solution for every larger C.
+Rows are prepared once for each gamma and epsilon; all values of C share the clusters. The setting
+with the best estimate is scored first. A setting is pruned if its loss on some folds exceeds the
+total loss of the best setting. A solution without bounded variables also solves every larger C.
 """
 
 import time
@@ -26,15 +26,15 @@ from dcsvm.training.warm_start import PathWarmStart
 
 @dataclass(eq=False)
 class ExactSearch:
-    """Search by exact models for the best of some settings.
+    """Search for the best of some settings by exact models.
 
     Attributes
     ----------
-    prepare : prepares the rows for some options.
-    fold : int64 (n,), the fold of each row, -1 if it is never held out.
+    prepare : function that prepares the rows for training options.
+    fold : int64 (n,), the fold that holds out each row, -1 for rows that are never held out.
     order : the settings to score.
     C_max : the largest C of the grid.
-    estimates : estimated losses, used to order settings.
+    estimates : estimated losses of settings, for the order of scoring and the size of batches.
     every, tell : as in Search.
     scores : all scores so far.
     """
@@ -55,7 +55,7 @@ class ExactSearch:
         self.of_gamma: tuple[Setting, Prepared, Folds] | None = None
         self.tree: Tree | None = None
         self.smaller = PathWarmStart()
-        # by axis: largest |alpha| of a solution without bounded variables, and its score
+        # by axis: the largest |alpha| of a solution without bounded variables, and its score
         self.inside: dict[tuple[float | None, float | None], tuple[float, Score]] = {}
 
     def run(self) -> Iterator[Score]:
@@ -70,7 +70,7 @@ class ExactSearch:
             yield score
 
     def _by_promise(self) -> list[Setting]:
-        """Order settings: the estimated best first, then gamma by gamma, and by ascending C."""
+        """Order settings: the best estimate first, then the rest by axis and ascending C."""
         losses = self.estimates
         if not losses:
             return self.order
@@ -83,7 +83,7 @@ class ExactSearch:
         return [best, *rest]
 
     def _known(self, setting: Setting) -> Score | None:
-        """Return the score of a smaller C with the same solutions, if there is one."""
+        """Return the score of a smaller C that has the same solutions, or None."""
         if setting.axis not in self.inside:
             return None
         largest, score = self.inside[setting.axis]
@@ -127,7 +127,7 @@ class ExactSearch:
         return score
 
     def _enough(self, setting: Setting, folds: Folds, least: float, lost: float) -> int:
-        """Estimate how many more folds show that a setting cannot win; all if unknown."""
+        """Estimate how many more folds suffice to prune a setting; all folds if unknown."""
         estimate = self.estimates.get(setting)
         if not estimate or np.isinf(least):
             return folds.n_folds
@@ -135,10 +135,10 @@ class ExactSearch:
         return max(int((least - lost) / fold_loss) + 1, 1)
 
     def _prepared(self, setting: Setting) -> tuple[Prepared, Folds]:
-        """Prepare the rows for a setting: once for its gamma, with the problem of its C."""
+        """Prepare rows and formulate the problem; settings of an axis share the prepared rows."""
         widest = replace(setting, C=self.C_max)
         if self.of_gamma is None or self.of_gamma[0] != widest:
-            self.of_gamma = self.tree = None  # frees their memory before more is taken
+            self.of_gamma = self.tree = None  # frees memory before the next allocation
             self.smaller = PathWarmStart()
             prepared = self.prepare(widest.options(self.options))
             prepared = replace(prepared, plan=replace(prepared.plan, early_level=None))
@@ -156,7 +156,7 @@ class ExactSearch:
 def _count(
     held: CrossValidationRun, indices: np.ndarray, losses: np.ndarray, seen: np.ndarray
 ) -> None:
-    """Write the losses and weights of the entries that some folds hold out."""
+    """Set the total loss and weight of the held-out entries of the folds `indices`."""
     folds, task = held.folds, held.prepared.task
     for k in indices:
         entries = folds.entries(k)

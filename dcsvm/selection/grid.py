@@ -1,4 +1,4 @@
-"""Settings of a grid, C, gamma and the epsilon of epsilon-SVR, and their scores."""
+"""Settings of a grid (C, gamma, and epsilon of epsilon-SVR) and their scores."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dcsvm.problem.options import OptionError, TrainOptions
 DEFAULT_CS = tuple(2.0**k for k in range(-5, 16, 2))
 DEFAULT_GAMMAS = tuple(2.0**k for k in range(-15, 4, 2))
 MAX_SETTINGS = 100_000
-FINE_STEPS = 4  # of a fine grid, for each step of the coarse one
+FINE_STEPS = 4  # steps of the fine grid per step of the coarse grid
 Value = TypeVar("Value", float, float | None)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Point of a grid; `gamma` and `epsilon` are None if the options determine them."""
+    """Point of a grid; `gamma` or `epsilon` is None if the training options set it."""
 
     C: float
     gamma: float | None = None
@@ -28,12 +28,12 @@ class Setting:
 
     @property
     def axis(self) -> tuple[float | None, float | None]:
-        """The values that settings of other C share."""
+        """Gamma and epsilon, which settings that differ only in C share."""
         return self.gamma, self.epsilon
 
     @property
     def sought(self) -> dict[str, float]:
-        """The values that the search varies, by name."""
+        """The values that the search varies, keyed by name."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def options(self, base: TrainOptions) -> TrainOptions:
@@ -52,10 +52,10 @@ class Score:
     loss : error rate, or mean squared error.
     losses : loss of each fold, nan for a fold without rows.
     n_rows, weight : number of rows scored, and the sum of their weights.
-    is_complete : whether all rows were scored; otherwise the setting was pruned, or the search
+    is_complete : whether all rows were scored. Otherwise the setting was pruned or the search
         stopped, and the loss is an estimate.
     converged : whether all models converged.
-    n_sv : mean number of support vectors of a fold's model, None for pruned settings.
+    n_sv : mean number of support vectors of the models of the folds, None for pruned settings.
     seconds : time spent on the setting.
     """
 
@@ -71,7 +71,7 @@ class Score:
 
     @property
     def total(self) -> float:
-        """Sum of the losses, rounded up: no setting of equal loss exceeds it."""
+        """Total loss, rounded up so that no setting of equal loss exceeds it."""
         return self.loss * self.weight * (1.0 + 1e-12)
 
     @property
@@ -80,10 +80,10 @@ class Score:
 
 
 def best_of(scores: Iterable[Score]) -> Score | None:
-    """Return the score with the least loss; None without scores.
+    """Return the score with the least loss, or None if no rows were scored.
 
-    Complete and converged scores come first, then complete ones. Ties go to the smaller C, then the
-    smaller gamma, then the larger epsilon.
+    If any scores are complete and converged, only these are compared; else if any are complete,
+    only these. Ties go to the smaller C, then the smaller gamma, then the larger epsilon.
     """
     scores = [score for score in scores if score.n_rows > 0]
     complete = [score for score in scores if score.is_complete]
@@ -98,7 +98,7 @@ def best_of(scores: Iterable[Score]) -> Score | None:
 
 @dataclass(frozen=True)
 class Grid:
-    """All settings of ascending values; (None,) if the options determine the value."""
+    """All combinations of ascending values; (None,) if the training options set the value."""
 
     Cs: tuple[float, ...]
     gammas: tuple[float | None, ...] = (None,)
@@ -111,7 +111,7 @@ class Grid:
         gammas: Sequence[float] | None,
         epsilons: Sequence[float] | None = None,
     ) -> Grid:
-        """Make a grid of values; None is the value of the options. Raises ValueError."""
+        """Make a grid; for None, the training options set the value. Raises ValueError."""
         if epsilons is not None and options.svm_type != "epsilon_svr":
             raise ValueError(f"epsilons require epsilon_svr, got {options.svm_type}")
         if options.svm_type == "one_class":
@@ -140,7 +140,7 @@ class Grid:
         return [Setting(*values) for values in product(self.Cs, self.gammas, self.epsilons)]
 
     def coarse_to_fine(self) -> list[Setting]:
-        """Order settings from the middle to ever finer meshes: each prefix covers the grid."""
+        """Order settings from the middle to ever finer meshes, so each prefix spans the grid."""
         ranks = [
             {value: rank for rank, value in enumerate(_middle_first(list(axis)))}
             for axis in self.axes.values()
@@ -153,7 +153,7 @@ class Grid:
         return sorted(self.settings, key=fineness)
 
     def around(self, setting: Setting) -> Grid:
-        """Make a fine grid around a setting of this grid, half a step to both sides.
+        """Make a fine grid that extends half a step to both sides of a setting.
 
         See Hsu, Chang and Lin, "A practical guide to support vector classification" (2003).
         """
@@ -164,7 +164,7 @@ class Grid:
         )
 
     def in_gamma_unit(self, unit: float) -> Grid:
-        """Return the grid of gammas that are these values times a unit. Raises OptionError."""
+        """Return this grid with every gamma multiplied by `unit`. Raises OptionError."""
         for gamma in self.gammas:
             if gamma and not 0 < gamma * unit < math.inf:
                 reason = f"must be positive and finite, got {gamma:g} times {unit:g}"
@@ -190,7 +190,7 @@ def _ascending(name: str, values: Sequence[float] | float) -> tuple[float, ...]:
 
 
 def _middle_first(values: list[float | None]) -> list[float | None]:
-    """Order values breadth first: the middle, then the middles of both halves, and so on."""
+    """Order values breadth first: the middle, the middles of both halves, and so on."""
     ordered, parts = [], [values]
     while parts:
         part = parts.pop(0)

@@ -34,9 +34,9 @@ class GridResult:
     scores : tuple of Score
         One per setting, in the order of the search.
     best : Score
-        The best setting.
+        Score of the best setting.
     is_stopped : bool
-        Whether the search was stopped before its end.
+        Whether the search stopped before all settings were scored.
     """
 
     scores: tuple[Score, ...]
@@ -57,12 +57,12 @@ class GridResult:
 
     @property
     def best_loss(self) -> float:
-        """Error rate, or mean squared error."""
+        """Error rate or mean squared error of the best setting."""
         return self.best.loss
 
     @property
     def table(self) -> dict[str, np.ndarray]:
-        """Columns of settings and scores, (n_settings,) each, as for pandas.DataFrame."""
+        """Settings and scores as columns (n_settings,), by name, e.g. for pandas.DataFrame."""
         columns = {
             name: np.array([getattr(score.setting, name) for score in self.scores])
             for name in ("C", "gamma", "epsilon")
@@ -94,31 +94,32 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
 ) -> GridResult:
     """Score the settings of a grid on held-out rows.
 
-    With early=True early models are scored, else exact ones as in cross validation.
+    With early=True early models are scored, otherwise exact models as in cross validation.
 
     Parameters
     ----------
     X, y : arrays
         Rows and labels or targets, as for `dcsvm.train`.
     Cs : sequence of float, optional
-        Values of C; 2^-5, 2^-3, ... 2^15 by default, as in svm-grid.
+        Values of C. The default is 2^-5, 2^-3, ..., 2^15, as in svm-grid.
     gammas : sequence of float, optional
-        Values of gamma; by default the option `gamma` if it is given, else 2^-15, 2^-13, ... 2^3.
+        Values of gamma. The default is the option `gamma` if given, else 2^-15, 2^-13, ..., 2^3.
     epsilons : sequence of float, optional
-        Values of epsilon for epsilon-SVR; by default the option `epsilon`.
+        Values of epsilon for epsilon-SVR. The default is the option `epsilon`.
     gamma_unit : {"median"}, optional
-        "median": `gammas` are numbers F of gamma="F/median"; the result has gamma itself.
+        With "median", a number F in `gammas` means gamma="F/median". The result contains the
+        values of gamma themselves.
     folds : int or int array of shape (n,), default 5
-        Number of folds, stratified by class, drawn with the option `seed`. An array has the fold
-        that holds out each row, negative for rows that are never held out.
+        Number of folds, which are stratified by class and drawn with the option `seed`. An array
+        gives the fold that holds out each row, negative for rows that are never held out.
     every : bool, default False
-        Score every setting on all rows. Otherwise a setting is pruned when its loss on some of the
-        rows exceeds the total loss of the best one; its loss is then an estimate. This does not
-        change the best setting.
+        Score every setting on all rows. By default, a setting is pruned when its loss on some of
+        the rows exceeds the total loss of the best setting; its reported loss is then an estimate.
+        Pruning does not change the best setting.
     refine : bool, default False
-        Score a fine grid around the best setting afterwards.
+        Afterwards, score a fine grid around the best setting.
     sample_weight : array of shape (n,), optional
-        Weights as for `dcsvm.train`; losses are weighted by them, too.
+        Weights as for `dcsvm.train`. They also weight the losses.
     stop : dcsvm.Stop, optional
         Ends the search early.
     **options
@@ -127,8 +128,8 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
     Returns
     -------
     GridResult
-        `best_C`, `best_gamma`, `best_epsilon` and `best_loss`, the error rate or the mean squared
-        error. Ties go to the smaller C. `table` has a column for each value of the scores.
+        Has `best_C`, `best_gamma`, `best_epsilon` and `best_loss`, the error rate or the mean
+        squared error. Ties go to the smaller C. `table` has all settings and scores as columns.
 
     Raises
     ------
@@ -142,7 +143,7 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
     Warns
     -----
     UserWarning
-        If settings did not converge; they are not chosen.
+        If settings did not converge. They are chosen only if no complete setting converged.
     """
     settings = TrainOptions.of(**options)
     if stop is not None and not isinstance(stop, _core.Stop):
@@ -182,7 +183,7 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
 
 
 def _fold_of_each(folds: int | ArrayLike, labels: np.ndarray, options: TrainOptions) -> np.ndarray:
-    """Return the fold of each row, int64 (n,), from a number of folds or an array."""
+    """Return the fold of each row, int64 (n,), given the number of folds or an array."""
     if np.ndim(folds) == 0:
         if not isinstance(folds, Integral) or isinstance(folds, bool):
             raise ValueError(f"folds must be a whole number or an array, not {folds!r}")
@@ -201,7 +202,7 @@ def _default_grid(
     gammas: Sequence[float] | None,
     epsilons: Sequence[float] | None,
 ) -> Grid:
-    """Make a grid of values, with the defaults of svm-grid."""
+    """Make a grid; the defaults are those of svm-grid."""
     if penalties is None:
         has_penalty = options.svm_type in ("c_svc", "epsilon_svr", "nu_svr")
         penalties = DEFAULT_CS if has_penalty else (options.C,)
@@ -213,7 +214,7 @@ def _default_grid(
 def with_test_rows(
     rows: Rows, labels: np.ndarray, test_rows: Rows, test_labels: np.ndarray
 ) -> tuple[Rows, np.ndarray, np.ndarray]:
-    """Append test rows, which are held out. Returns rows, labels and the fold of each row."""
+    """Append test rows as the held-out rows. Returns rows, labels and the fold of each row."""
     n_features = max(rows.n_features, test_rows.n_features)
     rows, test_rows = rows.with_features(n_features), test_rows.with_features(n_features)
     joined = stacked(rows, test_rows.in_form_of(rows, 1))

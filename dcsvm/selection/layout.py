@@ -1,4 +1,4 @@
-"""Layout of rows in clusters and folds, as the core needs it."""
+"""Arrange rows by clusters and folds, in the arrays that the core requires."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,8 +19,8 @@ from dcsvm.solving.preparation import Prepared
 class HeldOutBatch:
     """Argument `held` of `_core.held_out_values` for a batch of clusters.
 
-    `entries` int64 are the entries of the folds whose values it returns, one for each cluster of an
-    entry; `is_second` marks entries in the second cluster of the row.
+    `entries` int64 are the entries of `Folds` to predict, in the order of the values that the core
+    returns. An entry occurs once for each of its clusters; `is_second` marks the second cluster.
     """
 
     members: np.ndarray
@@ -34,9 +34,10 @@ class HeldOutBatch:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Problems of all rows with C = 1 in `n_clusters` clusters, and the folds of the rows.
+    """The binary problems of all rows with C = 1, in `n_clusters` clusters, and the folds.
 
-    Predictions nearer to a cluster boundary than `blend` are blended.
+    `placed` assigns rows to clusters. If a row is nearer to a cluster boundary than `blend`, the
+    predictions of two clusters are blended.
     """
 
     clustered: ClusteredFormulation
@@ -60,14 +61,14 @@ class Layout:
 
     @cached_property
     def blended(self) -> np.ndarray:
-        """Entries that two clusters predict, ascending."""
+        """Held-out entries that two clusters predict, ascending."""
         row = self.folds.row
         is_near = self.placed.shares(self.blend)[row] < 1.0
         return np.flatnonzero(is_near & (self.placed.across(row) >= 0) & (self.folds.fold >= 0))
 
     @cached_property
     def _members(self) -> tuple[np.ndarray, np.ndarray]:
-        """All variables int32, by cluster and pair, and the offset of each group."""
+        """All variables (int32), grouped by cluster and pair, and the offset of each group."""
         part = (
             self.clustered.cluster.astype(np.int64) * self.n_pairs + self.formulation.problem_index
         )
@@ -77,7 +78,7 @@ class Layout:
 
     @cached_property
     def _entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Entries by cluster and fold, which are in the second cluster, and the offsets."""
+        """Entries grouped by cluster and fold, flags of second clusters, and the group offsets."""
         held, row, two = self.folds.held, self.folds.row, self.blended
         entries = np.concatenate([np.arange(held.start, held.stop), two])
         cluster = np.concatenate([self.placed.nearest[row[held]], self.placed.across(row[two])])
@@ -89,12 +90,12 @@ class Layout:
 
     @cached_property
     def sizes(self) -> np.ndarray:
-        """Number of entries of each cluster."""
+        """Number of held-out entries of each cluster."""
         start = self._entries[2]
         return np.diff(start[:: self.folds.n_folds])
 
     def held(self, clusters: np.ndarray) -> HeldOutBatch:
-        """Select a batch of clusters."""
+        """Collect the arrays of a batch of clusters."""
         members, member_start = self._members
         entries, is_second, entry_start = self._entries
         own, start = _take_parts(member_start, clusters, self.n_pairs)
@@ -111,9 +112,9 @@ class Layout:
 
 
 def _take_parts(start: np.ndarray, clusters: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Select the parts of some clusters, of n parts each with the offsets `start`.
+    """Select all parts of some clusters; each cluster has n parts, with offsets `start`.
 
-    Returns indices of their elements, and the offsets of the parts among these, both int64.
+    Returns the indices of their elements, and the offset of each part in them, both int64.
     """
     parts = (clusters[:, None] * n + np.arange(n)).reshape(-1)
     sizes = start[parts + 1] - start[parts]
@@ -123,7 +124,7 @@ def _take_parts(start: np.ndarray, clusters: np.ndarray, n: int) -> tuple[np.nda
 
 
 def whole(formulation: Formulation, folds: Folds, n_rows: int) -> Layout:
-    """Lay out all rows in one cluster."""
+    """Make a layout with all rows in one cluster."""
     size = formulation.problem.size
     is_copy = np.zeros(size, bool)
     clustered = ClusteredFormulation(
@@ -133,14 +134,14 @@ def whole(formulation: Formulation, folds: Folds, n_rows: int) -> Layout:
 
 
 def in_clusters(formulation: Formulation, folds: Folds, division: LevelPartition) -> Layout:
-    """Lay out the rows in the clusters of a level."""
+    """Make a layout with the clusters of a level."""
     blend = division.partition.blend
     clustered = division.clustered(formulation)
     return Layout(clustered, folds, division.placed, division.n_clusters, blend)
 
 
 def divided(prepared: Prepared, level: int, stop: _core.Stop) -> LevelPartition:
-    """Find the clusters of a level as for early models, but ignoring components. Raises Stopped."""
+    """Find the clusters of a level as for early models, without components. Raises Stopped."""
     options = prepared.options
     tree = new_tree(prepared.engine, options, prepared.components.order)
     overlap = options.early_overlap
@@ -154,8 +155,8 @@ def divided(prepared: Prepared, level: int, stop: _core.Stop) -> LevelPartition:
 def unit_formulation(prepared: Prepared, epsilon: float | None) -> Formulation:
     """Formulate the problems of prepared rows with C = 1 and unit weights.
 
-    The core scales the bounds by the training weights of the folds and by C. The default `epsilon`
-    is the option.
+    The core scales the bounds by the training weights of the folds and by C. If `epsilon` is None,
+    the option is used.
     """
     task, options = prepared.task, prepared.options
     epsilon = options.epsilon if epsilon is None else epsilon

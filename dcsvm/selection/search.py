@@ -1,4 +1,4 @@
-"""Grid search: score settings on held-out rows, by early or by exact models."""
+"""Grid search: score settings on held-out rows with early or exact models."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from dcsvm.training.held_out import as_folds, fold_numbers
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-ROWS_OF_CLUSTER = 1200  # mean training rows of a cluster that scores early models, at most
-# Overlap of clusters that only score: 1 chooses the same settings at less than half the cost
-# (docs/dcsvm-grid.md).
+ROWS_OF_CLUSTER = 1200  # maximum of the mean training rows per cluster, for scores of early models
+# Default overlap of clusters in a search. An overlap of 1 chooses the same settings at less than
+# half the cost (docs/dcsvm-grid.md).
 PLAIN = 1.0
-MAX_WHOLE = 2048  # rows of a single cluster: their kernel matrix stays in the caches
-TRIED_SHARE = 0.1  # of the rows: trial by early models before settings are scored by exact ones
-TRYING_THRESHOLD = 4000  # rows; such a trial of fewer does not pay
+MAX_WHOLE = 2048  # rows in a single cluster; their kernel matrix stays in the caches
+TRIED_SHARE = 0.1  # share of rows for a trial by early models, before exact models
+TRYING_THRESHOLD = 4000  # rows; with fewer, this trial does not pay
 
 
 class Search:
@@ -43,9 +43,9 @@ class Search:
     ----------
     rows, labels : the rows, and classes or targets (n,).
     fold : int64 (n,), the fold that holds out each row, -1 for training rows of all folds.
-    sample_weight : (n,), number of rows that each counts as, 1 by default.
-    every : whether to score settings completely that can no longer win.
-    tell : called with the number of finished settings.
+    sample_weight : (n,), weight of each row, 1 by default; weight 2 counts as two equal rows.
+    every : whether to score settings on all rows even if they can no longer win.
+    tell : progress callback, called with the number of finished settings.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class Search:
         return replace(options, cache_mb=options.cache_mb - copy_mb)
 
     def _prepared(self, options: TrainOptions) -> Prepared:
-        """Prepare the rows for some options."""
+        """Prepare the rows for training options."""
         columns = Columns(self.rows)
         rows, options = columns.of(self.rows), columns.options(options, self.rows)
         return prepare_rows(rows, self.labels, options, self.weights)
@@ -108,9 +108,9 @@ class Search:
     def run(
         self, grid: Grid, known: Iterable[Score] = (), *, refine: bool = False
     ) -> Iterator[Score]:
-        """Score the settings of a grid that have no known score. Raises Stopped.
+        """Score the settings of a grid that have no score in `known`. Raises Stopped.
 
-        With `refine`, the settings of the fine grid around the best one follow.
+        With `refine`, then score the fine grid around the best setting.
         """
         scores = list(known)
         for score in self._run(grid, list(known)):
@@ -147,16 +147,16 @@ class Search:
         if options.svm_type in WITH_LEVELS and self.rows.n_samples >= TRYING_THRESHOLD:
             clusters = self._clusters(grid, order, [])
             estimates = {score.setting: score.loss for score in clusters.tried(TRIED_SHARE)}
-            self.problem_of = None  # its memory is needed by the solver
+            self.problem_of = None  # frees memory for the solver
         yield from ExactSearch(
             self._prepared, self.fold, self.n_folds, options, order, max(grid.Cs), estimates,
             self.stop, self.every, self.tell, known,
         ).run()  # fmt: skip
 
     def _problems(self, grid: Grid) -> Callable[[float | None], GridProblem]:
-        """Return a function that makes the Problem of an epsilon.
+        """Return a function that makes the GridProblem of an epsilon. Raises Stopped.
 
-        All have the same clusters, found with the largest gamma. Raises Stopped.
+        All of these problems share the same clusters, which are found with the largest gamma.
         """
         widest = Setting(max(grid.Cs), grid.gammas[-1], grid.epsilons[-1])
         overlap = PLAIN if self.options.overlap is None else self.options.overlap
@@ -184,11 +184,11 @@ class Search:
         return problem_of
 
     def _level(self, prepared: Prepared) -> int:
-        """Return the level of the options, or the coarsest with small enough clusters."""
+        """Return the level set by the options, or the coarsest level with small enough clusters."""
         options, n_rows = prepared.options, prepared.data.rows.n_samples
         asked = self.options.early_level
         if isinstance(asked, int):
-            early_plan(n_rows, None, options.branching, asked)  # raises if there is no such level
+            early_plan(n_rows, None, options.branching, asked)  # raises if the level does not exist
             return asked
         held_share = np.count_nonzero(self.fold >= 0) / (self.fold.max() + 1) / len(self.fold)
         level, size = 1, n_rows * (1.0 - held_share) * options.early_overlap / options.branching
