@@ -1,4 +1,4 @@
-"""Training on the workers of a Dask cluster (an extra: pip install 'dcsvm[dask]').
+"""Train on the workers of a Dask cluster (requires the extra: pip install 'dcsvm[dask]').
 
 from dcsvm.distributed import train
 
@@ -41,9 +41,9 @@ def train(  # noqa: PLR0913 (a client and the arguments of dcsvm.train)
 ) -> Model:
     """Train a support vector machine on the workers of a Dask cluster.
 
-    Rows stay on the workers; tasks exchange the rows they need. The client holds about 100 bytes
-    per row, the support vectors and the model. Early models are the same bits for any number of
-    workers.
+    Rows stay on the workers; tasks exchange the rows that they need. The client holds about 100
+    bytes per row, the support vectors and the model. Early models are bit-identical for any number
+    of workers.
 
     Parameters
     ----------
@@ -52,26 +52,26 @@ def train(  # noqa: PLR0913 (a client and the arguments of dcsvm.train)
     X : dask array of shape (n, d), dask dataframe, or list of delayed chunks
         The rows. A delayed chunk is a NumPy array or a SciPy sparse matrix.
     y : dask array of shape (n,), dask series, or list of delayed chunks
-        The labels or targets. A list, or an array of unknown chunk sizes, has the chunks of X.
+        The labels or targets. A list, or an array with unknown chunk sizes, must be chunked as X.
     sample_weight : array or dask array of shape (n,), optional
         The weight of each row, at least 0.
     progress, stop, checkpoint, init_model, test
         As in `dcsvm.train`.
     **options
-        As in `dcsvm.train`. `cache_mb` is the budget of a task in MB, by default 1000; a worker
-        runs one task per thread at a time.
+        As in `dcsvm.train`. `cache_mb` is the memory budget of a task in MB, 1000 by default. A
+        worker runs one task per thread at a time.
 
     Returns
     -------
     Model
-        The model; its attribute `report` is the TrainReport.
+        The model, with the TrainReport as its attribute `report`.
 
     Raises
     ------
     ValueError
-        For invalid data or options, and if all workers are lost.
+        If data or options are invalid, or all workers are lost.
     TypeError
-        For an unknown option, or X and y that are no dask collections.
+        If an option is unknown, or X and y are not dask collections.
     dcsvm.Stopped
         If training is stopped before a model exists.
     """
@@ -99,7 +99,7 @@ def train(  # noqa: PLR0913 (a client and the arguments of dcsvm.train)
 
 
 def __getattr__(name: str) -> Any:
-    """Import the estimators on first use, since they require scikit-learn."""
+    """Import the estimators on first use, because they require scikit-learn."""
     if name not in ("DaskSVC", "DaskSVR"):
         raise AttributeError(f"module 'dcsvm.distributed' has no attribute {name!r}")
     import dcsvm.sklearn  # noqa: F401 (its ImportError names the extra)

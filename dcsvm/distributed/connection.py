@@ -1,4 +1,4 @@
-"""Connections to the workers of a Dask cluster, and checks of their versions and memory."""
+"""Connect to the workers of a Dask cluster, and check their versions and memory."""
 
 import asyncio
 import importlib.metadata
@@ -19,28 +19,28 @@ from dcsvm.problem.options import OptionError
 from dcsvm.solving.memory import MB, PROGRAM, VARIABLE, mb
 
 SECONDS_TO_ANSWER = 30
-NO_ANSWER = OSError, TimeoutError, asyncio.TimeoutError  # the last differs before Python 3.11
-CONFIG: dict[str, object] = {  # of a cluster on this machine
-    # workers that may die at one task before it fails; the default of Dask is 3
+NO_ANSWER = OSError, TimeoutError, asyncio.TimeoutError  # before Python 3.11 the last two differ
+CONFIG: dict[str, object] = {  # Dask configuration of a cluster on this machine
+    # a task fails if more workers than this die while they run it; Dask's default is 3
     "distributed.scheduler.allowed-failures": 30,
-    # unused profiles, 100 per second and worker
+    # Dask samples profiles 100 times per second on each worker; they are not used
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
-    # freed bytes that glibc keeps; Dask's default is 0, which costs page faults for each array
+    # freed bytes that glibc keeps; with Dask's default, 0, every new array causes page faults
     "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**26,
     "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**25,
 }
 
 
 class NoWorkersError(ValueError):
-    """No usable workers, with the reason."""
+    """Error: no usable workers, with the reason."""
 
 
 @contextmanager
 def workers_of_scheduler(
     address: str | None = None, scheduler_file: str | None = None
 ) -> Iterator[Client]:
-    """Connect to the scheduler at an address or of a scheduler file. Raises NoWorkersError."""
+    """Connect to a scheduler by address or scheduler file. Raises NoWorkersError."""
     if address is None and scheduler_file is not None:
         address = _address_in(scheduler_file)
     try:
@@ -55,7 +55,7 @@ def workers_of_scheduler(
 
 @contextmanager
 def workers_of_this_machine(n_workers: int, threads: int) -> Iterator[Client]:
-    """Start `n_workers` processes that share the threads, and connect to them."""
+    """Start `n_workers` worker processes that share `threads` threads, and connect to them."""
     with (
         dask.config.set(CONFIG),
         LocalCluster(
@@ -72,9 +72,9 @@ def workers_of_this_machine(n_workers: int, threads: int) -> Iterator[Client]:
 
 
 def workers_of(client: Client) -> dict[str, dict[str, Any]]:
-    """Return the properties of all workers by address. Raises NoWorkersError.
+    """Return the properties of all workers, by address. Raises NoWorkersError.
 
-    Workers that are being restarted are waited for.
+    While there are no workers, wait up to 30 seconds: workers may be restarting.
     """
     end = time.monotonic() + SECONDS_TO_ANSWER
     while not (workers := client.scheduler_info(n_workers=-1)["workers"]):
@@ -93,7 +93,7 @@ def threads_of_hosts(client: Client) -> dict[str, int]:
 
 
 def check_workers(client: Client) -> None:
-    """Raise NoWorkersError if there are no workers, or one lacks this version of dcsvm."""
+    """Raise NoWorkersError if there are no workers, or a worker lacks this version of dcsvm."""
     workers_of(client)
     versions = client.run(importlib.metadata.version, "dcsvm", on_error="return")
     for worker, version in sorted(versions.items()):
@@ -104,7 +104,7 @@ def check_workers(client: Client) -> None:
 
 
 def _address_in(scheduler_file: str) -> str:
-    """Read the address from a scheduler file; wait for a scheduler that is about to write it."""
+    """Read the address from a scheduler file, which a new scheduler may still have to write."""
     end = time.monotonic() + SECONDS_TO_ANSWER
     while not os.path.exists(scheduler_file) and time.monotonic() < end:
         time.sleep(0.1)
@@ -118,16 +118,16 @@ def _address_in(scheduler_file: str) -> str:
         raise NoWorkersError(f"{scheduler_file}: not a Dask scheduler file") from None
 
 
-DEFAULT_CACHE = 1000  # MB of a task, independent of the workers, since results depend on it
-COPIES = 3  # of its share of the rows on a worker: as read, assembled, in tasks
+DEFAULT_CACHE = 1000  # MB per task; does not depend on the workers, because it affects results
+COPIES = 3  # copies of a worker's share of the rows: as read, assembled, in tasks
 
 
 @dataclass(frozen=True)
 class WorkerMemory:
-    """Memory budget of workers; the part of a MemoryPlan that training on workers uses.
+    """Memory budget of workers; has the part of MemoryPlan that training on workers uses.
 
-    Each of `n_workers` workers holds `rows` bytes of rows and runs `tasks_at_once` tasks, each with
-    `megabytes` for caches and copies.
+    Each of `n_workers` workers holds `rows` bytes of rows and runs `tasks_at_once` tasks. Each task
+    has `megabytes` MB for caches and copies.
     """
 
     n_workers: int
@@ -146,11 +146,11 @@ class WorkerMemory:
 
     @property
     def budget(self) -> int:
-        """Return the memory budget of a task, and of the client beside one problem, in bytes."""
+        """Return the memory budget of a task in bytes; the client gets it beside one problem."""
         return self.megabytes * MB
 
     def solver(self, _n_variables: int) -> int:
-        """Return the memory of the solvers of a task, in bytes."""
+        """Return the memory for the solvers of a task, in bytes."""
         return self.budget
 
     def unplanned(self, _largest: int) -> int:
@@ -158,11 +158,11 @@ class WorkerMemory:
         return 0
 
     def spare(self, _n_variables: int) -> int:
-        """Return the memory that the client may use, as `MemoryPlan.spare`."""
+        """Return the spare memory of the client, in bytes, as `MemoryPlan.spare`."""
         return self.budget
 
     def most_variables(self, _n_variables: int) -> int:
-        """Return the variables that the client may add, as `MemoryPlan.most_variables`."""
+        """Return how many variables the client may add, as `MemoryPlan.most_variables`."""
         return self.budget // 2 // VARIABLE
 
     def describe(self) -> str:
@@ -175,7 +175,7 @@ class WorkerMemory:
 
 
 def plan_worker_memory(client: Client, nbytes: int, megabytes: int | None) -> WorkerMemory:
-    """Plan the memory for `nbytes` bytes of rows. Raises OptionError or ValueError."""
+    """Plan the memory of workers for `nbytes` bytes of rows. Raises OptionError, ValueError."""
     workers = workers_of(client)
     tasks_at_once = max(worker["nthreads"] for worker in workers.values())
     limits = [worker["memory_limit"] for worker in workers.values() if worker["memory_limit"]]

@@ -1,7 +1,7 @@
 """DaskSVC and DaskSVR: SVC and SVR of dcsvm.sklearn, fitted on the workers of a Dask cluster.
 
-X and y are dask collections. Predictions of dask collections are lazy, predictions of arrays use
-the local estimators.
+To fit, X and y must be dask collections. Predictions for dask collections are lazy. Predictions for
+arrays use the local estimators.
 """
 
 from dataclasses import replace
@@ -33,20 +33,20 @@ CLIENT = Parameter(None, [Client, None], "Client or None: None is the current cl
 
 
 class OnWorkers(Estimator):
-    """Mixin of estimators that are fitted on workers and predict dask collections there."""
+    """Mixin of estimators that fit and predict dask collections on the workers."""
 
     _local: type[Estimator]
 
     @property
     def client_(self) -> Client:
-        """The client of the constructor, or the current one."""
+        """The client of the constructor, or the current client if None."""
         return self.client or default_client()
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"client": None}
 
     def __sklearn_clone__(self) -> "OnWorkers":
-        """Clone the parameters; the client is shared."""
+        """Clone the parameters, but share the client."""
         params = {name: clone(value, safe=False) for name, value in self._own_params().items()}
         return type(self)(**params, client=self.client)
 
@@ -56,7 +56,7 @@ class OnWorkers(Estimator):
         return params
 
     def to_local(self) -> Estimator:
-        """Return the estimator of dcsvm.sklearn with the same parameters and the same fit, if any.
+        """Return a dcsvm.sklearn estimator with the same parameters and, if fitted, attributes.
 
         Returns
         -------
@@ -86,13 +86,13 @@ class OnWorkers(Estimator):
         if checkpoint is not None and not report.stopped:
             checkpoint.remove()
         part = model.exact or model.early
-        assert part is not None  # a model has one of them
+        assert part is not None  # a model has at least one of them
         self.n_features_in_ = n_features
         self._keep(model, report, ModelFileRows(part, (data.rows.n_samples, n_features)))
         self._warn(report)
 
     def predict(self, X: Any, *, method: str | None = None) -> Any:
-        """Predict labels or values.
+        """Predict labels or targets.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class OnWorkers(Estimator):
     def _lazily(
         self, name: str, X: Any, width: int | None, dtype: np.typing.DTypeLike, **kwargs: Any
     ) -> Any:
-        """Apply a method of the local estimator to a dask X: array (n,), or (n, width)."""
+        """Apply a method of the local estimator to dask X; return an array (n,) or (n, width)."""
         call = partial(getattr(self.to_local(), name), **kwargs)
         if hasattr(X, "map_partitions"):  # a dataframe
             X = X.to_dask_array(lengths=None)

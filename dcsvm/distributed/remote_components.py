@@ -1,7 +1,7 @@
-"""Components of remote rows: components of each section, joined if their bounding boxes are near.
+"""Find the components of remote rows: join the components of sections with near bounding boxes.
 
-Boxes can be nearer than their rows. Components joined without need cost time and do not change the
-solution.
+Boxes can be nearer than the rows in them. Then components are joined needlessly, which costs time
+but does not change the solution.
 """
 
 from dataclasses import dataclass, replace
@@ -26,15 +26,16 @@ from dcsvm.kernel.row_components import (
     is_worth_ordering,
 )
 
-MAX_BOXES = 4096  # boxes of all sections, compared pairwise; with more, all rows are one component
-SAFETY = 1.0 + 1e-6  # factor for rounding of squared distances: the corners are float32
+MAX_BOXES = 4096  # boxes, compared pairwise; with more, all rows are one component
+SAFETY = 1.0 + 1e-6  # factor on squared distances for rounding: corners are float32
 
 
 @dataclass(frozen=True, eq=False)
 class ComponentBoxes:
-    """Components of a section: `group` int32 of each row, and corners of the bounding boxes.
+    """Components of a section and their bounding boxes.
 
-    `low` and `high` are float32 (n_groups, d).
+    `group` int32 (n,) is the component of each row. `low` and `high` float32 (n_groups, d) are the
+    corners of the boxes.
     """
 
     group: np.ndarray
@@ -45,7 +46,7 @@ class ComponentBoxes:
 def find_remote_components(
     rows: RemoteRows, kernel: Kernel, weight: float, tolerance: float, stop: _core.Stop
 ) -> RowComponents:
-    """Find the components and the order of remote rows, as `find_components`. Raises Stopped."""
+    """Find the components and order of remote rows, as `find_components`. Raises Stopped."""
     n_rows = rows.n_samples
     whole = RowComponents(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
     if kernel.type.fall is None or not rows.is_dense or n_rows < MIN_ROWS or weight == 0:
@@ -69,9 +70,9 @@ def find_remote_components(
 def boxes_of(
     chunk: Rows, selected: np.ndarray | None, sections: np.ndarray, between: Cutoff
 ) -> list[ComponentBoxes]:
-    """Find the components of selected rows of a chunk, ascending or None for all, by section.
+    """Find the components of selected rows of a chunk, section by section.
 
-    `sections` are the ends of the sections.
+    `selected` is ascending, or None for all rows. `sections` has the ends of the sections.
     """
     rows, threads = taken(chunk, selected), max(get_worker().state.nthreads, 1)
     ends = sections if selected is None else np.searchsorted(selected, sections)
@@ -107,7 +108,7 @@ def _boxes_of_sections(rows: RemoteRows, between: Cutoff, stop: _core.Stop) -> l
 
 
 def _joined(boxes: list[ComponentBoxes], between: Cutoff) -> np.ndarray:
-    """Join components whose boxes are near, and return the component of each row, by section."""
+    """Join components with near boxes. Returns the component of each row, section by section."""
     n_boxes = [len(one.low) for one in boxes]
     first = np.cumsum(n_boxes) - n_boxes
     group = np.concatenate([one.group + begin for one, begin in zip(boxes, first, strict=True)])
@@ -118,8 +119,8 @@ def _joined(boxes: list[ComponentBoxes], between: Cutoff) -> np.ndarray:
 
 
 def _connected(low: np.ndarray, high: np.ndarray, between: Cutoff) -> np.ndarray:
-    """Label boxes by connected components; the label is the first box of the component."""
-    label, free = np.empty(len(low), np.int64), np.arange(len(low))  # free: not labelled
+    """Label boxes by connected component; the label is the index of its first box."""
+    label, free = np.empty(len(low), np.int64), np.arange(len(low))  # free: boxes without a label
     free_low, free_high = low, high
     while len(free):
         first, stack = free[0], [free[0]]
@@ -136,7 +137,7 @@ def _connected(low: np.ndarray, high: np.ndarray, between: Cutoff) -> np.ndarray
 
 
 def _large_enough(group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sort components by their first rows, merge small ones as the last; return sizes, too."""
+    """Sort components by first row; the last merges all small ones. Returns (group, sizes)."""
     _, first, group, sizes = np.unique(
         group, return_index=True, return_inverse=True, return_counts=True
     )

@@ -19,15 +19,16 @@ from dcsvm.kernel.cluster_tree import inverse
 from dcsvm.kernel.kernel_rows import Cutoff, KernelEvalOptions, KernelRows
 from dcsvm.kernel.kernels import Kernel
 
-SAMPLE = 1000  # rows for the client's estimate of the cost of kernel values
+SAMPLE = 1000  # rows from which the client estimates the cost of kernel values
 
 
 class RemoteRows:
-    """Rows in chunks, the results of tasks, with the properties of Rows that training uses.
+    """Rows in chunks on workers, with the properties of Rows that training uses.
 
-    A row takes about `row_bytes` bytes. A chunk consists of sections; `sizes` has their numbers of
-    rows. Results may depend on the sections, which are the same for any workers, not on the chunks.
-    Row i of a run is row `given[i]` int32 of all chunks.
+    Each chunk is the result of a task and consists of sections; `sizes` has the number of rows of
+    each section. Chunks may depend on the workers, but sections do not. Therefore results may
+    depend on sections but not on chunks. Row i of a run is row `given[i]` (int32) of the
+    concatenated chunks. A row takes about `row_bytes` bytes.
     """
 
     columns = None
@@ -43,7 +44,7 @@ class RemoteRows:
         self.tasks, self.chunks, self.form, self.row_bytes = tasks, chunks, form, row_bytes
         self.n_features = form.n_features
         self.is_dense = form.storage is not Storage.SPARSE
-        self.sections = [np.cumsum(of_chunk) for of_chunk in sizes]  # ends of sections in a chunk
+        self.sections = [np.cumsum(of_chunk) for of_chunk in sizes]  # ends of sections, by chunk
         ends = np.cumsum([of_chunk[-1] for of_chunk in self.sections])
         self.start = np.concatenate(([0], ends)).astype(np.int64)
         self.given = np.arange(self.start[-1], dtype=np.int32)
@@ -57,13 +58,16 @@ class RemoteRows:
         return sum(len(ends) for ends in self.sections)
 
     def reordered(self, indices: np.ndarray) -> "RemoteRows":
-        """Select rows in an order, without moving any."""
+        """Select and reorder rows without moving them."""
         other = copy(self)
         other.given = self.given[indices]
         return other
 
     def by_chunk(self, indices: np.ndarray) -> list[tuple[int, np.ndarray, np.ndarray]]:
-        """Locate rows: (chunk, positions in `indices`, rows int32 of the chunk) per chunk used."""
+        """Locate rows by chunk.
+
+        Returns (chunk, positions in `indices`, rows in the chunk, int32) for each chunk used.
+        """
         given = self.given[indices]
         chunk_of = np.searchsorted(self.start, given, side="right") - 1
         order = np.argsort(chunk_of, kind="stable")
@@ -77,7 +81,10 @@ class RemoteRows:
 
     @property
     def in_chunks(self) -> Iterator[tuple[int, np.ndarray, np.ndarray | None]]:
-        """Yield (chunk, run indices of its rows, these rows int32 of the chunk, None for all)."""
+        """Yield (chunk, run indices of its rows, rows in the chunk) for each chunk used.
+
+        The rows in the chunk are int32, or None for all.
+        """
         index = np.full(self.start[-1], -1, np.int32)
         index[self.given] = np.arange(self.n_samples, dtype=np.int32)
         for chunk, (begin, end) in enumerate(pairwise(self.start)):
@@ -89,10 +96,11 @@ class RemoteRows:
     def distinct_by_chunk(
         self, indices: np.ndarray
     ) -> Iterator[tuple[int, np.ndarray, np.ndarray | None, np.ndarray]]:
-        """Locate rows, each distinct one once.
+        """Locate rows by chunk, without repeated rows.
 
-        Yields (chunk, positions in `indices`, distinct rows of the chunk, None for all, and the
-        index among them for each position).
+        Yields (chunk, positions in `indices`, distinct rows, index) for each chunk used. Distinct
+        rows are indices in the chunk, or None for all. `index` has for each position the index
+        among the distinct rows.
         """
         for chunk, positions, rows in self.by_chunk(indices):
             distinct, index = np.unique(rows, return_inverse=True)
@@ -100,9 +108,9 @@ class RemoteRows:
             yield chunk, positions, None if is_all else distinct, index.reshape(-1)
 
     def pieces(self, indices: np.ndarray, name: str) -> tuple[list[Future], np.ndarray | None]:
-        """Submit tasks that select rows, one per chunk used.
+        """Submit one task for each chunk used, to select rows.
 
-        Returns the tasks and the order for `put_together`, None if it is the identity.
+        Returns the tasks, and the argument `order` of `put_together`, None for the identity.
         """
         parts = self.by_chunk(indices)
         pieces, partial = [self.chunks[chunk] for chunk, _, _ in parts], []
@@ -123,7 +131,7 @@ class RemoteRows:
         return pieces, inverse(order)
 
     def assembled(self, indices: np.ndarray, name: str) -> Future:
-        """Submit a task that assembles rows in the given order."""
+        """Submit a task that assembles rows in the order of `indices`."""
         pieces, order = self.pieces(indices, name)
         return self.tasks.submit(f"{name}-rows", put_together, pieces, order)
 
@@ -139,10 +147,10 @@ class RemoteRows:
 
 
 class RemoteKernelRows:
-    """Remote rows and a kernel; the part of KernelRows that training on workers uses.
+    """Remote rows and a kernel, with the part of KernelRows that training on workers uses.
 
-    `setup` and `points` belong to a `sample` of the rows, for estimates of cost. Tasks have
-    `megabytes` for caches and copies.
+    `setup` and `points` are made from a `sample` of the rows, to estimate costs. Each task has
+    `megabytes` MB for caches and copies.
     """
 
     copy_bytes, is_in_file = 0, False
@@ -171,7 +179,7 @@ class RemoteKernelRows:
     def product(
         self, weights: Weights, rows: np.ndarray, *, target_rows: np.ndarray, how: KernelEvalOptions
     ) -> np.ndarray:
-        """Compute K(target rows, rows) W, as `KernelRows.product`."""
+        """Compute the kernel product K(target rows, rows) W, as `KernelRows.product`."""
         n_columns = weights[3] if isinstance(weights, tuple) else 1
         result = np.zeros((len(target_rows), n_columns))
         if len(rows) and len(target_rows):
@@ -193,11 +201,11 @@ class RemoteKernelRows:
         cutoff: Cutoff | None = None,
         arguments_of: Callable[[np.ndarray, np.ndarray], tuple[object, ...]] | None = None,
     ) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
-        """Run `work` on the target rows of each chunk and all source rows.
+        """Run a task for each chunk: `work` on its target rows and all source rows.
 
-        All tasks have the `shared` values; `arguments_of(positions, index)` makes more arguments of
-        each. Yields (positions in the targets, index among the rows of the task for each, result)
-        as tasks finish. Raises Stopped.
+        All tasks get the `shared` values. `arguments_of(positions, index)` returns further
+        arguments of a task. Yields (positions, index, result) as tasks finish: `positions` in the
+        targets, and for each of them its index among the rows of the task. Raises Stopped.
         """
         tasks = self.rows.tasks
         assembled = self.rows.assembled(sources, f"{name}-sources")

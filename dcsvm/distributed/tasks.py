@@ -1,8 +1,8 @@
 """Submit tasks to the workers of a Dask cluster and wait for their results.
 
-A task is a pure function of plain values and results of other tasks, so that Dask can repeat the
-tasks of a lost worker. Dask counts the workers that die at a task, and fails it after
-`distributed.scheduler.allowed-failures` of them.
+A task is a pure function of plain values and results of other tasks, so Dask can repeat the tasks
+of a lost worker. Dask counts the workers that die while they run a task. The task fails if there
+are more than `distributed.scheduler.allowed-failures`.
 """
 
 import time
@@ -22,21 +22,21 @@ from dcsvm.solving.report import Traffic, WorkerTraffic
 
 Name = TypeVar("Name", bound=Hashable)
 POLL = 0.1  # seconds between checks for a stop request
-LOOK, PATIENCE = 10, 300  # seconds between checks for workers, and of waiting without any
+LOOK, PATIENCE = 10, 300  # seconds between checks for workers; maximum wait without workers
 NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "1 GB"}
 
 
 class WorkersLostError(ValueError):
-    """Workers died or the scheduler is lost."""
+    """Error: workers died, or the scheduler is lost."""
 
 
 class Tasks:
-    """The tasks of one run of a client."""
+    """The tasks of one training run of a client."""
 
     def __init__(self, client: Client):
         self.client, self.traffic = client, Traffic()
         self.run, self.numbers = uuid.uuid4().hex[:8], count()
-        client.get_task_stream(count=0)  # starts the recording of tasks
+        client.get_task_stream(count=0)  # makes Dask record tasks from now on
 
     def submit(
         self,
@@ -46,7 +46,7 @@ class Tasks:
         priority: float = 0,
         **kwargs: object,
     ) -> Future:
-        """Submit a task under a name, which Dask's dashboard shows."""
+        """Submit a task; Dask's dashboard shows its name."""
         self.traffic.tasks += 1
         self.traffic.bytes_sent += sum(nbytes_of(value) for value in (*args, *kwargs.values()))
         with dask.config.set(NO_WARNING):
@@ -57,7 +57,7 @@ class Tasks:
     def submit_each(
         self, name: str, function: Callable[..., Any], *columns: Sequence[object]
     ) -> list[Future]:
-        """Submit a task for each tuple of `zip(*columns)`, at a tenth of the cost of `submit`."""
+        """Submit a task for each tuple of `zip(*columns)`; costs a tenth of calling `submit`."""
         if not columns[0]:
             return []
         self.traffic.tasks += len(columns[0])
@@ -75,7 +75,7 @@ class Tasks:
     ) -> Iterator[tuple[Name, Any]]:
         """Yield (name, result) of tasks as they finish.
 
-        Raises Stopped, WorkersLostError, and the errors of tasks.
+        Raises Stopped, WorkersLostError, and any error of a task.
         """
         names, stop = {future: name for name, future in futures.items()}, stop or Stop()
         waiting, last_check = set(names), time.monotonic()
@@ -89,7 +89,7 @@ class Tasks:
                         raise WorkersLostError(f"no workers for {PATIENCE} seconds")
                 stop.check()
                 for future in sorted(done, key=lambda one: one.key):
-                    stop.check()  # receiving a result may take long
+                    stop.check()  # receiving each result may take long
                     waiting.remove(future)
                     result = future.result()
                     self.traffic.bytes_received += nbytes_of(result)
@@ -108,12 +108,12 @@ class Tasks:
                 self.client.cancel(list(waiting), force=True)
 
     def results(self, futures: list[Future], stop: Stop | None = None) -> list[Any]:
-        """Return the results of tasks in order. Raises as `finished`."""
+        """Return the results of tasks in order. Raises the errors of `finished`."""
         results = dict(self.finished(dict(enumerate(futures)), stop))
         return [results[k] for k in range(len(futures))]
 
     def note_workers(self) -> None:
-        """Record the work of each worker in the traffic."""
+        """Record the tasks and times of each worker in `traffic`."""
         workers: dict[str, WorkerTraffic] = {}
         for task in self.client.get_task_stream():
             if f"-{self.run}" not in str(task["key"]):
@@ -129,7 +129,7 @@ class Tasks:
         self.traffic.workers = dict(sorted(workers.items()))
 
     def _done_of(self, waiting: set[Future]) -> set[Future]:
-        """Wait a short time for futures and return the finished ones."""
+        """Wait at most POLL seconds for futures. Returns the finished ones."""
         with self.client.as_current(), suppress(TimeoutError):
             wait(waiting, timeout=POLL, return_when="FIRST_COMPLETED")
         return {future for future in waiting if future.status != "pending"}

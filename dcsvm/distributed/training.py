@@ -38,7 +38,10 @@ Collection = Any  # a dask array or dataframe, or a list of delayed chunks
 
 @dataclass(frozen=True, eq=False)
 class DaskRows:
-    """The RowSource of remote rows; the client has labels (n,) and statistics of the sections."""
+    """RowSource of remote rows.
+
+    The client holds the labels (n,), and `facts`, the statistics of each section.
+    """
 
     rows: RemoteRows
     labels: np.ndarray
@@ -55,12 +58,12 @@ class DaskRows:
         return RowStatistics(self.rows.n_features, lambda: self.variance, self._median)
 
     def _median(self, kernel: Kernel) -> float:
-        """Return the median argument of a kernel, of the rows that one process would sample."""
+        """Return the median kernel argument of sampled rows, the same rows as without workers."""
         return median_distance(self.rows.take(compared_rows(self.rows.n_samples)), kernel, 1)
 
     @property
     def variance(self) -> float:
-        """Return the variance of all values, as `numpy.var`."""
+        """Return the variance of all feature values, as `numpy.var`."""
         size = self.rows.n_samples * self.rows.n_features
         mean = sum(one.total for one in self.facts) / size
         return sum(one.squares for one in self.facts) / size - mean**2
@@ -106,9 +109,9 @@ class DaskRows:
 
 
 def remote_data(tasks: Tasks, chunks: list[Future], control: RunControl) -> DaskRows:
-    """Make remote rows of chunks, tasks with a list of Sections each.
+    """Make remote rows from chunks; each chunk is a task whose result is a list of Sections.
 
-    Raises Stopped, ValueError if there are no rows, and the errors of tasks.
+    Raises Stopped, ValueError without rows, and any error of a task.
     """
     with_digest = control.checkpoint is not None
     futures = [
@@ -133,7 +136,7 @@ def remote_data(tasks: Tasks, chunks: list[Future], control: RunControl) -> Dask
 def train_chunks(
     tasks: Tasks, chunks: list[Future], options: TrainOptions, control: RunControl, **kwargs: Any
 ) -> tuple[Model, TrainReport]:
-    """Train a model on chunks, which are released; for `kwargs` see `train_data`."""
+    """Train a model on chunks, and release the chunks. For `kwargs` see `train_data`."""
     data = remote_data(tasks, chunks, control)
     chunks.clear()
     return train_data(data, options, control, **kwargs)
@@ -148,8 +151,8 @@ def train_data(
     init_model: Model | None = None,
     test: TestRows | None = None,
 ) -> tuple[Model, TrainReport]:
-    """Train a model on remote rows; for the arguments see `train_rows`."""
-    source: RowSource = data  # type: ignore[assignment]  # it has remote rows in place of Rows
+    """Train a model on remote rows. The arguments are as in `train_rows`."""
+    source: RowSource = data  # type: ignore[assignment]  # has RemoteRows instead of Rows
     if init_model is not None:
         check_rows(init_model, source.rows, options)
     with control.held():
@@ -168,7 +171,7 @@ def train_data(
 
 
 def chunks_of(tasks: Tasks, X: Collection, y: Collection) -> list[Future]:
-    """Submit tasks that make the chunks of rows X with labels y. Raises ValueError or TypeError."""
+    """Submit tasks that make chunks of rows X and labels y. Raises ValueError or TypeError."""
     parts = _parts(X)
     has_known_sizes = hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any()
     if has_known_sizes and hasattr(y, "rechunk"):
@@ -182,7 +185,7 @@ def chunks_of(tasks: Tasks, X: Collection, y: Collection) -> list[Future]:
 
 
 def chunk_of(X: ArrayLike, y: ArrayLike) -> list[Section]:
-    """Make a chunk, one section, of an array, matrix or dataframe and labels. Raises ValueError."""
+    """Make a chunk with one section from a block of X and its labels. Raises ValueError."""
     rows = Rows.from_array(_plain(X))
     labels = as_labels(_plain(y))
     if len(labels) != rows.n_samples:
@@ -198,14 +201,14 @@ def is_collection(values: object) -> bool:
 
 
 def whole_array(client: Client, values: Any) -> np.ndarray | None:
-    """Compute a dask array at the client; other values are returned unchanged."""
+    """Fetch a dask array to the client as a NumPy array; return other values unchanged."""
     if values is None or not hasattr(values, "dask"):
         return values
     return np.asarray(client.compute(values).result())
 
 
 def _parts(collection: Collection) -> list[Delayed]:
-    """Return the delayed chunks of a collection along its rows. Raises TypeError."""
+    """Split a collection along its rows into delayed chunks. Raises TypeError."""
     if isinstance(collection, (list, tuple)):
         return list(collection)
     if isinstance(collection, Delayed):
@@ -221,5 +224,5 @@ def _parts(collection: Collection) -> list[Delayed]:
 
 
 def _plain(values: Any) -> Any:
-    """Convert a part of a dataframe to an array."""
+    """Convert dataframes to arrays; return other values unchanged."""
     return values.to_numpy() if hasattr(values, "to_numpy") else values

@@ -70,7 +70,7 @@ class ExactSearch:
             yield score
 
     def _by_promise(self) -> list[Setting]:
-        """Order settings: the best estimate first, then the rest by axis and ascending C."""
+        """Order settings: the best estimate first, then axis by axis with ascending C."""
         losses = self.estimates
         if not losses:
             return self.order

@@ -202,7 +202,7 @@ def _default_grid(
     gammas: Sequence[float] | None,
     epsilons: Sequence[float] | None,
 ) -> Grid:
-    """Make a grid; the defaults are those of svm-grid."""
+    """Make a grid, by default with the values of svm-grid."""
     if penalties is None:
         has_penalty = options.svm_type in ("c_svc", "epsilon_svr", "nu_svr")
         penalties = DEFAULT_CS if has_penalty else (options.C,)

@@ -31,8 +31,8 @@ ROWS_OF_CLUSTER = 1200  # maximum of the mean training rows per cluster, for sco
 # Default overlap of clusters in a search. An overlap of 1 chooses the same settings at less than
 # half the cost (docs/dcsvm-grid.md).
 PLAIN = 1.0
-MAX_WHOLE = 2048  # rows in a single cluster; their kernel matrix stays in the caches
-TRIED_SHARE = 0.1  # share of rows for a trial by early models, before exact models
+MAX_WHOLE = 2048  # maximum rows in a single cluster; their kernel matrix stays in the CPU caches
+TRIED_SHARE = 0.1  # share of the rows in a trial that precedes exact models
 TRYING_THRESHOLD = 4000  # rows; with fewer, this trial does not pay
 
 
