@@ -90,7 +90,7 @@ def storage_of(n_samples: int, n_features: int, n_values: int, *, are_bytes: boo
     `are_bytes`: all values are integers from 0 to 255.
 
     Rows are dense if they have at most 64 features, or at least 5 % nonzero values: tiles of dense
-    rows are many times faster per entry than sparse rows. Dense rows of such integers are stored as
+    rows are many times faster per entry than sparse rows. Dense rows with `are_bytes` are stored as
     bytes if the number of features suits tiles of bytes. Other dense rows are packed if they have
     more than 64 features and would take more than 4 times the memory of CSR. The choice depends
     only on counts, which can be summed over parts of the data. So it does not depend on how the
@@ -213,7 +213,7 @@ class Rows:
 
     @property
     def is_in_file(self) -> bool:
-        """Whether kernels read the rows directly from a mapped file: only the array `dense`."""
+        """Whether kernels read the rows directly from a mapped file; False for CSR rows."""
         return self.dense is not None and self.is_mapped
 
     def __getstate__(self) -> dict[str, Any]:
@@ -485,7 +485,7 @@ def are_byte_values(values: np.ndarray) -> bool:
     return bool(is_inside and np.array_equal(values, np.floor(values)))
 
 
-# largest excess of columns over values in training; it takes at most 64 MB of scratch memory
+# largest excess of columns over values; training then takes up to 64 MB of scratch memory
 LARGE_N_FEATURES = 2**20
 
 

@@ -29,7 +29,7 @@ from dcsvm.data.sorting import BATCH_SIZE, slices
 
 FOUND_LIMITS = (-1.0, 1.0)  # svm-scale's default
 MAX_KNOTS = 254  # per column, in addition to the smallest and largest value
-RANKED_VALUES = 2**24  # values to sort for ranks; larger data are sampled
+RANKED_VALUES = 2**24  # largest number of values to rank; larger data are sampled
 # consecutive rows as CSR arrays (indptr, indices, values) with float64 values
 Part = tuple[np.ndarray, np.ndarray, np.ndarray]
 Bound = TypeVar("Bound", float, np.ndarray)
@@ -66,8 +66,8 @@ class Interval(Generic[Bound]):
 class Quantiles:
     """Maps of columns to normal quantiles: linear between knots, constant beyond them.
 
-    Column j has the values knots[start[j]:start[j + 1]], ascending. `levels` has the normal
-    quantile of each knot. Both are float64.
+    The knots of column j are the values knots[start[j]:start[j + 1]], ascending. `levels` has the
+    normal quantile of each knot. Both are float64.
     """
 
     start: np.ndarray
@@ -364,7 +364,7 @@ class Extremes:
     def scaling(self, name: str, first_index: int = 1) -> Scaling:
         """Return the scaling by these ranges, without constant features.
 
-        Missing values count as 0. `name` is the file name for errors.
+        A value that a row does not list counts as 0. `name` is the file name for errors.
         """
         absent = self.counts < self.n_samples
         minimum = np.where(absent, np.minimum(self.minimum, 0), self.minimum)
@@ -378,8 +378,8 @@ def quantile_scaling(parts: Iterable[Part], name: str, first_index: int = 1) -> 
     """Return the scaling of data to normal quantiles, without constant columns.
 
     Equal values get their mean rank. Ranks are divided by the number n of rows and clipped to
-    1/n to 1 - 1/n. Missing values count as 0. Large data are sampled. The function iterates over
-    `parts` twice. `name` is the file name for errors.
+    1/n to 1 - 1/n. A value that a row does not list counts as 0. Large data are sampled. The
+    function iterates over `parts` twice. `name` is the file name for errors.
     """
     n_rows = n_values = 0
     for indptr, _, _ in parts:
@@ -402,7 +402,7 @@ def quantile_scaling(parts: Iterable[Part], name: str, first_index: int = 1) -> 
 
 
 def _knots(values: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (knots, levels) of a column with n_rows rows; missing values count as 0."""
+    """Return (knots, levels) of a column with n_rows rows; unlisted values are 0."""
     from scipy.special import ndtri
 
     knots, counts = np.unique(values, return_counts=True)
