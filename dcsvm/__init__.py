@@ -8,7 +8,7 @@
     model.save("my.model")                         # svm-predict reads the file
     model = load_model("my.model")
 
-The packages, from the ground up; each imports only from packages above it in this list:
+The packages, lowest layer first; each imports only packages listed above it:
 
     _core, _svmlight   the numerical core and the parser, in csrc/
     machine            threads, cores and memory of this process
@@ -17,11 +17,11 @@ The packages, from the ground up; each imports only from packages above it in th
     compression        reduced sets of vectors
     problem            options, dual problems, duplicates, folds
     model              parts of a model, prediction, the model file
-    solving            the solver of a formulation: certificate, checkpoint, report
+    solving            the solver of a formulation: certificate, checkpoint, progress report
     training           Algorithm 1, probabilities, cross validation
     selection          grid search of C and gamma
-    sklearn            scikit-learn's estimators (an extra)
-    distributed        training on the workers of a Dask cluster (an extra)
+    sklearn            scikit-learn's estimators (optional)
+    distributed        training on the workers of a Dask cluster (optional)
     cli                the commands
 """
 

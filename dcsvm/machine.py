@@ -1,4 +1,4 @@
-"""Threads and memory available to this process, within its cgroup."""
+"""Find how many threads and how much memory this process may use within its cgroup."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 MAX_DEFAULT_CACHE = 8000  # MB
 MAX_THREADS = 1024
-THREADS_OF_CORE = 4  # maximum; more threads would wait for each other
+THREADS_OF_CORE = 4  # maximum per core; more threads would wait for each other
 
 _is_forked = False
 
@@ -29,7 +29,7 @@ def is_forked() -> bool:
 
 
 def usable_threads(wanted: int | None) -> int:
-    """Limit the wanted number of threads to a multiple of the cores; None is the default."""
+    """Limit a number of threads to THREADS_OF_CORE per core; None means the default."""
     if wanted is None:
         return default_threads()
     return min(wanted, THREADS_OF_CORE * _cores())
@@ -38,8 +38,8 @@ def usable_threads(wanted: int | None) -> int:
 def default_threads() -> int:
     """Return the default number of threads.
 
-    It is OMP_NUM_THREADS if set, else the number of cores by affinity and cgroup quota; 1 in a
-    forked process.
+    It is 1 in a forked process. Otherwise it is OMP_NUM_THREADS if set, else the number of cores
+    that affinity and the cgroup quota allow.
     """
     if is_forked():
         return 1
@@ -82,7 +82,7 @@ def _limits_of_cgroup() -> list[int]:
 def available_memory() -> int:
     """Return the free memory that this process may use, in bytes.
 
-    It changes all the time: use it only to refuse data that would not fit.
+    The value changes all the time: use it only to refuse data that would not fit.
     """
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
@@ -128,7 +128,7 @@ def _words_of(root: str, own: str, name: str) -> list[str]:
 
 
 def _own_cgroup(controller: str) -> str:
-    """Return the cgroup path of this process for a controller, "" for version 2."""
+    """Return the cgroup path of this process for a controller; "" means version 2."""
     try:
         with open("/proc/self/cgroup", encoding="ascii") as file:
             for line in file:

@@ -37,8 +37,9 @@ def zeros(
 ) -> np.ndarray:
     """Allocate an array of zeros for rows.
 
-    `name` is the file in errors. `total_bytes` is the size of all arrays of the rows, None if this
-    is the only one. Raises DataError if neither memory nor disk has enough space.
+    `name` is the file name for errors. `total_bytes` is the total size of all arrays that hold
+    the rows; None means that this is the only one. Raises DataError if neither memory nor disk
+    has enough space.
     """
     n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
     if n_bytes == 0 or fits_memory(total_bytes or n_bytes):
@@ -63,7 +64,7 @@ def zeros(
 
 
 def is_mapped(array: np.ndarray | None) -> bool:
-    """Return whether an array is part of a mapped file on a disk."""
+    """Return whether an array is memory-mapped from a file on disk."""
     while isinstance(array, np.ndarray):
         if isinstance(array, np.memmap):
             return array.filename is None or not _is_memory(os.path.dirname(array.filename))
@@ -84,7 +85,7 @@ def _is_memory(folder: str) -> bool:
 
 
 def _reserve(descriptor: int, n_bytes: int) -> None:
-    """Reserve disk space for a file, if the system can: a full disk fails early."""
+    """Reserve disk space, if the system can, so that a full disk is an error now, not later."""
     try:
         os.posix_fallocate(descriptor, 0, n_bytes)
     except (AttributeError, OSError) as error:
@@ -101,12 +102,13 @@ BLOCK_BYTES = 2**25
 
 
 def gather(source: np.ndarray, row_numbers: np.ndarray, out: np.ndarray) -> None:
-    """Write row row_numbers[i] of `source` (n, d) to row i of `out` (m, d), for all i.
+    """Copy row row_numbers[i] of `source` (n, d) to row i of `out` (m, d), for all i.
 
     `out` is C-contiguous and may be mapped; indices may repeat.
     """
     size = max(BLOCK_BYTES // max(source[:1].nbytes, 1), 1)
-    targets = np.argsort(row_numbers, kind="stable").astype(np.int32)  # in the order of the source
+    # rows of `out`, in the order of their source rows
+    targets = np.argsort(row_numbers, kind="stable").astype(np.int32)
     blocks = slices(len(targets), size)
     filled = np.array([block.start for block in blocks])
     with page_by_page(out):
@@ -118,7 +120,8 @@ def gather(source: np.ndarray, row_numbers: np.ndarray, out: np.ndarray) -> None
                 out[filled[block] : filled[block] + count] = rows[begin : begin + count]
                 filled[block] += count
                 begin += count
-    targets = targets[np.argsort(targets // size, kind="stable")]  # in the order within each block
+    # each block of `out` now has its own rows, in source order: move them to their targets
+    targets = targets[np.argsort(targets // size, kind="stable")]
     for batch in blocks:
         rows = np.array(out[batch])
         out[targets[batch]] = rows

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 MAX_N_FEATURES = 2**31 - 2
-BYTES_OF_VALUE = 8  # bytes of a CSR value with its index
+BYTES_OF_VALUE = 8  # a CSR value (float32) and its index (int32)
 
 
 def check_form(shape: tuple[int, ...], dtype: np.dtype) -> None:
-    """Raise ValueError unless the array has two dimensions and real numbers."""
+    """Raise ValueError unless the array is 2-D, real, and has at most MAX_N_FEATURES columns."""
     if len(shape) != 2:
         raise ValueError(f"expected rows and columns, got an array of {len(shape)} dimensions")
     if dtype.kind not in "biuf":
@@ -130,15 +130,15 @@ class Csr(NamedTuple):
         return made
 
     def part(self, rows: slice) -> Csr:
-        """Return consecutive rows; they share memory with these."""
+        """Return consecutive rows; their indices and values are views of these arrays."""
         indptr = self.indptr[rows.start : rows.stop + 1]
         values = slice(indptr[0], indptr[-1])
         return Csr(indptr - indptr[0], self.indices[values], self.values[values])
 
     def take(self, row_numbers: np.ndarray) -> Csr:
-        """Return rows by index, in this order; indices may repeat.
+        """Copy the rows with the given indices, in that order; indices may repeat.
 
-        Rows taken from mapped rows are mapped too if they do not fit in memory.
+        If these rows are mapped, the copy is mapped too unless it fits in memory.
         """
         starts = self.indptr[row_numbers]
         lengths = self.indptr[row_numbers + 1] - starts

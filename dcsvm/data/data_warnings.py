@@ -1,7 +1,7 @@
 """Warnings about suspicious training data.
 
-The rows are read once. One-hot columns and images give no warnings: their columns have one scale,
-and their constant columns hold zero, or the minimum or maximum of all values.
+The rows are read once. One-hot columns and images give no warnings: their columns have the same
+scale, and each constant column holds zero or the minimum or maximum of all values.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import numpy as np
 
 from dcsvm.data.rows import Rows
 
-MIN_ROWS = 20  # no warnings for fewer
-DIFFERENT_SCALES = 1000  # largest span of a feature over the lower quartile of the spans
-DISTINCT_LABELS = 0.9  # fraction of the rows
-BLOCK = 2**18  # values of a block of rows that stays in the CPU cache
+MIN_ROWS = 20  # with fewer rows, only the check for serial numbers is done
+DIFFERENT_SCALES = 1000  # warn above this ratio: largest span of a feature / lower quartile
+DISTINCT_LABELS = 0.9  # warn above this ratio: distinct labels / rows
+BLOCK = 2**18  # values in a block of rows, which fits in the CPU cache
 
 
 def data_warnings(rows: Rows, labels: np.ndarray | None, first_index: int = 1) -> list[str]:
     """Return the warnings about training rows, one sentence each.
 
-    `labels` are the classes, float64 (n_samples,), or None without classes. `first_index` is the
-    index of column 0 in the file.
+    `labels` are the classes, float64 (n_samples,); None if the rows have no classes.
+    `first_index` is the index of column 0 in the file.
     """
     if first_index == 0 and _are_numbered(rows):
         return ["the rows are numbered 0:1, 0:2, ..., as in files of a precomputed kernel (-t 4)"]
@@ -77,7 +77,7 @@ def _feature_warnings(index: np.ndarray, minimum: np.ndarray, maximum: np.ndarra
 
 
 def _extremes(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return columns with their minima and maxima; empty CSR columns may be omitted."""
+    """Return (columns, minima, maxima); CSR columns without values may be omitted."""
     if rows.is_dense:
         minimum, maximum = (rows.part(slice(0, 1)).features[0].copy() for _ in range(2))
         for batch in rows.slices(BLOCK):
@@ -110,7 +110,7 @@ def part_among(rows: Rows, others: Rows) -> float:
 
 
 def _keys(rows: Rows, weights: np.ndarray) -> np.ndarray:
-    """Return sums of the bits of the values times the weights of their features, modulo 2^64."""
+    """Return a key per row: the sum of its value bits times feature weights, modulo 2^64."""
     keys = np.empty(rows.n_samples, np.uint64)
     for batch in rows.slices():
         part = rows.part(batch).as_floats()

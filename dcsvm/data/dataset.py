@@ -1,7 +1,7 @@
 """Read labels and rows from LIBSVM text.
 
-Labels are float64. The parser is in csrc/text, scaling in scaling.py. This module does not split or
-weight the data, and does not interpret labels.
+Labels are float64. The parser is in csrc/text, and scaling is in scaling.py. This module does not
+split or weight the data, and does not interpret labels.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from dcsvm.data.scaling import Extremes, Part, Scaling, quantile_scaling
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-PART_BYTES = 2**23  # text of a batch of rows that is scaled
-# scalings by the data itself
+PART_BYTES = 2**23  # bytes of text parsed at once when rows are scaled
+# scalings computed from the data
 OWN_RANGES: Final = "own ranges"
 OWN_QUANTILES: Final = "own quantiles"
 
@@ -50,9 +50,9 @@ class ReadOptions(TypedDict, total=False):
 class Dataset:
     """Rows with their labels.
 
-    `labels` is float64 (n_samples,). `scaling` was applied to the rows. `first_index` is the index
-    of column 0 in the text: 0 if a feature has that index, else 1. `n_features` counts the features
-    of the text, including features that a scaling drops.
+    `labels` is float64 (n_samples,). `scaling` has been applied to the rows; None if they
+    are not scaled. `first_index` is the index of column 0 in the text, 0 or 1. `n_features` counts
+    the features of the text, including features that the scaling drops.
     """
 
     rows: Rows
@@ -82,7 +82,7 @@ class _Source:
         )  # fmt: skip
 
     def parts(self, n_bytes: int) -> Iterator[_svmlight.Text]:
-        """Yield parts of about `n_bytes` that end with a line."""
+        """Yield the text in parts of whole lines, about `n_bytes` each."""
         begin, line = 0, self.first_line
         while begin < len(self.text):
             newline = self.text.find(b"\n", begin + n_bytes)
@@ -103,7 +103,7 @@ def read_dataset(path: str | os.PathLike[str], **options: Unpack[ReadOptions]) -
 
 
 def read_pieces(path: str | os.PathLike[str], **options: Unpack[ReadOptions]) -> Iterator[Dataset]:
-    """Read a LIBSVM file piece by piece, in the memory of one piece.
+    """Read a LIBSVM file piece by piece; only one piece is in memory.
 
     Options and errors are as for `read_dataset`. Each piece has its own number of features.
     """
@@ -125,14 +125,14 @@ def parse_dataset(
 ) -> Dataset:
     """Parse the text of a LIBSVM file.
 
-    `text` is any buffer of bytes. `name` and `first_line` are the file and the number of its first
-    line, for errors. Options, see ReadOptions:
+    `name` is the file name and `first_line` the number of the first line of `text`, both for
+    errors. Options:
 
-    - first_index: the index of column 0; None (default) is 0 if a feature has that index, else 1
-    - lenient: accept comments, and lines that LIBSVM's reader drops or reads in its own way
-    - scaling: applied to the values in the text; OWN_RANGES and OWN_QUANTILES are those of the data
-    - serials: for a precomputed kernel; "training" for training rows, "any" for rows to predict,
-      which may have any serial numbers
+    - first_index: index of column 0; None (default) means 0 if a feature has index 0, else 1
+    - lenient: accept comments, and malformed lines that LIBSVM's reader accepts
+    - scaling: applied to the values in the text; OWN_RANGES and OWN_QUANTILES come from the data
+    - serials: only for a precomputed kernel; "training" for training rows, "any" for rows to
+      predict, whose serial numbers are arbitrary
 
     Raises DataError for text that cannot be parsed.
     """
@@ -151,7 +151,7 @@ def parse_dataset(
 
 
 def _parsed(source: _Source, scaling: ScalingOption | None, serials: Serials | None) -> Dataset:
-    """Parse text with a known first index. Raises ZeroIndex if a feature has the index 0, not 1."""
+    """Parse text with a known first index. Raises ZeroIndex if it is 1 but an index is 0."""
     name = source.name
     if serials is not None and scaling is not None:
         raise DataError(f"{name}: the values of a precomputed kernel cannot be scaled")
@@ -188,7 +188,7 @@ def _scaled_dataset(source: _Source, scaling: ScalingOption) -> Dataset:
 def extremes_of_text(
     text: Buffer, name: str, *, lenient: bool = False, first_line: int = 1
 ) -> Extremes:
-    """Return the extremes of the features of a text, to scale it by. Raises DataError."""
+    """Return the extremes of the features of a text. Raises DataError for invalid text."""
     try:
         return Extremes.of(_Float64Text(_Source(text, name, first_line, lenient=lenient)))
     except _svmlight.ParseError as error:
@@ -198,8 +198,8 @@ def extremes_of_text(
 class _Float64Text:
     """Rows of a text in batches of CSR arrays with float64 values, for `Scaling.scaled_rows`.
 
-    After an iteration, `labels` has the labels of each batch and `n_features` the number of
-    features of all.
+    After an iteration, `labels` has the labels of each batch, and `n_features` is the number of
+    features in the whole text.
     """
 
     def __init__(self, source: _Source):
@@ -218,14 +218,14 @@ class _Float64Text:
 def parsed_rows(
     text: _svmlight.Text, form: str | None = None, *, name: str = "a model"
 ) -> tuple[np.ndarray, Rows]:
-    """Return (numbers before the features, rows) of a text.
+    """Parse a text. Return (numbers before the features, rows).
 
-    `form` is "dense" or "sparse", None the storage that `storage_of` chooses. Raises DataError,
-    with the file `name`, if the rows do not fit in memory.
+    `form` is "dense", "sparse", or None for the storage that `storage_of` chooses. Raises
+    DataError, which names the file `name`, if the rows do not fit in memory.
     """
     if form == "sparse":
         return _csr_rows(text, name)
-    # upper bound: explicit zeros count as values here, and only those can make rows packed or CSR
+    # n_pairs also counts explicit zeros: without them, the rows may need a sparser storage
     likely = storage_of(text.n_rows, text.n_features, text.n_pairs, are_bytes=False)
     tried: list[Storage] = []
     if form == "dense" or likely is Storage.FLOATS:
@@ -252,9 +252,10 @@ def parsed_rows(
 def _dense_rows(
     text: _svmlight.Text, storage: Storage, name: str
 ) -> tuple[np.ndarray, np.ndarray, int] | None:
-    """Return (numbers before the features, dense rows, number of nonzero values) of a text.
+    """Parse a text. Return (numbers before the features, dense rows, number of nonzero values).
 
-    Returns None if bytes are asked for and do not suit the features or hold their values.
+    Returns None if `storage` is BYTES but bytes cannot hold the values, or do not suit the number
+    of features.
     """
     shape, make = (text.n_rows, text.n_features), partial(zeros, name=name)
     if storage is Storage.FLOATS:
@@ -278,7 +279,7 @@ def _csr_rows(text: _svmlight.Text, name: str) -> tuple[np.ndarray, Rows]:
 
 def _kernel_dataset(text: _svmlight.Text, serials: Serials) -> Dataset:
     if text.n_pairs < text.n_rows * (text.n_features + 1):
-        text.csr()  # the error names the missing value; needs less memory than dense rows
+        text.csr()  # raises an error that names the missing value; needs no dense rows
     n_samples, n_features = text.n_rows, text.n_features
     dense = np.zeros((n_samples, n_features), np.float32)
     prefix, _ = text.dense(dense)

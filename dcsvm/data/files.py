@@ -1,7 +1,7 @@
 """Read text files, whole or in pieces of whole lines, and write files.
 
 Reading in pieces needs memory for one piece only. A regular file is mapped into memory, and its
-pages are released after each piece. A pipe is read ahead by a thread; a piece consists of all
+pages are released after each piece. A thread reads ahead from a pipe; a piece consists of all
 complete lines received so far. Files are written atomically: a crash or a full disk leaves the old
 file unchanged.
 """
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 STANDARD_INPUT = ("-", "/dev/stdin")
-PIECE = 2**20  # bytes of a read
-# first bytes of a compressed file: the module of the standard library that reads it
+PIECE = 2**20  # bytes per read
+# maps the first bytes of a compressed file to the standard library module that reads it
 COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma"}
 MAX_MAGIC = max(map(len, COMPRESSED))
-HELD = 2**25  # bytes kept in memory; longer input goes through a temporary file
+HELD = 2**25  # longer input, in bytes, is moved from memory to a temporary file
 
 
 class DataError(ValueError):
@@ -39,7 +39,7 @@ class DataError(ValueError):
 
 
 def read_text(name: str) -> bytearray | mmap.mmap:
-    """Read a whole file, decompressed; the buffer may be the file mapped into memory.
+    """Read a whole file and decompress it; the result may be a memory map.
 
     "-" and /dev/stdin are the standard input, which may be a pipe. Raises DataError for a file that
     cannot be opened, read, decompressed or stored.
@@ -76,7 +76,10 @@ def read_bytes(name: str) -> bytearray | mmap.mmap:
 
 @contextmanager
 def opened(name: str, *, is_path: bool = False) -> Iterator[io.BufferedReader]:
-    """Open a file, or the standard input, which is not closed; errors become DataError."""
+    """Open a file or the standard input; errors become DataError.
+
+    The standard input is not closed afterwards. With `is_path`, "-" is an ordinary file name.
+    """
     source = 0 if name in STANDARD_INPUT and not is_path else name
     try:
         with open(source, "rb", closefd=source != 0) as file:
@@ -133,7 +136,7 @@ def _stored(data: bytearray, pieces: Iterable[bytes]) -> mmap.mmap:
 
 
 class _ReleasingReader(io.RawIOBase):
-    """Mapped file that is read once: its pages are released after reading."""
+    """Sequential reader of a mapped file; it releases pages after reading them."""
 
     def __init__(self, data: mmap.mmap):
         self.data = data
@@ -150,7 +153,7 @@ class _ReleasingReader(io.RawIOBase):
 
 
 def _release(data: mmap.mmap, begin: int, end: int) -> None:
-    """Let the system free the memory of these bytes."""
+    """Let the system free the pages of the bytes from `begin` to `end`."""
     first = begin // mmap.PAGESIZE * mmap.PAGESIZE
     if end > begin and hasattr(mmap, "MADV_DONTNEED"):
         data.madvise(mmap.MADV_DONTNEED, first, end - first)
@@ -168,7 +171,7 @@ def decompressing(source: IO[bytes], name: str, module: str) -> Iterator[IO[byte
         with library.open(source) as file:
             yield file
     except damaged as error:
-        if getattr(error, "errno", None):  # from the system, not from the data
+        if getattr(error, "errno", None):  # an error of the system, not of the data
             raise
         reason = str(error).rstrip(".") or "invalid data"
         reason = reason[:1].lower() + reason[1:]
@@ -216,7 +219,7 @@ def _lines_of(data: mmap.mmap) -> Iterator[bytes]:
 
 
 def _whole_lines(parts: Iterable[bytes]) -> Iterator[bytes]:
-    rest: list[bytes] = []  # of an incomplete line
+    rest: list[bytes] = []  # parts of an incomplete line
     for part in parts:
         end = part.rfind(b"\n") + 1
         if end == 0:
@@ -231,8 +234,8 @@ def _whole_lines(parts: Iterable[bytes]) -> Iterator[bytes]:
 class _ReadAhead:
     """Text that a thread reads from a raw file, at most about PIECE_BYTES ahead.
 
-    Each step yields all text received so far. The file is not buffered: closing it needs no lock
-    while the thread waits for input.
+    Each iteration yields all text received since the last one. The file is raw because closing a
+    buffered file would need a lock that the thread holds while it waits for input.
     """
 
     def __init__(self, start: bytes, read: Callable[[int], bytes]):
@@ -266,7 +269,7 @@ class _ReadAhead:
                     self.parts.append(part)
                     self.changed.notify()
                     self.changed.wait_for(lambda: sum(map(len, self.parts)) < PIECE_BYTES)
-        except (OSError, ValueError) as error:  # ValueError: the reader has closed it
+        except (OSError, ValueError) as error:  # ValueError: the consumer has closed it
             self.error = error
         with self.changed:
             self.is_at_end = True
@@ -275,7 +278,7 @@ class _ReadAhead:
 
 UNFINISHED = ".dcsvm-"  # prefix of the names of temporary files
 
-# the chunks of a file, or a function that writes it
+# content of a file: its chunks, or a function that writes them
 Content = Iterable[bytes] | Callable[[IO[bytes]], object]
 
 unfinished: set[str] = set()
@@ -284,8 +287,8 @@ unfinished: set[str] = set()
 def write_beside(path: str | os.PathLike[str], parts: Content) -> None:
     """Write a temporary file in the same folder and rename it to `path`.
 
-    Standard output ("-"), pipes and devices are written directly. An existing file keeps its mode,
-    a new one has the default mode. Raises OSError with `path` in its message.
+    Standard output ("-"), pipes and devices are written directly. An existing file keeps its mode;
+    a new file gets the default mode. Raises OSError with `path` in its message.
     """
     path = os.fspath(path)
     try:
@@ -326,7 +329,7 @@ def _write_and_rename(path: str, parts: Content) -> None:
 
 
 def remove_unfinished() -> None:
-    """Remove the temporary files of this process, before it exits without cleanup."""
+    """Remove the temporary files of this process; call it before an exit without cleanup."""
     for name in tuple(unfinished):
         try:
             os.unlink(name)

@@ -1,6 +1,7 @@
-"""Read and write range files of svm-scale -s: ranges of features and the limits of their scaling.
+"""Read and write the range files of svm-scale -s.
 
-Error messages are one sentence and name the line.
+A range file has the range of each feature and the limits to which the ranges are scaled. Error
+messages are one sentence and name the line.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ def range_file_of(model_file: str | os.PathLike[str]) -> str:
 
 
 def load_scaling(path: str | os.PathLike[str]) -> Scaling:
-    """Read a range file of svm-scale. Raises DataError, `file:line: reason`, for invalid files."""
+    """Read a range file of svm-scale. Raises DataError (`file:line: reason`) if it is invalid."""
     name = os.fspath(path)
     return parse_scaling(bytes(read_text(name)), name)
 
 
 def parse_scaling(text: bytes, name: str) -> Scaling:
-    """Parse the text of a range file; `name` is the file in errors."""
+    """Parse the text of a range file; `name` is the file name for errors."""
     return _RangeReader(name, text.decode("ascii", "replace").splitlines()).read()
 
 
 def range_text(scaling: Scaling) -> bytes:
-    """Format a scaling as svm-scale -s does, with all digits of its float64 numbers."""
+    """Format a scaling as svm-scale -s does, but with 17 digits, which keep float64 exact."""
     labels, features = scaling.labels, scaling.features
     assert isinstance(features, Interval)
     lines = []
@@ -48,7 +49,7 @@ def range_text(scaling: Scaling) -> bytes:
 
 
 def is_range(scaling: Scaling) -> bool:
-    """Return whether svm-scale knows such a scaling: ranges without weights."""
+    """Return whether a range file can represent the scaling: ranges without weights."""
     return isinstance(scaling.features, Interval) and scaling.weights is None
 
 

@@ -21,21 +21,21 @@ from dcsvm.data.arrays import BYTES_OF_VALUE, Csr, as_float32, check_finite, che
 from dcsvm.data.sorting import BATCH_SIZE, slices
 
 WORD = 4  # bytes
-BATCH_VALUES = 2**22  # values in a batch of rows that are encoded together, in memory
+BATCH_VALUES = 2**22  # largest number of values in a batch of rows encoded in memory
 
 
 def zero_bytes(
     n_samples: int, n_features: int, zeros: Callable[..., np.ndarray] = np.zeros
 ) -> np.ndarray:
-    """Make byte rows of zeros, uint8 (n_samples, n_features), padded to 4 columns.
+    """Allocate byte rows of zeros, uint8 (n_samples, n_features), with the allocator `zeros`.
 
-    `zeros` allocates the array.
+    Each row is padded to a multiple of 4 bytes.
     """
     return zeros((n_samples, _row_size(n_features)), np.uint8)[:, :n_features]
 
 
 def with_ends(rows: np.ndarray) -> np.ndarray:
-    """Return the memory of byte rows with their padding, C-contiguous.
+    """Return a C-contiguous view of byte rows that includes their padding.
 
     Raises ValueError if rows are not padded to a multiple of 4 bytes.
     """
@@ -49,9 +49,9 @@ def with_ends(rows: np.ndarray) -> np.ndarray:
 
 
 def as_byte_rows(values: np.ndarray) -> np.ndarray:
-    """Make padded byte rows of uint8 or bool values (n, d).
+    """Convert uint8 or bool values (n, d) to padded byte rows.
 
-    They share the memory of values that need no padding.
+    Values that need no padding are not copied.
     """
     values = values.view(np.uint8)
     if values.strides == (_row_size(values.shape[1]), 1) and values.shape[1] % WORD == 0:
@@ -81,7 +81,7 @@ class Storage(Enum):
 DENSE_FEATURES = 64
 DENSE_DENSITY = 0.05
 PACKED_DENSITY = 1 / 8  # at this density floats take 4 times the memory of CSR
-TRIED_ROWS = 100  # rows tested first for byte values: most other data are recognised there
+TRIED_ROWS = 100  # rows tested first for byte values; most data with other values fail there
 
 
 def storage_of(n_samples: int, n_features: int, n_values: int, *, are_bytes: bool) -> Storage:
@@ -89,12 +89,12 @@ def storage_of(n_samples: int, n_features: int, n_values: int, *, are_bytes: boo
 
     `are_bytes`: all values are integers from 0 to 255.
 
-    Rows are dense if they have at most 64 features, or at least one nonzero value in twenty: tiles
-    of dense rows are many times faster per entry than sparse ones. Integers are stored as bytes if
-    the number of features suits tiles of bytes. Other dense rows are packed if they have more than
-    64 features and would take more than 4 times the memory of CSR. The choice depends only on
-    counts that can be added over parts of the data: the same rows get the same storage however they
-    are divided into parts.
+    Rows are dense if they have at most 64 features, or at least 5 % nonzero values: tiles of dense
+    rows are many times faster per entry than sparse rows. Dense rows with `are_bytes` are stored as
+    bytes if the number of features suits tiles of bytes. Other dense rows are packed if they have
+    more than 64 features and would take more than 4 times the memory of CSR. The choice depends
+    only on counts, which can be summed over parts of the data. So it does not depend on how the
+    rows are divided into parts.
     """
     size = n_samples * n_features
     is_narrow = n_features <= DENSE_FEATURES
@@ -107,7 +107,7 @@ def storage_of(n_samples: int, n_features: int, n_values: int, *, are_bytes: boo
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Feature rows in a storage, or rows of a precomputed kernel.
+    """Feature rows in one storage format, or rows of a precomputed kernel.
 
     Dense rows have `dense` (n_samples, n_features), either float32 C-contiguous or uint8. Rows of
     uint8 are a view of an array padded with zeros to a multiple of 4 columns, because tiles read
@@ -118,8 +118,8 @@ class Rows:
     Storage.
 
     Rows of a precomputed kernel have rows of its matrix in `dense`. Training rows also have
-    `columns` int32 (n_samples,), the column of the matrix that belongs to each row: its serial
-    number - 1. A model's rows have only `columns`.
+    `columns` int32 (n_samples,), the matrix column that belongs to each row: its serial number
+    minus 1. A model's rows have only `columns`.
 
     The arrays are shared, not copied: treat them as read-only.
     """
@@ -142,15 +142,15 @@ class Rows:
         *,
         threads: int = 1,
     ) -> Rows:
-        """Make rows of CSR arrays, in the storage chosen by `storage_of`."""
+        """Create rows from CSR arrays, in the storage chosen by `storage_of`."""
         rows = Rows(len(indptr) - 1, n_features, indptr=indptr, indices=indices, values=values)
         return rows._in_chosen_storage(threads)
 
     @staticmethod
     def from_array(X: Any) -> Rows:
-        """Make rows of a 2-D NumPy array or SciPy sparse matrix of real numbers.
+        """Create rows from a 2-D NumPy array or SciPy sparse matrix of real numbers.
 
-        The storage is chosen by `storage_of`. Memory is shared with X if X has that storage. Raises
+        `storage_of` chooses the storage. A dense X that has this storage is not copied. Raises
         ValueError for values that are not finite float32 numbers.
         """
         if hasattr(X, "tocsr"):
@@ -166,7 +166,7 @@ class Rows:
         return Rows(n_samples, n_features, dense=dense)._in_chosen_storage(1)  # noqa: SLF001  # this class
 
     def _in_chosen_storage(self, threads: int) -> Rows:
-        """Return the rows in the storage chosen for them.
+        """Convert the rows to the storage that `storage_of` chooses.
 
         Dense rows are returned unchanged if the copy does not fit in memory.
         """
@@ -188,7 +188,7 @@ class Rows:
 
     @property
     def is_dense(self) -> bool:
-        """Whether a kernel uses the rows as dense; true of packed rows."""
+        """Whether kernels use the rows as dense; True for packed rows."""
         return self.indptr is None or self.is_packed
 
     @property
@@ -197,23 +197,23 @@ class Rows:
 
     @property
     def matrix(self) -> np.ndarray:
-        """Dense rows that are not packed, (n_samples, n_features)."""
+        """The array `dense` (n_samples, n_features); CSR rows, packed or not, have none."""
         assert self.dense is not None
         return self.dense
 
     @property
     def stored(self) -> np.ndarray:
-        """The memory of dense rows that are not packed, C-contiguous."""
+        """The array `dense`, C-contiguous, with the padding of byte rows."""
         return with_ends(self.matrix) if self.is_bytes else self.matrix
 
     @property
     def is_mapped(self) -> bool:
-        """Whether the rows are in a mapped file, which may exceed the memory."""
+        """Whether the rows are in a mapped file, which may be larger than memory."""
         return is_mapped(self.values if self.dense is None else self.dense)
 
     @property
     def is_in_file(self) -> bool:
-        """Whether a kernel reads the rows from a mapped file: dense and not packed."""
+        """Whether kernels read the rows directly from a mapped file; False for CSR rows."""
         return self.dense is not None and self.is_mapped
 
     def __getstate__(self) -> dict[str, Any]:
@@ -243,7 +243,7 @@ class Rows:
         return all(are_byte_values(dense[some]) for some in self.slices())
 
     def in_storage(self, storage: Storage, threads: int = 1) -> Rows:
-        """Return the same rows in a storage; BYTES requires integers from 0 to 255."""
+        """Convert the rows to a storage; BYTES requires integers from 0 to 255."""
         if storage is self.storage:
             return self
         if storage is Storage.FLOATS:
@@ -258,9 +258,9 @@ class Rows:
         return Rows(self.n_samples, self.n_features, **csr._asdict(), is_packed=is_packed)
 
     def as_floats(self, threads: int = 1) -> Rows:
-        """Return the same rows as dense float32 if they are bytes or packed, else these rows.
+        """Convert byte and packed rows to dense float32; return other rows unchanged.
 
-        The copy is in a mapped file if it does not fit in memory.
+        Packed rows are unpacked into a mapped file if they do not fit in memory.
         """
         return self._dense_floats(threads) if self.is_bytes or self.is_packed else self
 
@@ -280,7 +280,7 @@ class Rows:
         return self.as_floats().matrix if self.is_packed else self.matrix
 
     def weighted(self, weights: np.ndarray) -> Rows:
-        """Multiply the columns by weights (n_features,), as float32."""
+        """Multiply the columns by weights (n_features,) in float32."""
         factors = weights.astype(np.float32)
         floats = self.as_floats()
         if floats.dense is not None:
@@ -328,7 +328,7 @@ class Rows:
 
     @property
     def row_size(self) -> int:
-        """Values of a row that a kernel reads, at least 1; the mean over sparse rows."""
+        """Number of values that a kernel reads per row, at least 1; for sparse rows the mean."""
         if self.storage is Storage.SPARSE:
             return max(len(self.csr.values) // max(self.n_samples, 1), 1)
         return max(self.n_features, 1) if self.is_packed or self.dense is not None else 1
@@ -338,7 +338,7 @@ class Rows:
         return slices(self.n_samples, n_values // self.row_size)
 
     def part(self, some: slice) -> Rows:
-        """Return consecutive rows, which share memory with these."""
+        """Return consecutive rows; their values share memory with these rows."""
         n_samples = some.stop - some.start
         if self.indptr is None:
             dense = None if self.dense is None else self.dense[some]
@@ -347,7 +347,10 @@ class Rows:
         return replace(self, n_samples=n_samples, **self.csr.part(some)._asdict())
 
     def take(self, row_numbers: ArrayLike) -> Rows:
-        """Return rows by their indices, in this order, in the same storage; indices may repeat."""
+        """Copy the rows with the given indices, in that order and the same storage.
+
+        Indices may repeat.
+        """
         row_numbers = np.asarray(row_numbers, dtype=np.int64)
         if self.indptr is None:
             dense = None if self.dense is None else self._taken(row_numbers)
@@ -370,7 +373,7 @@ class Rows:
         return taken[:, :n_columns]
 
     def reordered(self, row_numbers: np.ndarray) -> Rows:
-        """Return rows by their indices, reordered in place if that is possible.
+        """Return the rows with the given indices, in that order, in place if possible.
 
         These rows must not be used afterwards. Indices must not repeat.
         """
@@ -385,9 +388,9 @@ class Rows:
         return replace(self, n_samples=n_samples, dense=self.matrix[:n_samples])
 
     def take_for_model(self, row_numbers: ArrayLike) -> Rows:
-        """Return rows by their indices as a model stores them.
+        """Return the rows with the given indices as a model stores them.
 
-        Of training rows of a precomputed kernel, a model stores only `columns`.
+        For a precomputed kernel, a model stores only `columns` of training rows.
         """
         rows = self if self.columns is None else replace(self, dense=None)
         return rows.take(row_numbers)
@@ -400,7 +403,7 @@ class Rows:
         """
         if n_features < self.n_features:
             raise ValueError(f"rows of {self.n_features} features do not fit {n_features}")
-        is_open = self.dense is None and not self.is_packed  # any number of columns fits
+        is_open = self.dense is None and not self.is_packed  # needs no padding
         if n_features == self.n_features or is_open:
             return replace(self, n_features=n_features)
         if n_features > max(DENSE_FEATURES, 2 * self.n_features):
@@ -419,7 +422,7 @@ class Rows:
         return Rows.of_csr(csr.indptr, csr.indices + 1, csr.values, self.n_features + 1)
 
     def in_form_of(self, other: Rows, threads: int) -> Rows:
-        """Return the same rows, dense or sparse as `other` is."""
+        """Convert the rows to dense or sparse, whichever `other` is."""
         if self.is_dense == other.is_dense:
             return self
         if not other.is_dense:
@@ -454,7 +457,7 @@ class ChosenRows:
 
 
 def stacked(*parts: Rows) -> Rows:
-    """Join the rows of all parts in order; the parts must be all dense or all sparse."""
+    """Join the rows of all parts in order; either all parts are dense, or all are sparse."""
     n_samples, n_features = sum(part.n_samples for part in parts), parts[0].n_features
     if any(part.is_packed for part in parts):
         parts = tuple(part.in_storage(Storage.PACKED) for part in parts)
@@ -482,7 +485,7 @@ def are_byte_values(values: np.ndarray) -> bool:
     return bool(is_inside and np.array_equal(values, np.floor(values)))
 
 
-# limit of features in excess of values; fewer take at most 64 MB of scratch memory in training
+# largest excess of columns over values; training then takes up to 64 MB of scratch memory
 LARGE_N_FEATURES = 2**20
 
 
@@ -494,7 +497,7 @@ def has_far_columns(*sides: Rows) -> bool:
 
 
 def used_columns(*sides: Rows) -> np.ndarray | None:
-    """Return the columns with values in any of the sides, int32 ascending, or None for all.
+    """Return the columns with values in any side, int32 ascending; None means all columns.
 
     The sides are rows with equal n_features.
     """
@@ -504,13 +507,13 @@ def used_columns(*sides: Rows) -> np.ndarray | None:
 
 
 def narrowed(rows: Rows, used: np.ndarray) -> Rows:
-    """Return the rows with only the used columns."""
+    """Keep only the columns `used` of sparse rows, renumbered from 0."""
     indices = np.searchsorted(used, rows.csr.indices).astype(np.int32)
     return replace(rows, n_features=len(used), indices=indices)
 
 
 def widened(rows: Rows, used: np.ndarray, n_features: int) -> Rows:
-    """Return rows from narrowed() with their original columns."""
+    """Give the rows from narrowed() their original columns again."""
     return replace(rows, n_features=n_features, indices=used[rows.csr.indices])
 
 

@@ -1,16 +1,16 @@
-"""Scale data as svm-scale does, by given ranges or by the ranges of the data, or to quantiles.
+"""Scale features linearly as svm-scale does, or to normal quantiles.
 
-Given ranges are read from a file (range_file.py), as by svm-scale -r. The ranges of the data are
-scaled to -1 to 1, the default of svm-scale -s.
+The ranges of features are read from a file (range_file.py), as by svm-scale -r, or computed from
+the data. Ranges of the data are scaled to -1 to 1, the default of svm-scale -s.
 
-A feature is mapped linearly: the minimum of its range to the lower limit, the maximum to the upper
-limit, values outside the range beyond the limits. Features without a range, constant features, and
-values scaled to zero are dropped. Values are scaled in float64 from the text of the data and then
+A feature is mapped linearly: the minimum of its range goes to the lower limit, the maximum to the
+upper limit. Values outside the range go beyond the limits. Features without a range, constant
+features, and values scaled to zero are dropped. Values are parsed and scaled in float64, then
 rounded to float32. svm-scale writes six significant digits, so its values differ from these by up
 to half a unit of the sixth digit.
 
-Quantiles map the values of a column to a normal distribution, by their rank: skewed columns and
-outliers then use the same range as others. Equal values stay equal.
+Quantile scaling maps the values of a column to a normal distribution by their ranks. Skewed columns
+and columns with outliers then have the same range as others. Equal values stay equal.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from dcsvm.data.rows import Rows, Storage, are_byte_values, storage_of, zero_byt
 from dcsvm.data.sorting import BATCH_SIZE, slices
 
 FOUND_LIMITS = (-1.0, 1.0)  # svm-scale's default
-MAX_KNOTS = 254  # of a column, besides the smallest and the largest value
-RANKED_VALUES = 2**24  # values that are sorted for their ranks
+MAX_KNOTS = 254  # per column, in addition to the smallest and largest value
+RANKED_VALUES = 2**24  # largest number of values to rank; larger data are sampled
 # consecutive rows as CSR arrays (indptr, indices, values) with float64 values
 Part = tuple[np.ndarray, np.ndarray, np.ndarray]
 Bound = TypeVar("Bound", float, np.ndarray)
@@ -37,7 +37,7 @@ Bound = TypeVar("Bound", float, np.ndarray)
 
 @dataclass(frozen=True)
 class Interval(Generic[Bound]):
-    """Linear map of the values from `minimum` to `maximum` to the range `lower` to `upper`."""
+    """Linear map of the interval [minimum, maximum] to [lower, upper]."""
 
     lower: float
     upper: float
@@ -54,11 +54,11 @@ class Interval(Generic[Bound]):
         return np.where(values == self.minimum, self.lower, inside)
 
     def of(self: Interval[np.ndarray], which: np.ndarray) -> Interval[np.ndarray]:
-        """Return the maps of some columns."""
+        """Return the maps of the columns `which`."""
         return Interval(self.lower, self.upper, self.minimum[which], self.maximum[which])
 
     def scaled_at(self: Interval[np.ndarray], which: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Scale values (m,) of the columns `which` (m,)."""
+        """Scale each values[k] (m,) by the map of column which[k]."""
         return self.of(which).scaled(values)
 
 
@@ -66,8 +66,8 @@ class Interval(Generic[Bound]):
 class Quantiles:
     """Maps of columns to normal quantiles: linear between knots, constant beyond them.
 
-    Column j has the knots start[j] to before start[j + 1]: values `knots`, ascending, and normal
-    quantiles `levels`, both float64.
+    The knots of column j are the values knots[start[j]:start[j + 1]], ascending. `levels` has the
+    normal quantile of each knot. Both are float64.
     """
 
     start: np.ndarray
@@ -83,11 +83,11 @@ class Quantiles:
         return Quantiles(start, knots, np.concatenate([none, *(levels for _, levels in columns)]))
 
     def of(self, which: np.ndarray) -> Quantiles:
-        """Return the maps of some columns."""
+        """Return the maps of the columns `which`."""
         return Quantiles.joined([self._column(j) for j in which])
 
     def scaled_at(self, which: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Scale values (m,) of the columns `which` (m,)."""
+        """Scale each values[k] (m,) by the map of column which[k]."""
         scaled = np.empty(len(values))
         if len(values) == 0:
             return scaled
@@ -106,10 +106,11 @@ class Quantiles:
 class Scaling:
     """Scaling of the features of a data set, and of its labels.
 
-    `name` is the range file, for errors. `columns` int64 are the scaled columns from 0, ascending,
-    `features` their maps; the minimum of an interval is below its maximum. Scaled values are
-    multiplied by `weights` float64, one per column, None for ones. `labels` is the interval of the
-    labels, None if they are not scaled. `first_index` is the index of column 0 in files, 0 or 1.
+    `name` is the range file, for errors. `columns`, int64, are the scaled columns, counted from 0,
+    ascending. `features` has their maps; the minimum of an interval is below its maximum. Scaled
+    values are multiplied by `weights`, float64, one per column; None means ones. `labels` is the
+    interval of the labels, None if they are not scaled. `first_index` is the index of column 0 in
+    files, 0 or 1.
     """
 
     name: str
@@ -121,7 +122,7 @@ class Scaling:
 
     @staticmethod
     def identity(n_features: int, name: str, first_index: int = 1) -> Scaling:
-        """Return the scaling that keeps all columns as they are."""
+        """Return the scaling that leaves all columns unchanged."""
         features = Interval(0.0, 1.0, np.zeros(n_features), np.ones(n_features))
         return Scaling(name, np.arange(n_features), features, None, first_index)
 
@@ -131,11 +132,11 @@ class Scaling:
         return self.columns + self.first_index
 
     def with_first_index(self, first_index: int) -> Scaling:
-        """Return this scaling for a file with another index of column 0."""
+        """Return this scaling for a file where column 0 has another index."""
         if first_index == self.first_index:
             return self
         columns = self.indices - first_index
-        kept = columns >= 0  # files without index 0 do not have that feature
+        kept = columns >= 0  # a file with indices from 1 has no feature 0
         return replace(
             self.of_columns(np.flatnonzero(kept)), columns=columns[kept], first_index=first_index
         )
@@ -146,26 +147,26 @@ class Scaling:
         return replace(self, weights=weights).of_columns(np.flatnonzero(weights))
 
     def of_columns(self, which: np.ndarray) -> Scaling:
-        """Return the scaling of some columns."""
+        """Return the scaling of only columns[which]."""
         weights = None if self.weights is None else self.weights[which]
         features = self.features.of(which)
         return replace(self, columns=self.columns[which], features=features, weights=weights)
 
     def _scaled(self, which: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Scale values (m,) of the columns[which]."""
+        """Scale each values[k] (m,) as a value of columns[which[k]]."""
         scaled = self.features.scaled_at(which, values)
         if self.weights is None:
             return scaled
-        with np.errstate(over="ignore"):  # the bits of Rows.weighted
+        with np.errstate(over="ignore"):  # same bits as Rows.weighted
             return scaled.astype(np.float32) * self.weights[which].astype(np.float32)
 
     @cached_property
     def _absent(self) -> np.ndarray:
-        """The scaled 0 of each column."""
+        """The scaled value of 0 in each column."""
         return self._scaled(np.arange(len(self.columns)), np.zeros(len(self.columns)))
 
     def scaled_labels(self, labels: np.ndarray, name: str) -> np.ndarray:
-        """Scale the labels of the file `name`, float64, if the range file has a range for them."""
+        """Scale labels (float64) of the file `name`, if the range file has a range for labels."""
         if self.labels is None:
             return labels
         scaled = self.labels.scaled(labels)
@@ -177,8 +178,8 @@ class Scaling:
     def scaled_rows(self, parts: Iterable[Part], name: str) -> Rows:
         """Scale the rows of the file `name`; their storage is as if read from scaled text.
 
-        The `parts` are iterated over twice.
-        Raises DataError for values beyond float32, and for rows that do not fit in memory.
+        The method iterates over `parts` twice. Raises DataError for values beyond
+        float32, and for rows that do not fit in memory.
         """
         absent = self._absent
         k = _first_overflow(absent)
@@ -218,7 +219,7 @@ class Scaling:
         return _csr_rows(blocks(), n_samples, n_features, n_values).in_storage(storage)
 
     def _present(self, part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Scale the values of the listed features.
+        """Scale the values of the features in `columns`, the listed ones.
 
         Returns (row in the part, position of the feature in `columns`, scaled value), each of
         shape (n_listed,).
@@ -245,9 +246,10 @@ def _first_overflow(values: np.ndarray) -> int | None:
 
 
 class _Block:
-    """Scaled rows: the value present[k] is in row row[k] and column columns[position[k]].
+    """Batch of scaled rows.
 
-    Column columns[j] has the value absent[j] in all rows without a value there.
+    The value present[k] is in row row[k], column columns[position[k]]. Rows without a value in
+    column columns[j] have absent[j] there.
     """
 
     def __init__(
@@ -270,7 +272,7 @@ class _Block:
     def write_dense(self, dense: np.ndarray) -> None:
         dense[:] = 0
         dense[:, self.filled] = self.fill
-        dense[self.row, self.column] = self.values + np.float32(0)  # no negative zeros
+        dense[self.row, self.column] = self.values + np.float32(0)  # removes negative zeros
 
     def csr(self, batch: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return (number of values of each row, columns, values) of consecutive rows."""
@@ -320,7 +322,8 @@ def _csr_rows(blocks: Iterable[_Block], n_samples: int, n_features: int, n_value
 class Extremes:
     """Minimum, maximum and number of the values of each column of `n_samples` rows.
 
-    `columns` are the columns with values, ascending: memory does not grow with the largest index.
+    `columns` are the columns with values, ascending. Others are not stored, so memory does not grow
+    with the largest index.
     """
 
     columns: np.ndarray
@@ -361,7 +364,7 @@ class Extremes:
     def scaling(self, name: str, first_index: int = 1) -> Scaling:
         """Return the scaling by these ranges, without constant features.
 
-        A row without a value of a feature counts as 0. `name` is the file in errors.
+        A value that a row does not list counts as 0. `name` is the file name for errors.
         """
         absent = self.counts < self.n_samples
         minimum = np.where(absent, np.minimum(self.minimum, 0), self.minimum)
@@ -374,9 +377,9 @@ class Extremes:
 def quantile_scaling(parts: Iterable[Part], name: str, first_index: int = 1) -> Scaling:
     """Return the scaling of data to normal quantiles, without constant columns.
 
-    The rank of a value is the mean one of the equal values (mid-rank), as a share of the rows
-    clipped to 1/n and 1 - 1/n. A row without a value of a feature has a 0. Large data are sampled.
-    The `parts` are iterated over twice; `name` is the file in errors.
+    Equal values get their mean rank. Ranks are divided by the number n of rows and clipped to
+    1/n to 1 - 1/n. A value that a row does not list counts as 0. Large data are sampled. The
+    function iterates over `parts` twice. `name` is the file name for errors.
     """
     n_rows = n_values = 0
     for indptr, _, _ in parts:
@@ -399,7 +402,7 @@ def quantile_scaling(parts: Iterable[Part], name: str, first_index: int = 1) -> 
 
 
 def _knots(values: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the knots and levels of a column of n_rows rows; rows without a value have 0."""
+    """Return (knots, levels) of a column with n_rows rows; unlisted values are 0."""
     from scipy.special import ndtri
 
     knots, counts = np.unique(values, return_counts=True)

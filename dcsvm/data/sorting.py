@@ -1,14 +1,14 @@
 """Sort, count and reduce entries by group number, faster than np.argsort and np.unique.
 
-Group numbers are integers of at least 0.
+Group numbers are nonnegative integers.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-DIGIT_BITS = 16  # NumPy sorts integers of 16 bits by counting, longer ones by comparing
-SPARSE = 8  # group numbers per entry; np.bincount is slower beyond
+DIGIT_BITS = 16  # NumPy uses radix sort for 16-bit integers, comparisons for longer ones
+SPARSE = 8  # largest group number per entry; above it, np.bincount is slower than np.unique
 
 
 def group_order(group: np.ndarray) -> np.ndarray:
@@ -21,7 +21,7 @@ def group_order(group: np.ndarray) -> np.ndarray:
 
 
 def group_sizes(group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the groups with entries, ascending, and their numbers of entries, int64."""
+    """Return the groups with entries, ascending, and the number of entries of each, int64."""
     if group.max(initial=0) > SPARSE * len(group):
         return np.unique(group, return_counts=True)
     counts = np.bincount(group)
@@ -32,22 +32,22 @@ def group_sizes(group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def reduce_parts(
     ufunc: np.ufunc, values: np.ndarray, start: np.ndarray, initial: float = 0.0
 ) -> np.ndarray:
-    """Reduce each of several consecutive parts: the same bits as `ufunc.reduce` of each.
+    """Reduce each of several consecutive parts, with the same bits as `ufunc.reduce`.
 
     Part c is values[start[c]:start[c + 1]]; `values` is float64 (n,), `start` int64 (n_parts + 1,).
     Returns float64 (n_parts,), `initial` for an empty part.
     """
     sizes, n_parts = np.diff(start), len(start) - 1
-    # each part starts with `initial`, as in `reduce`: otherwise sums are rounded in another order
+    # each part starts with `initial`, as in `reduce`: otherwise sums round differently
     padded = np.full(len(values) + n_parts, initial)
     padded[np.arange(len(values)) + np.repeat(np.arange(1, n_parts + 1), sizes)] = values
     return ufunc.reduceat(padded, start[:-1] + np.arange(n_parts))
 
 
-BATCH_SIZE = 2**20  # values of a batch
+BATCH_SIZE = 2**20  # values per batch
 
 
 def slices(end: int, size: int, begin: int = 0) -> list[slice]:
-    """Return slices that split range(begin, end) into batches of `size`, at least 1."""
+    """Return slices that split range(begin, end) into batches of max(size, 1)."""
     starts = range(begin, end, max(size, 1))
     return [slice(first, min(first + starts.step, end)) for first in starts]
