@@ -20,7 +20,7 @@ from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.report import ERROR_RATE, SQUARED_ERROR, EarlyChoice
 from dcsvm.training.leave_one_out import MAX_EXACT, loo_losses, n_spans
 
-EARLY_TOLERANCE = 1e-3  # of early models; the default -e
+EARLY_TOLERANCE = 1e-3  # KKT tolerance of early models; equals the default of -e
 ENOUGH_ROWS = 50_000  # rows on which two levels are compared
 # The loss of the chosen level is estimated on TOLD_ROWS rows of all clusters. Spans are exact for
 # up to TOLD_EXACT free support vectors of a cluster.
