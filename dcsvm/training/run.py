@@ -155,7 +155,7 @@ class Run:
         self.state.costs.seconds_train = self.seconds_before + seconds
 
     def model_of_early(self, early: EarlyModel) -> Model:
-        """Make a model that can be stored from an early model; string labels become indices."""
+        """Convert an early model to a model for storage. String labels become indices."""
         labels = self.prepared.task.labels
         if labels.dtype.kind == "U":
             labels = np.arange(len(labels), dtype=np.float64)
@@ -165,8 +165,8 @@ class Run:
     def begin_level(self, level: int, division: LevelPartition) -> LevelSolver:
         """Make the solver of a level's clusters.
 
-        If no level is in progress, this level becomes it. The solver starts from the checkpoint or,
-        without one, from the current alpha. Raises CheckpointError.
+        If no level has a LevelSolver in progress, this one is set. It starts from the checkpoint
+        or, without one, from the current alpha. Raises CheckpointError.
         """
         solver, state = self.solver, self.state
         level_solver = LevelSolver(
@@ -265,7 +265,7 @@ class Run:
         return np.isfinite(self.state.whole_tolerance)[self.solver.units.component]
 
     def objective_of_whole(self, tolerance: float) -> float:
-        """Compute the objective of the components that a level solved whole to a tolerance."""
+        """Compute the objective of components solved as a whole, at least to a tolerance."""
         solver = self.solver
         mask = self.state.whole_tolerance[solver.units.component] <= tolerance
         alpha, gradient = solver.alpha[mask], solver.gradient[mask]

@@ -53,12 +53,12 @@ def train_rows(
     """Train a model. Returns it and its report.
 
     `labels` (n,), float64 or strings, are classes, or targets of a regression. One-class SVM
-    ignores them. Unsigned integers are class indices; classes are then in ascending
-    order. `sample_weight` (n,) is the number of times each row counts, 1 by default. An
-    `init_model` of the same rows, or of the first rows, is the start of training. If the early
-    level is searched, `test` rows choose it. With `consume` the rows are reordered in place and the
-    model shares them. If `control` stops training, the current model is returned. Raises ValueError
-    for invalid input, Stopped if no model exists.
+    ignores them. Unsigned integers are class indices; classes are then in ascending order.
+    `sample_weight` (n,) is the number of times each row counts, 1 by default. Training starts from
+    an `init_model` of the same rows or of the first rows. If the early level is searched, `test`
+    rows choose it. With `consume` the rows are reordered in place and the model shares them. If
+    `control` stops training, the current model is returned. Raises ValueError for invalid input,
+    Stopped if no model exists.
     """
     columns = Columns(rows, *([] if test is None else [test.rows]))
     if init_model is not None:

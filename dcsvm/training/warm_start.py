@@ -291,7 +291,7 @@ def _kept(
 
 
 def _feasible(alpha: np.ndarray, problem: BoxQP) -> tuple[np.ndarray, int]:
-    """Set variables at or beyond their bound, up to rounding, to it.
+    """Set variables that reach their bound, up to rounding, exactly to the bound.
 
     Returns alpha and the number of free support vectors.
     """
