@@ -1,6 +1,6 @@
-"""Cross validation: a model per fold, trained to the tolerance, predicts the rows held out.
+"""Cross-validate: one model per fold, trained to the tolerance, predicts the held-out rows.
 
-Folds are further problems over the same rows. They share everything that depends on no label:
+The folds add problems over the same rows. They share everything that does not depend on labels:
 duplicates, encoded rows, components, clusters and kernel values.
 """
 
@@ -28,8 +28,8 @@ from dcsvm.training.run import Levels, Run
 from dcsvm.training.steps import find_early_level, improve
 from dcsvm.training.warm_start import PathWarmStart
 
-# Folds solved side by side have at most BATCH_VARIABLES variables, or FOLD_FACTOR times the
-# variables of the whole problem if that is more; the memory budget may allow fewer.
+# A batch of folds has at most BATCH_VARIABLES variables or FOLD_FACTOR times the variables of the
+# whole problem, whichever is more. The memory budget may allow fewer.
 BATCH_VARIABLES = 2**20
 FOLD_FACTOR = 4
 
@@ -43,12 +43,12 @@ def cross_validate(
     *,
     consume: bool = False,
 ) -> np.ndarray:
-    """Predict every row by a model of the folds that do not contain it.
+    """Predict every row by a model trained on the other folds.
 
-    Folds are stratified by class, or shuffled for other types, with the seed of the options. If the
-    training rows of a fold have one class only, that class is predicted. With `consume` the rows
-    may be reordered in place. Returns predictions of `labels`, (n,), float64 or strings. Warns if
-    folds do not converge; raises ValueError for invalid input.
+    Classifiers use folds stratified by class, other types shuffled folds. The options give the
+    seed. If the training rows of a fold have one class only, that class is predicted. With
+    `consume` the rows may be reordered in place. Returns the predictions, (n,), float64 or strings
+    like `labels`. Warns if folds do not converge. Raises ValueError for invalid input.
     """
     start = time.perf_counter()
     progress = progress or Progress()
@@ -59,7 +59,7 @@ def cross_validate(
     options = columns.options(options, rows)
     prepared = prepare_rows(columns.of(rows), labels, options, consume=consume)
     tree = None
-    if not options.early:  # levels are starting points, they do not predict
+    if not options.early:  # levels only give starts; the exact models predict
         prepared = replace(prepared, plan=replace(prepared.plan, early_level=None))
     elif prepared.plan.choices:
         plan, tree = _plan_of_best_level(prepared)
@@ -74,17 +74,17 @@ def cross_validate(
 
 
 class CrossValidationRun:
-    """Cross validation run that solves its folds in batches.
+    """Cross-validation run that solves its folds in batches.
 
     Attributes
     ----------
-    predicted : (n_entries,), label or value predicted for each entry of the folds.
-    open : indices of the folds to solve; the others have one class and predict it.
+    predicted : (n_entries,), predicted label or value of each entry of the folds.
+    open : indices of the folds to solve; other folds have one training class and predict it.
     n_sv : number of support vectors of all solved folds.
     n_failed : number of folds that did not converge.
-    largest : largest |alpha| of a row of weight 1, inf if a variable is at its bound.
-    levels : clusters, which depend on no label: other runs on these rows may share the tree.
-    smaller : solutions for a smaller C to start from, or None.
+    largest : largest |alpha|, scaled to a row of weight 1; inf if a variable is at its bound.
+    levels : clusters of all levels; runs with other labels on the same rows may share the tree.
+    smaller : solutions for a smaller C, used as starts, or None.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class CrossValidationRun:
         self.largest = 0.0
 
     def batches(self, indices: np.ndarray) -> list[np.ndarray]:
-        """Split folds into batches within the variable budget, of at least one fold."""
+        """Split folds into batches within the variable budget; each has at least one fold."""
         prepared, n_folds = self.prepared, self.folds.n_folds
         size = prepared.formulation.problem.size
         fold_size = size * (n_folds - 1) / n_folds if n_folds > 1 else size
@@ -138,7 +138,8 @@ class CrossValidationRun:
 def _predict_single_classes(prepared: Prepared, folds: Folds) -> tuple[np.ndarray, np.ndarray]:
     """Predict the entries of folds with a single training class.
 
-    Returns predictions (n_entries,), unset for the entries of other folds, and these folds.
+    Returns predictions (n_entries,), unset for entries of other folds, and the indices of these
+    other folds.
     """
     if not prepared.task.is_classification:
         return np.empty(len(folds.fold)), folds.nonempty
@@ -150,9 +151,9 @@ def _predict_single_classes(prepared: Prepared, folds: Folds) -> tuple[np.ndarra
 
 
 def _plan_of_best_level(prepared: Prepared) -> tuple[Plan, Tree]:
-    """Return the plan with the best early level of all rows, and its clusters.
+    """Return a plan with only the best early level of all rows, and its cluster tree.
 
-    Each row is judged without its own label, as the search uses leave-one-out values.
+    The search uses leave-one-out values, so the label of a row does not affect its own loss.
     """
     run = Run(prepared)
     find_early_level(run)
@@ -163,7 +164,7 @@ def _plan_of_best_level(prepared: Prepared) -> tuple[Plan, Tree]:
 
 
 def _largest_alpha(solver: FormulationSolver) -> float:
-    """Return the largest |alpha| of a row of weight 1, inf if a variable is at its bound."""
+    """Return the largest |alpha|, scaled to weight 1; inf if a variable is at its bound."""
     alpha, problem = np.abs(solver.alpha), solver.problem
     bound = np.maximum(problem.upper, -problem.lower)
     if np.any((alpha >= bound * (1 - 1e-12)) & (alpha > 0)):
@@ -173,7 +174,7 @@ def _largest_alpha(solver: FormulationSolver) -> float:
 
 
 def _n_sv(solver: FormulationSolver) -> int:
-    """Count the support vectors of all folds, duplicates one by one."""
+    """Count the support vectors of all folds, each duplicate separately."""
     support, targets = np.flatnonzero(solver.alpha), solver.prepared.targets
     row = solver.problem.rows[support]
     fold = solver.formulation.problem_index[support] // solver.formulation.n_problems_of_fold

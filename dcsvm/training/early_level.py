@@ -1,10 +1,10 @@
-"""Search for the level with the best early model, on part of the clusters.
+"""Search for the level with the best early model, using part of the clusters.
 
-From the finest level up, a level is compared with the next coarser one. Both are solved on the rows
-of random clusters of the coarser level, and their leave-one-out losses on these rows are compared.
-The coarser level is chosen if it gains enough, and is then compared with the next one. After a
-failure the search continues only if the next level is cheap. Clusters of the chosen level that are
-solved already are not solved again. Its loss is then estimated on random rows.
+The search starts at the finest level and compares the best level so far with the next coarser one.
+Both are solved on the rows of random clusters of the coarser level, and their leave-one-out losses
+on these rows are compared. If the coarser level reduces the loss enough, it becomes the best level.
+If not, the search continues only if that level was cheap. The solved clusters of the chosen level
+are kept. The loss of the chosen level is then estimated on random rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,22 +20,22 @@ from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.report import ERROR_RATE, SQUARED_ERROR, EarlyChoice
 from dcsvm.training.leave_one_out import MAX_EXACT, loo_losses, n_spans
 
-EARLY_TOLERANCE = 1e-3  # of early models, as guaranteed by the default -e
-ENOUGH_ROWS = 50_000  # rows that two levels are compared on
-# The loss of the chosen level is estimated on this many rows of all clusters, with exact spans for
-# this many support vectors of a cluster.
+EARLY_TOLERANCE = 1e-3  # KKT tolerance of early models; equals the default of -e
+ENOUGH_ROWS = 50_000  # rows on which two levels are compared
+# The loss of the chosen level is estimated on TOLD_ROWS rows of all clusters. Spans are exact for
+# up to TOLD_EXACT free support vectors of a cluster.
 TOLD_ROWS = 20_000
 TOLD_EXACT = 1024
-MAX_SPANS = 8_000  # spans computed for one comparison or estimate; random rows are dropped
-MAX_VALUES = 2**21  # decision values, rows times pairs of classes, of one comparison or estimate
-# A comparison may cost FREE_VALUES kernel values, or SHARE of the cost of the finer level; up to
-# MAX_SHARE if a single cluster costs more.
+MAX_SPANS = 8_000  # spans of one comparison or estimate; random rows are dropped to meet it
+MAX_VALUES = 2**21  # decision values (rows times class pairs) of one comparison or estimate
+# A comparison may cost FREE_VALUES kernel values or SHARE of the cost of the finer level, whichever
+# is more. If a single cluster costs more, the limit is MAX_SHARE of the cost of the finer level.
 FREE_VALUES, SHARE = 2e8, 0.4
 MAX_SHARE = 1.5
-# A coarser level that costs more than CHEAP_VALUES kernel values (about a second) must gain
-# ROWS_THRESHOLD of the rows or ERROR_THRESHOLD of the squared error, and CERTAIN standard errors.
-# Levels that cost DEAR times the squared number of variables are skipped: then the exact model is
-# cheaper.
+# If a coarser level costs more than CHEAP_VALUES kernel values (about a second), it must reduce the
+# error rate by ROWS_THRESHOLD, or the squared error by the fraction ERROR_THRESHOLD. The reduction
+# must also exceed CERTAIN standard errors. The search ends at a level that also costs more than
+# DEAR times the squared number of variables, because the exact model is then cheaper.
 CHEAP_VALUES = 1e9
 DEAR = 0.3
 ROWS_THRESHOLD, ERROR_THRESHOLD, CERTAIN = 0.0025, 0.01, 0.5
@@ -43,7 +43,7 @@ ROWS_THRESHOLD, ERROR_THRESHOLD, CERTAIN = 0.0025, 0.01, 0.5
 
 @dataclass(frozen=True, eq=False)
 class TestRows:
-    """Test rows, with labels or targets (n,), that judge early models."""
+    """Test rows with labels or targets (n,), used to choose the early level."""
 
     rows: Rows
     labels: np.ndarray
@@ -62,7 +62,7 @@ def check_test_rows(test: TestRows, task: Task) -> None:
 
 @dataclass(frozen=True)
 class LossSample:
-    """Sample of the losses of a level, float64 (n,), with the weights of the rows."""
+    """Losses of a level on sampled rows, float64 (n,), and the weights of these rows."""
 
     losses: np.ndarray
     weights: np.ndarray
@@ -87,8 +87,8 @@ def best_level(
 ) -> EarlyChoice:
     """Search levels, the finest first, by leave-one-out losses.
 
-    `begin` makes the solver of a level, `keep` is called with the best one so far; others are
-    released. The choice has no loss yet. Raises Stopped.
+    `begin` makes the solver of a level. `keep` is called with each new best solver; the others are
+    released. The loss of the returned choice is None. Raises Stopped.
     """
     rng = np.random.default_rng(seed)
     finer, coarsest = begin(levels[0]), levels[0]
@@ -103,7 +103,7 @@ def best_level(
         if region is None:
             break
         coarsest, rows = level, np.flatnonzero(region[coarser.division.cluster])
-        for solver in (finer, coarser):  # the nearest clusters of these rows first
+        for solver in (finer, coarser):  # solve only the nearest clusters of the rows
             clusters = np.arange(solver.division.n_clusters)
             solver.solve_clusters(EARLY_TOLERANCE, np.isin(clusters, solver.division.cluster[rows]))
         rows = _affordable(rows, (finer, coarser), rng)
@@ -113,14 +113,14 @@ def best_level(
             keep(finer)
         elif cost > FREE_VALUES:
             break
-        del coarser, solver  # frees its memory before the next one is made
+        del coarser, solver  # free its memory before the next solver is made
     return EarlyChoice(finer.level, levels[0], coarsest, None, None, 0, metric)
 
 
 def estimate_loss(choice: EarlyChoice, level: LevelSolver, seed: int) -> EarlyChoice:
     """Estimate the loss of the chosen level, with all clusters solved, on random rows.
 
-    The rows are drawn from all clusters because the losses of clusters differ. Raises Stopped.
+    The rows are drawn from all clusters because clusters differ in loss. Raises Stopped.
     """
     n_rows = len(level.division.cluster)
     rng = np.random.default_rng(seed)
@@ -139,9 +139,10 @@ def best_on_test(
     keep: Callable[[LevelSolver], None],
     test: TestRows,
 ) -> EarlyChoice:
-    """Search levels as `best_level` by test rows, until the next coarser one is not better.
+    """Search levels, the finest first, by their losses on test rows.
 
-    The choice has its loss on the test rows. Raises Stopped.
+    The search ends at the first level that is not better than the level before it. The returned
+    choice has the loss on the test rows. Raises Stopped.
     """
     chosen, best = levels[0], None
     for level in levels:
@@ -177,7 +178,7 @@ def metric_of(task: Task) -> str:
 
 
 def improves_enough(finer: LossSample, coarser: LossSample, metric: str, *, is_cheap: bool) -> bool:
-    """Decide whether a coarser level gains enough."""
+    """Decide whether a coarser level reduces the loss enough; if cheap, by any amount."""
     gain = LossSample(finer.losses - coarser.losses, finer.weights)
     if is_cheap:
         return gain.mean > 0
@@ -186,10 +187,10 @@ def improves_enough(finer: LossSample, coarser: LossSample, metric: str, *, is_c
 
 
 def _region(level: LevelSolver, finer: LevelSolver, rng: np.random.Generator) -> np.ndarray | None:
-    """Choose random clusters of a level for its comparison with a finer one.
+    """Choose random clusters of a level on which to compare it with a finer one.
 
-    ENOUGH_ROWS and the cost limit their number. Returns bool (n_clusters,), or None if a single
-    cluster costs too much.
+    ENOUGH_ROWS and the cost limit the number of clusters. Returns a mask, bool (n_clusters,), or
+    None if a single cluster costs too much.
     """
     costs, cost_of_finer = level.costs, float(finer.costs.sum())
     sizes = np.bincount(level.division.cluster, minlength=len(costs))
@@ -226,6 +227,6 @@ def _affordable(
 
 
 def _compared(level: LevelSolver, rows: np.ndarray, n_exact: int = MAX_EXACT) -> LossSample:
-    """Compute the leave-one-out losses of rows, with clusters that are solved. Raises Stopped."""
+    """Compute leave-one-out losses of rows whose clusters are solved. Raises Stopped."""
     losses = loo_losses(level, rows, n_exact)
     return LossSample(losses, level.solver.prepared.sample_weight[rows])

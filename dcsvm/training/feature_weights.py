@@ -1,12 +1,11 @@
-"""Learn feature weights from the changes of decision values if a feature is permuted.
+"""Learn feature weights from the change of decision values when a feature is permuted.
 
-The weight of feature j is (E[(f(x with x'_j) - f(x))^2] / E[(x_j - x'_j)^2])^(p/2) times its old
-weight, where x' is another row: the squared slope of the decision values, averaged over the rows.
-For several classes the changes are summed over the pairs. Powers p, and no weights, are compared on
-rows that are held out of the training.
+The new weight of feature j is its old weight times
+(E[(f(x with x'_j) - f(x))^2] / E[(x_j - x'_j)^2])^(p/2), where x' is another row. The ratio is the
+mean squared slope of the decision values. For several classes, squared changes are summed over the
+class pairs. Several powers p, and training without weights, are compared on held-out rows.
 
-Weights are normalised so that the median distance of the rows stays the same: gamma keeps its
-meaning.
+Weights are normalised to keep the median distance of the rows, so gamma keeps its meaning.
 """
 
 from __future__ import annotations
@@ -29,16 +28,17 @@ from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.report import Progress
 from dcsvm.training.train import train_rows
 
-MAX_FEATURES = 1000  # each takes PERMUTED_ROWS decision values
-LEARNING_ROWS, HELD_SHARE, MAX_HELD = 4000, 0.25, 1000  # sampled rows, and those held out of them
-PERMUTED_ROWS = 300  # 50 rows correlate 0.93 to 0.99 with all rows, 200 rows 0.994
+MAX_FEATURES = 1000  # each feature requires PERMUTED_ROWS decision values
+LEARNING_ROWS, HELD_SHARE, MAX_HELD = 4000, 0.25, 1000  # sample size; held-out rows
+# Results of 50 rows correlate 0.93 to 0.99 with results of all rows; of 200 rows, 0.994.
+PERMUTED_ROWS = 300
 POWERS = (0.5, 1.0)
-BATCH_VALUES = 2**22  # features of a batch of permuted rows
+BATCH_VALUES = 2**22  # feature values in a batch of permuted rows
 
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Sampled rows with their labels: to learn from, and held out."""
+    """Sampled rows with labels, split into training rows and held-out rows."""
 
     rows: Rows
     labels: np.ndarray
@@ -73,12 +73,13 @@ def check_weights(options: TrainOptions, n_features: int) -> None:
 def weighted_rows(
     rows: Rows, weights: np.ndarray, scaling: Scaling | None, name: str, first_index: int = 1
 ) -> tuple[Rows, Scaling]:
-    """Multiply scaled rows by weights; return them, and the scaling of rows to predict.
+    """Multiply scaled rows by weights. Returns them and a scaling for rows to predict.
 
-    Without a scaling, that is the weights alone; `name` is the file in errors.
+    The returned scaling is `scaling` times the weights, or the weights alone if `scaling` is None.
+    `name` is the file name in errors.
     """
     scaling = scaling or Scaling.identity(rows.n_features, name, first_index)
-    known = scaling.columns < rows.n_features  # columns beyond are zero in all rows
+    known = scaling.columns < rows.n_features  # other columns are zero in all rows
     factors = np.zeros(len(scaling.columns))
     factors[known] = weights[scaling.columns[known]]
     return rows.weighted(weights), scaling.weighted(factors)
@@ -87,10 +88,10 @@ def weighted_rows(
 def learn_weights(
     rows: Rows, labels: np.ndarray, options: TrainOptions, stop: _core.Stop | None = None
 ) -> np.ndarray:
-    """Return feature weights for a kernel of a distance, float64 (n_features,).
+    """Learn feature weights for a distance-based kernel, float64 (n_features,).
 
-    They are ones unless other weights have a smaller loss on held-out rows: the error rate, or the
-    squared error of a regression. Raises ValueError and Stopped.
+    All weights are 1 unless other weights have a smaller loss on held-out rows. The loss is the
+    error rate, or the squared error of a regression. Raises ValueError and Stopped.
     """
     check_weights(options, rows.n_features)
     options = replace(options, early=False, early_level=None, probability=False)
@@ -119,7 +120,7 @@ def learn_weights(
 def _trained(
     sample: _Sample, weights: np.ndarray, options: TrainOptions, control: RunControl
 ) -> tuple[Model, float]:
-    """Train on weighted rows; return the model and its loss on the held-out rows."""
+    """Train on weighted rows. Returns the model and its loss on the held-out rows."""
     model, _ = train_rows(sample.rows.weighted(weights), sample.labels, options, control)
     threads = usable_threads(options.threads)
     found = predictions(model, sample.held.weighted(weights), None, threads)
@@ -129,7 +130,7 @@ def _trained(
 
 
 def _slopes(model: Model, rows: Rows, options: TrainOptions) -> np.ndarray:
-    """Return the mean squared slope of the decision values by each feature, float64 (d,)."""
+    """Compute the mean squared slope of decision values in each feature, float64 (d,)."""
     rng = np.random.default_rng(options.seed)
     X = rows.take(rng.permutation(rows.n_samples)[:PERMUTED_ROWS]).features
     others = X[rng.permutation(len(X))]
@@ -150,7 +151,7 @@ def _slopes(model: Model, rows: Rows, options: TrainOptions) -> np.ndarray:
 
 
 def _normalised(weights: np.ndarray, rows: Rows, kernel: Kernel) -> np.ndarray:
-    """Scale weights so that the median distance of the rows does not change."""
+    """Scale weights to keep the median distance of the rows; return ones if it is 0."""
     before = median_distance(rows, kernel, 1)
     after = median_distance(rows.weighted(weights), kernel, 1)
     if not (before > 0 and after > 0):

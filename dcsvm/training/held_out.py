@@ -1,7 +1,7 @@
-"""Decision values of held-out rows.
+"""Compute decision values of held-out rows.
 
-Folds are solved side by side over the same rows; the rows that a fold holds out have no variables
-in its problems.
+Folds are solved side by side over the same rows. The problems of a fold have no variables for its
+held-out rows. An entry is a held-out row of a fold (see Folds).
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ BATCH_VALUES = 2**21
 
 
 def folds_of(prepared: Prepared, n_folds: int) -> Folds:
-    """Make folds with the seed of the options, stratified for classes, else shuffled."""
+    """Make folds with the seed of the options: stratified for classifiers, else shuffled."""
     task, given = prepared.task, prepared.row_map.input_rows
     labels = task.labels[task.targets[given]] if task.is_classification else None
     fold = fold_numbers(labels, len(given), n_folds, prepared.options.seed)
@@ -33,7 +33,7 @@ def folds_of(prepared: Prepared, n_folds: int) -> Folds:
 
 
 def fold_numbers(labels: np.ndarray | None, n_rows: int, n_folds: int, seed: int) -> np.ndarray:
-    """Assign every row to a fold, int64 (n_rows,); stratified if there are labels."""
+    """Assign every row to a fold, int64 (n_rows,); stratified if `labels` is not None."""
     if labels is None:
         return shuffled_folds(n_rows, n_folds, seed)
     return stratified_folds(labels, n_folds, seed)
@@ -46,16 +46,17 @@ def as_folds(prepared: Prepared, n_folds: int, fold: np.ndarray) -> Folds:
 
 
 def formulation_of_folds(prepared: Prepared, folds: Folds, batch: Iterable[int]) -> Formulation:
-    """Formulate the problems of a batch of folds, without the rows that each holds out."""
+    """Formulate the problems of a batch of folds, each without its held-out rows."""
     weights = (folds.train_weight(k) for k in batch)
     return in_folds(prepared.task.formulate, prepared.targets, weights)
 
 
 @dataclass(frozen=True, eq=False)
 class FoldKernelSums:
-    """Kernel sums of a fold's solution at the entries it holds out.
+    """Kernel sums of a fold's solution at its held-out entries.
 
-    `sums` float64 (n_entries, n_pairs) is K alpha for the `alpha` of the fold's variables.
+    `alpha` has the values of the fold's variables. `sums`, float64 (n_entries, n_pairs), is K alpha
+    at the entries.
     """
 
     alpha: np.ndarray
@@ -68,12 +69,13 @@ def held_out_values(
     batch: Iterable[int],
     known: dict[int, FoldKernelSums] | None = None,
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Iterate over the decision values of the entries that a batch of folds holds out.
+    """Iterate over the decision values of the held-out entries of a batch of folds.
 
-    `solver` has solved the folds of the batch; a LevelSolver predicts by its clusters. `known`
-    kernel sums by fold save kernel values that the solutions have in common; they are replaced by
-    the sums of the solver. Yields slices of entries with their values, float64 (m, n_pairs), nan
-    if a fold or a cluster lacks a class of the pair. Raises NoMarginError and Stopped.
+    `solver` has solved the folds of the batch; a LevelSolver predicts by its clusters. `known` has
+    kernel sums of an earlier solution of each fold. They save kernel values if the solutions are
+    similar, and are replaced by the sums of the new solution. Yields slices of entries with their
+    values, float64 (m, n_pairs), nan if a fold or a cluster lacks a class of the pair. Raises
+    NoMarginError and Stopped.
     """
     n_pairs = solver.formulation.n_problems_of_fold
     for k, fold in enumerate(batch):
@@ -98,8 +100,8 @@ def held_out_values(
 class _Values:
     """Decision values by the solution of fold k of a solver.
 
-    The support vectors of a row's component alone count. `known` sums of another alpha are used if
-    fewer entries of alpha differ from it than are nonzero.
+    Only support vectors in the component of a row contribute to its value. The `known` sums of
+    another alpha are used if the difference of the two alphas has fewer nonzeros than this alpha.
     """
 
     def __init__(
@@ -126,7 +128,7 @@ class _Values:
         return self.solver.units.row_component[self.row]
 
     def offsets(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return rho (1, n_problems) and the divisor of the values of each problem."""
+        """Return rho, (1, n_problems), and the divisor of each problem's decision values."""
         solution = self.solver.solution
         rho, margin = solution.offsets_and_margins(Subproblems.of_problems(solution.formulation))
         is_empty = np.diff(solution.formulation.start) == 0
@@ -137,7 +139,7 @@ class _Values:
         return rho[None], margin
 
     def sums_of(self, folds: Folds, entries: slice) -> np.ndarray:
-        """Compute K alpha of some entries of the fold."""
+        """Compute K alpha at a slice of the fold's entries, float64 (m, n_pairs)."""
         rows = folds.row[entries]
         sums = self.sums(rows, self.solver.units.row_component[rows])
         if self.known is not None:
@@ -146,7 +148,7 @@ class _Values:
         return sums
 
     def sums(self, targets: np.ndarray, parts: np.ndarray) -> np.ndarray:
-        """Sum over the support vectors of each target's own part."""
+        """Compute kernel sums over the support vectors in the part given for each target."""
         solver, result = self.solver, np.zeros((len(targets), self.n_pairs))
         how = KernelEvalOptions(solver.needs_float64, solver.cutoff, solver.control.stop)
         for part in np.unique(parts):
@@ -174,7 +176,7 @@ class _LevelValues(_Values):
         return rho, np.ones(rho.shape[1])
 
     def of(self, targets: np.ndarray) -> np.ndarray:
-        """Blend the values of the clusters on both sides of a cluster boundary."""
+        """Compute values of rows; near a cluster boundary, blend the values of both clusters."""
         return blended(
             lambda rows, cluster: self.sums(targets[rows], cluster) - self.offset[cluster],
             self.level.division.placed.take(targets),

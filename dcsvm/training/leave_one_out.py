@@ -1,8 +1,8 @@
-"""Leave-one-out losses of early models, from their own solutions by the span rule.
+"""Estimate leave-one-out losses of early models by the span rule, without solving again.
 
-Without a support vector its decision value falls by |alpha| times its squared distance to the span
-of the other support vectors (csrc/solver/span.cc); values of other rows do not change. No problem
-is solved again. Of duplicates, one row is removed.
+Removing a support vector changes its own decision value from f to f - alpha d^2, where d is its
+distance to the span of the other support vectors (csrc/solver/span.cc). Rows with alpha = 0 keep
+their decision values. Of a row with duplicates, only one copy is removed.
 """
 
 from math import isqrt
@@ -18,21 +18,22 @@ from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.solving.iterate import Subproblems
 from dcsvm.solving.level_solver import LevelSolver
 
-BATCH_VALUES = 2**22  # decision values, rows times pairs of classes
-# Exact spans use at most MAX_EXACT free support vectors of a cluster; fewer, but at least
-# MIN_EXACT, if memory is short. Each pair of them takes EXACT_BYTES per thread.
+BATCH_VALUES = 2**22  # decision values (rows times class pairs)
+# Exact spans use at most MAX_EXACT free support vectors of a cluster. If memory is short, this
+# limit can fall to MIN_EXACT. Each pair of these vectors takes EXACT_BYTES bytes per thread.
 MIN_EXACT, MAX_EXACT = 512, 4096
 EXACT_BYTES = 12
 
 
 def loo_losses(level: LevelSolver, rows: np.ndarray, n_exact: int = MAX_EXACT) -> np.ndarray:
-    """Compute leave-one-out losses of rows, int64 (m,), with solved nearest clusters.
+    """Compute leave-one-out losses of rows, int64 (m,), whose nearest clusters are solved.
 
-    The loss is 1 for a wrong class, or the squared error of a regression. With more than `n_exact`
-    free support vectors in a cluster, losses may be too high. Raises Stopped.
+    The loss is 1 for a wrong class and 0 for the right one, or the squared error of a regression.
+    With more than `n_exact` free support vectors in a cluster, losses may be too high. Returns
+    float64 (m,). Raises Stopped.
     """
     losses = np.empty(len(rows))
-    order = group_order(level.division.cluster[rows])  # spans are computed by cluster
+    order = group_order(level.division.cluster[rows])  # spans are computed cluster by cluster
     for batch in slices(len(rows), BATCH_VALUES // level.formulation.n_problems):
         losses[order[batch]] = _losses(level, rows[order[batch]], n_exact)
     return losses
@@ -53,9 +54,9 @@ def _losses(level: LevelSolver, rows: np.ndarray, n_exact: int) -> np.ndarray:
 
 
 def loo_values(level: LevelSolver, rows: np.ndarray, n_exact: int = MAX_EXACT) -> np.ndarray:
-    """Compute leave-one-out decision values of rows for the pairs with their own class.
+    """Compute leave-one-out decision values of rows for class pairs with their own class.
 
-    Returns float64 (m, n_pairs), nan for other pairs. Raises Stopped.
+    Returns float64 (m, n_pairs), nan for the other pairs. Raises Stopped.
     """
     variables = _RowVariables(level, rows)
     change = variables.alpha_lost * _spans(level, variables, n_exact)
@@ -74,19 +75,19 @@ def loo_values(level: LevelSolver, rows: np.ndarray, n_exact: int = MAX_EXACT) -
 
 
 def n_spans(level: LevelSolver, rows: np.ndarray) -> int:
-    """Count the spans that the losses of rows need: nearly all of their cost."""
+    """Count the spans required for the losses of rows; spans take nearly all the time."""
     return int(np.count_nonzero(_RowVariables(level, rows).is_doubtful))
 
 
 class _RowVariables:
-    """Variables of some rows in solved clusters.
+    """Variables of given rows in solved clusters.
 
     Attributes
     ----------
     position : int64 (n_rows,), index of each row among the given rows, -1 for other rows.
-    index : int64 (m,), the variables.
-    values : float64 (m,), their decision values, with the row.
-    alpha_lost : float64 (m,), the part of alpha lost with one row.
+    index : int64 (m,), indices of the variables.
+    values : float64 (m,), decision values of their rows before any row is removed.
+    alpha_lost : float64 (m,), the part of alpha lost when one input row is removed.
     is_doubtful : bool (m,), whether the loss of the row may depend on the span.
     """
 
@@ -100,8 +101,8 @@ class _RowVariables:
         offsets = level.offsets()
         self.values -= offsets[level.cluster[self.index], formulation.problem_index[self.index]]
         self.alpha_lost = _alpha_lost(level, self.index)
-        # A squared span is at most K(x, x) = 1, or 2 with an equality constraint. In two clusters
-        # neither value decides the class alone.
+        # A squared span is at most K(x, x) = 1, or 2 with an equality constraint. For a row in two
+        # clusters, the value of one cluster alone does not decide the class.
         self.is_doubtful = self.alpha_lost != 0
         if level.solver.task.is_classification and level.solver.data.kernel.type.fall is not None:
             longest = 2.0 if level.formulation.has_constraints else 1.0
@@ -112,9 +113,10 @@ class _RowVariables:
 def _fill_cells(
     values: np.ndarray, change: np.ndarray, cell: np.ndarray, mask: np.ndarray, size: int
 ) -> np.ndarray:
-    """Write values less their change to the cells of the masked variables, nan to others.
+    """Write `values - change` of the masked variables to their cells, nan to other cells.
 
-    Two variables of a regression share a cell; they have one value, and at most one changes.
+    The two variables of a regression row share a cell. They have the same value, and at most one of
+    them has a change.
     """
     cells = np.full(size, np.nan)
     cells[cell[mask]] = values[mask]
@@ -143,9 +145,9 @@ def _spans(level: LevelSolver, variables: _RowVariables, n_exact: int) -> np.nda
 
 
 def _alpha_lost(level: LevelSolver, variables: np.ndarray) -> np.ndarray:
-    """Return the least part of alpha lost with one input row of each variable.
+    """Compute the part of alpha lost when one input row of each variable is removed.
 
-    The remaining duplicates take over alpha up to their bounds.
+    The remaining duplicates take over as much of alpha as their bounds allow.
     """
     problem, alpha = level.formulation.problem, level.solver.alpha[variables]
     bound = np.maximum(problem.upper[variables], -problem.lower[variables])
@@ -155,7 +157,7 @@ def _alpha_lost(level: LevelSolver, variables: np.ndarray) -> np.ndarray:
 
 
 def _loses_own_pair(values: np.ndarray, classes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Find rows that lose a pair with their own class, bool (m,)."""
+    """Find rows whose own class loses against another class, bool (m,)."""
     lost = np.zeros(len(values), bool)
     for pair, (first, second) in enumerate(pairs_of(n_classes)):
         lost |= (classes == first) & ~(values[:, pair] > 0)
@@ -166,9 +168,9 @@ def _loses_own_pair(values: np.ndarray, classes: np.ndarray, n_classes: int) -> 
 def _add_other_pairs(
     level: LevelSolver, rows: np.ndarray, values: np.ndarray, positions: np.ndarray
 ) -> None:
-    """Write values of the pairs without the rows' own class to values[positions].
+    """Write decision values of the class pairs without the row's own class, in place.
 
-    They are computed by the nearest cluster of each row.
+    The values of rows[i] go to values[positions[i]]. The nearest cluster of each row computes them.
     """
     solver = level.solver
     clusters, number = level.division.cluster[rows], level.formulation.problem_index

@@ -1,6 +1,7 @@
-"""Probabilities from held-out decision values (-b 1).
+"""Fit probabilities to held-out decision values (-b 1).
 
-Five folds are solved side by side, each from the solution of all rows without those it holds out.
+Five folds are solved side by side. Each starts from the solution of all rows, with alpha of its
+held-out rows removed.
 """
 
 import time
@@ -24,11 +25,11 @@ from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_val
 from dcsvm.training.run import Run
 
 MAX_STEPS = 100  # Newton steps
-MIN_STEP = 1e-10  # of a Newton direction; a shorter step does not improve the fit
+MIN_STEP = 1e-10  # fraction of a Newton step; shorter steps do not improve the fit
 SMALL_GRADIENT = 1e-5
 RIDGE = 1e-12  # keeps the Hessian positive definite
 DECREASE = 1e-4  # fraction of the linear decrease required by the line search (Armijo)
-OUTLIER = 5  # standard deviations of the noise
+OUTLIER = 5  # in standard deviations of the noise
 
 
 def fit_sigmoid(
@@ -43,9 +44,9 @@ def fit_sigmoid(
     Minimizes equation (2) of Lin, Lin and Weng, "A note on Platt's probabilistic outputs for
     support vector machines", Machine Learning 68 (2007), by their Newton method with backtracking.
     `values` float64 (n,) should be positive for rows of the first class, marked by `is_first` bool
-    (n,). Each counts as `weights` float64 (n,) rows, 1 by default. With `centered`, B is 0 and A
-    negative, so that P > 1/2 exactly for f > 0. Raises ValueError for values that are not finite or
-    do not fit the classes.
+    (n,). `weights` float64 (n,) is the number of rows that each value represents, 1 by default.
+    With `centered`, B is 0 and A negative, so P > 1/2 exactly for f > 0. Raises ValueError if
+    values are not finite or differ in shape from `is_first`.
     """
     values, is_first = np.asarray(values, np.float64), np.asarray(is_first, bool)
     if values.shape != is_first.shape or values.ndim != 1 or len(values) == 0:
@@ -81,7 +82,7 @@ def log_loss(
 ) -> float:
     """Compute -sum w (t log p + (1 - t) log(1 - p)) at a point (A, B).
 
-    The formula of section 3 of Lin, Lin and Weng avoids cancellation and overflow.
+    Uses the formula of section 3 of Lin, Lin and Weng, which avoids cancellation and overflow.
     """
     z = point[0] * values + point[1]
     losses = np.where(z >= 0, target, target - 1) * z + np.log1p(np.exp(-np.abs(z)))
@@ -110,10 +111,11 @@ def sigmoid(values: np.ndarray, slope: float, offset: float) -> np.ndarray:
 def laplace_sigma(residuals: np.ndarray, weights: np.ndarray | None = None) -> float:
     """Estimate the scale sigma of Laplace noise, density exp(-|z| / sigma) / (2 sigma).
 
-    It is the mean absolute residual, recomputed without residuals beyond 5 standard deviations
-    sqrt(2) sigma: LIBSVM's rule, after Lin and Weng, "Simple probabilistic predictions for support
-    vector regression" (2004). `residuals` float64 (n,) are label minus prediction of held-out rows;
-    each counts as `weights` float64 (n,) rows, 1 by default. Raises ValueError without residuals.
+    Sigma is the mean absolute residual. It is computed again without residuals beyond 5 standard
+    deviations, each sqrt(2) sigma. This is LIBSVM's rule, after Lin and Weng, "Simple probabilistic
+    predictions for support vector regression" (2004). `residuals` float64 (n,) are label minus
+    prediction of held-out rows. `weights` float64 (n,) is the number of rows that each residual
+    represents, 1 by default. Raises ValueError if there are no residuals.
     """
     size = np.abs(np.asarray(residuals, np.float64))
     if len(size) == 0:
@@ -124,7 +126,7 @@ def laplace_sigma(residuals: np.ndarray, weights: np.ndarray | None = None) -> f
 
 
 def fitted_probability(run: Run) -> Probability:
-    """Fit the probabilities of a finished run, and add the work to its costs. Raises Stopped."""
+    """Fit probabilities for a finished run and add the cost to the run. Raises Stopped."""
     start, progress, prepared = time.perf_counter(), run.control.progress, run.prepared
     folds = folds_of(prepared, min(FOLDS_FOR_PROBABILITY, len(prepared.row_map.input_rows)))
     batch = _learning_folds(prepared, folds)
@@ -143,7 +145,7 @@ def fitted_probability(run: Run) -> Probability:
 
 
 def _learning_folds(prepared: Prepared, folds: Folds) -> np.ndarray:
-    """Return the folds with at least two training classes; all folds of other types."""
+    """Return the folds with at least two training classes, or all if not a classifier."""
     if not prepared.task.is_classification:
         return np.arange(folds.n_folds)
     has_class = folds.learns(prepared.targets[folds.row], prepared.task.n_classes)
@@ -153,7 +155,7 @@ def _learning_folds(prepared: Prepared, folds: Folds) -> np.ndarray:
 def _solve_folds(
     run: Run, control: RunControl, folds: Folds, batch: np.ndarray
 ) -> FormulationSolver | LevelSolver:
-    """Solve folds as the run was solved: by the clusters of the early level, or exactly."""
+    """Solve folds like the run: by the clusters of the early level, or exactly."""
     prepared, formulation = run.prepared, formulation_of_folds(run.prepared, folds, batch)
     if run.options.early:
         assert run.state.early is not None
@@ -175,9 +177,9 @@ def _solve_folds(
 def alpha_without_held_out(
     solver: FormulationSolver, folds: Folds, batch: Iterable[int], formulation: Formulation
 ) -> np.ndarray:
-    """Make a start for a batch of folds from the solution of all rows.
+    """Make an initial alpha for a batch of folds from the solution of all rows.
 
-    The alpha of held-out rows is removed; the rest is changed to meet the constraints of each fold.
+    Alpha of the held-out rows is removed. The rest is changed to meet the constraints of each fold.
     """
     rows = solver.problem.rows
     alphas = []
@@ -192,7 +194,10 @@ def alpha_without_held_out(
 
 
 def _fit(prepared: Prepared, folds: Folds, values: np.ndarray) -> Probability:
-    """Fit probabilities to held-out values, nan for a pair with a class missing in the fold."""
+    """Fit probabilities to held-out decision values, float64 (n_entries, n_pairs).
+
+    A value is nan if the training rows of its fold lack a class of the pair.
+    """
     task, truth = prepared.task, prepared.targets[folds.row]
     if task.is_regression:
         return Probability(np.array([laplace_sigma(truth - values[:, 0], folds.weight)]), None)
@@ -209,9 +214,10 @@ def _fit(prepared: Prepared, folds: Folds, values: np.ndarray) -> Probability:
 
 
 def _values_of_one_class(folds: Folds, classes: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return values (n_folds, n_classes, n_classes) of pairs with a class missing in the fold.
+    """Return decision values to use for class pairs with a class missing in the fold.
 
-    As in LIBSVM, 1 if the second class is missing, -1 if the first is, 0 if both are.
+    As in LIBSVM, a value is 1 if the second class is missing, -1 if the first is, 0 if both are.
+    Returns float64 (n_folds, n_classes, n_classes).
     """
     has_class = folds.learns(classes, n_classes).astype(np.float64)
     return has_class[:, :, None] - has_class[:, None, :]

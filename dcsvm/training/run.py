@@ -1,4 +1,4 @@
-"""A run of Algorithm 1: its solver, the level in progress and the clusters of all levels."""
+"""Hold a run of Algorithm 1: solver, level in progress, clusters of all levels."""
 
 import time
 
@@ -25,7 +25,8 @@ from dcsvm.training.early_level import TestRows
 class Levels:
     """Clusters of prepared rows, found level by level.
 
-    A `tree` (None before its first level) depends on no labels: runs on the same rows may share it.
+    The `tree`, None before its first level, does not depend on labels. Runs on the same rows may
+    share it.
     """
 
     def __init__(self, prepared: Prepared, tree: Tree | None = None) -> None:
@@ -35,14 +36,14 @@ class Levels:
         self.seconds_alone = 0.0
 
     def grow(self, level: int, stop: _core.Stop) -> Tree:
-        """Find the clusters of the tree up to a level. Raises Stopped."""
+        """Find clusters down to a level and return their tree. Raises Stopped."""
         if self.tree is None:
             self.tree = self._new_tree()
         self.plan.grow(self.tree, level, self.options, stop)
         return self.tree
 
     def divided(self, level: int, solver: FormulationSolver) -> LevelPartition:
-        """Divide the rows of a solver into the clusters of a level. Raises Stopped."""
+        """Divide rows into the clusters of a level, found if necessary. Raises Stopped."""
         overlap = self.options.early_overlap
         if level != self.plan.early_level and level not in self.plan.choices:
             overlap = 1.0
@@ -51,11 +52,14 @@ class Levels:
         else:
             tree, n_levels = self.grow(level, solver.control.stop), level
         placed = tree.placed[n_levels]
-        assert placed is not None  # kept for all levels of the plan
+        assert placed is not None  # the tree keeps assignments for all levels of the plan
         return LevelPartition.overlapping(tree.partition(n_levels), placed, overlap)
 
     def seconds(self, level: int) -> float:
-        """Return the clustering time of a level; in a tree, since the next coarser level run."""
+        """Return the clustering time of a level, in seconds.
+
+        In a tree, this is the time since the next coarser level of the plan.
+        """
         if self.plan.is_alone(level, self.options):
             return self.seconds_alone
         coarser = max((other for other in self.plan.levels if other < level), default=0)
@@ -67,10 +71,10 @@ class Levels:
         return new_tree(self.engine, self.options, self.locality.order, group)
 
     def _found_alone(self, level: int, solver: FormulationSolver, *, second: bool) -> Tree:
-        """Find a level from a sample of rows, which the state keeps. Raises Stopped.
+        """Cluster a sample of rows for one level, outside the common tree. Raises Stopped.
 
-        Rows are sampled from all rows, or from the support vectors of the level below (adaptive
-        clustering, Theorem 3 of the paper).
+        The state keeps the sample. It is drawn from all rows, or from the support vectors of the
+        level below (adaptive clustering, Theorem 3 of the paper).
         """
         tree, state = self._new_tree(), solver.state
         n_clusters = self.plan.branching**level
@@ -84,14 +88,16 @@ class Levels:
 
 
 class Run:
-    """Run of Algorithm 1 on prepared rows; with a `formulation` of folds it keeps no early models.
+    """Run of Algorithm 1 on prepared rows.
+
+    A run with a `formulation` of folds keeps no early models.
 
     Attributes
     ----------
     solver : solver of the whole problem, with the state of the run.
-    division : the level in progress, its number and clusters, or None.
-    level_solver : its solver, if rows are in two clusters or the level is the last step.
-    found : the solved early level, if its clusters predict.
+    division : number and clusters of the level in progress, or None.
+    level_solver : LevelSolver of that level, or None if `solver` solves its clusters.
+    found : LevelSolver of the solved early level if its clusters predict, or None.
     test : test rows that choose the early level, or None.
     seconds_before : training time of earlier processes, in seconds.
     """
@@ -149,7 +155,7 @@ class Run:
         self.state.costs.seconds_train = self.seconds_before + seconds
 
     def model_of_early(self, early: EarlyModel) -> Model:
-        """Make a model of the early level that can be stored: string labels become numbers."""
+        """Convert an early model to a model for storage. String labels become indices."""
         labels = self.prepared.task.labels
         if labels.dtype.kind == "U":
             labels = np.arange(len(labels), dtype=np.float64)
@@ -157,9 +163,10 @@ class Run:
         return Model(self.prepared.data.kernel, labels, None, early, svm_type=svm_type)
 
     def begin_level(self, level: int, division: LevelPartition) -> LevelSolver:
-        """Make the solver of a level's clusters, which is then in progress if no other is.
+        """Make the solver of a level's clusters.
 
-        It starts from the checkpoint, or from the current alpha. Raises CheckpointError.
+        If no level has a LevelSolver in progress, this one is set. It starts from the checkpoint
+        or, without one, from the current alpha. Raises CheckpointError.
         """
         solver, state = self.solver, self.state
         level_solver = LevelSolver(
@@ -178,14 +185,14 @@ class Run:
         return level_solver
 
     def set_level(self, level_solver: LevelSolver) -> None:
-        """Make a level the one in progress."""
+        """Set the level in progress."""
         self.level_solver = level_solver
         self.division = level_solver.level, level_solver.division
 
     def finish_level(self, level_solver: LevelSolver, tolerance: float, begun: float) -> None:
-        """Solve the remaining clusters of the level in progress, and keep its model.
+        """Solve the remaining clusters of the level in progress and keep its model.
 
-        `begun` is the time in seconds at which its clusters were found.
+        `begun` is the time.perf_counter() at the end of clustering.
         """
         level = level_solver.level
         level_solver.solver.begin_phase(f"level {level}", level_solver.formulation.problem.size)
@@ -199,7 +206,7 @@ class Run:
         self.end_level()
 
     def take_level(self, level_solver: LevelSolver) -> None:
-        """Keep the model of the level in progress, and continue from its alpha."""
+        """Keep the model of the level in progress and copy its alpha to the whole problem."""
         solver = self.solver
         if self.keeps_models:
             self.state.early, self.state.n_bsv = level_solver.model()
@@ -216,7 +223,7 @@ class Run:
         self.state.has_begun = False
 
     def keep_unfinished(self) -> None:
-        """Keep the current model of the level in progress, when training is stopped."""
+        """Keep the current model of the level in progress after a stop."""
         if self.division is None:
             return
         if self.level_solver is not None:
@@ -233,7 +240,7 @@ class Run:
         )
 
     def note_level(self, report: LevelReport) -> None:
-        """Add a level to the report, unless the run is of folds."""
+        """Add a level to the report, unless the run solves folds."""
         if not self.keeps_models:
             return
         rows = Coefficients(self.solver.solution).row_numbers
@@ -251,22 +258,26 @@ class Run:
 
     @property
     def is_whole(self) -> np.ndarray:
-        """Variables of components solved as a whole by a level: their gradient is complete."""
+        """Mask of variables in components that a level solved as a whole, bool (n_variables,).
+
+        The gradient of these variables is complete.
+        """
         return np.isfinite(self.state.whole_tolerance)[self.solver.units.component]
 
     def objective_of_whole(self, tolerance: float) -> float:
-        """Compute the objective of the components solved as a whole to a tolerance."""
+        """Compute the objective of components solved as a whole, at least to a tolerance."""
         solver = self.solver
         mask = self.state.whole_tolerance[solver.units.component] <= tolerance
         alpha, gradient = solver.alpha[mask], solver.gradient[mask]
         return float(0.5 * np.dot(alpha, gradient - solver.problem.linear[mask]))
 
     def parts_of_level(self, level: int, division: LevelPartition) -> tuple[np.ndarray, int]:
-        """Assign a subproblem to every variable in a level, component by component.
+        """Assign every variable to a subproblem of a level.
 
-        A subproblem is a cluster, or its part in one component. An equality constraint couples
-        components, but a part may keep its own; not in the early level, where a cluster has one
-        rho. Returns int64 (n_variables,) and how many numbers each component has.
+        A subproblem is the part of a cluster in one component of rows. In the early level with
+        equality constraints it is a whole cluster, because a cluster has one rho there. In other
+        levels each part has its own equality constraint. Returns subproblem indices, int64
+        (n_variables,), and how many indices are reserved for each component of variables.
         """
         solver, cluster, n_parts = self.solver, division.cluster, division.n_clusters
         locality = self.prepared.components

@@ -1,4 +1,4 @@
-"""Training: from rows and labels to a model and a report, also if the run is stopped."""
+"""Train a model with a report from rows and labels; a stopped run gives its current model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from dcsvm.training.warm_start import check_rows, first_alpha
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-NANOSECONDS = 1e9  # per thread, by the core's cost model: kernel values after a run is stopped
+NANOSECONDS = 1e9  # time budget per thread for kernel values after a stop, by the cost model
 Part = TypeVar("Part", ExactModel, EarlyModel)
 Result = TypeVar("Result")
 
@@ -52,12 +52,13 @@ def train_rows(
 ) -> tuple[Model, TrainReport]:
     """Train a model. Returns it and its report.
 
-    `labels` (n,), float64 or strings, are classes, or targets of a regression; one-class SVM
-    ignores them. Unsigned integers are class numbers in their order. `sample_weight` (n,) counts
-    each row as that many, 1 by default. Training starts from an `init_model` of the same rows, or
-    of the first of them. `test` rows choose the early level, if it is searched. With `consume` the
-    rows are reordered in place, and the model shares them. If the `control` stops training, the
-    current model is returned. Raises ValueError for invalid input, Stopped if there is no model.
+    `labels` (n,), float64 or strings, are classes, or targets of a regression. One-class SVM
+    ignores them. Unsigned integers are class indices; classes are then in ascending order.
+    `sample_weight` (n,) is the number of times each row counts, 1 by default. Training starts from
+    an `init_model` of the same rows or of the first rows. If the early level is searched, `test`
+    rows choose it. With `consume` the rows are reordered in place and the model shares them. If
+    `control` stops training, the current model is returned. Raises ValueError for invalid input,
+    Stopped if no model exists.
     """
     columns = Columns(rows, *([] if test is None else [test.rows]))
     if init_model is not None:
@@ -87,9 +88,9 @@ def ready(
     init_model: Model | None = None,
     test: TestRows | None = None,
 ) -> Run:
-    """Prepare a run for `finished`, from the arguments of `train_rows`. Raises Stopped.
+    """Prepare a run, with the arguments of `train_rows`, for `finished`. Raises Stopped.
 
-    The rows of `init_model` are not checked.
+    It is not checked that `init_model` has the same rows.
     """
     return begun(
         LocalRows.of(rows, options, consume=consume), labels, options, control or RunControl(),
@@ -107,7 +108,7 @@ def begun(
     init_model: Model | None = None,
     test: TestRows | None = None,
 ) -> Run:
-    """Prepare a run on the rows of any source. Raises ValueError and Stopped."""
+    """Prepare a run on the rows of a source. Raises ValueError and Stopped."""
     weights = checked_weights(sample_weight, len(labels))
     options = with_number(options, source.statistics)
     if control.checkpoint is not None:
@@ -125,9 +126,9 @@ def begun(
 
 
 def finished(run: Run) -> Model:
-    """Carry out a run. Returns the model with its report, the current one if the run is stopped.
+    """Carry out a run. Returns the model with its report.
 
-    Raises Stopped if there is no model.
+    A stopped run returns its current model. Raises Stopped if no model exists.
     """
     prepared, options, state = run.prepared, run.options, run.state
     result = probability = None
@@ -171,7 +172,7 @@ def _with_own_rows(prepared: Prepared, part: Part) -> Part:
 
 
 def report_of(run: Run, result: ExactResult | None) -> TrainReport:
-    """Make the report of a finished or stopped run, and of its exact solution if it has one."""
+    """Make the report of a finished or stopped run. `result` is its exact solution or None."""
     prepared, state = run.prepared, run.state
     report = TrainReport(
         **vars(state.costs),
@@ -203,9 +204,9 @@ def report_of(run: Run, result: ExactResult | None) -> TrainReport:
 
 
 def _result_of_stopped(run: Run) -> tuple[ExactResult | None, list[str]]:
-    """Return the current exact model of a stopped run, and the results that are missing.
+    """Return the current exact model of a stopped run and the names of missing results.
 
-    The early model is kept in the state. Raises Stopped if there is no model.
+    The state keeps the early model. Raises Stopped if no model exists.
     """
     run.save()
     state, solver = run.state, run.solver
@@ -235,7 +236,7 @@ def _result_of_stopped(run: Run) -> tuple[ExactResult | None, list[str]]:
 def _unless_stopped(
     run: Run, missing: list[str], name: str, compute: Callable[[Run], Result]
 ) -> Result | None:
-    """Compute a result of a finished run; if that is stopped, add its name to `missing`."""
+    """Compute a result of a finished run; after a stop, add `name` to `missing`."""
     try:
         return compute(run)
     except _core.Stopped:
@@ -246,8 +247,9 @@ def _unless_stopped(
 def certificate_of_stopped(solver: FormulationSolver) -> Certificate:
     """Check the current solution of a stopped run in about a second.
 
-    Unknown entries of the gradient are computed. If that would take too long, random variables are
-    checked: the violation is then the largest one seen, and objectives and gaps are None.
+    Unknown entries of the gradient are computed. If this would take too long, a random sample of
+    the variables is checked. The violation is then the largest one found, and objectives and gaps
+    are None.
     """
     iterate = solver.iterate
     unknown = _affordable(solver, np.flatnonzero(~iterate.is_known))
@@ -264,7 +266,7 @@ def certificate_of_stopped(solver: FormulationSolver) -> Certificate:
 def _affordable(solver: FormulationSolver, variables: np.ndarray) -> np.ndarray:
     """Select variables whose gradients fit the time budget, ascending.
 
-    Free variables are preferred for half of it, since they determine rho.
+    Up to half of the selected variables are free ones, because these determine rho.
     """
     n_sv = max(int(np.count_nonzero(solver.alpha)), 1)
     cost = _core.value_cost(solver.data.setup, solver.data.points)

@@ -1,19 +1,19 @@
-"""Warm starts: from a model of the same rows or of the first of them, and along a path of C.
+"""Start training from a model of the same rows or of the first rows, or along a path of C.
 
-The model may have another C, gamma, kernel or tolerance. Training runs its levels from there: on
-50,000 rows of covtype a start from 48,000 of them saves a third of the time, one from half of C
-little; without levels it costs more than it saves. Support vectors at the old bound start at the
-new one, others at their alpha. The equality constraints are then restored by changing support
-vectors.
+The model may have another C, gamma, kernel or tolerance. Training runs its levels from this start.
+On 50,000 rows of covtype, a start from a model of the first 48,000 saves a third of the time. A
+start from a model with half the C saves little. Without levels, a start costs more time than it
+saves. Support vectors at the old bound start at the new bound, others at their alpha. The equality
+constraints are then restored by changing support vectors.
 
-Folds follow a path of increasing C. K (r alpha) = r K alpha: scaling alpha by the ratio r of two C
-costs no kernel values, and bounded variables stay at their bound (Chu et al., KDD 2015). Such a
-start is good if nearly all support vectors are bounded; a much larger C is then reached in steps.
-If hardly any are bounded, alpha is kept as it is. Otherwise levels find the solution with fewer
-kernel values. Kernel sums of held-out rows are reused in both cases.
+Folds follow a path of increasing C. Since K (r alpha) = r K alpha, scaling alpha by the ratio r of
+two C requires no kernel values. Bounded variables stay at their bound (Chu et al., KDD 2015). Such
+a start is good if nearly all support vectors are bounded. A much larger C is then reached in steps.
+If hardly any are bounded, alpha is kept without scaling. Otherwise training with levels requires
+fewer kernel values than a warm start. Kernel sums of held-out rows are reused in every case.
 
-Equal rows of opposite classes are bounded for every C. Both can move to the new bound together, as
-this changes no kernel sum.
+Duplicate rows with opposite classes are bounded for every C. Both can move to the new bound
+together, because this changes no kernel sum.
 """
 
 import math
@@ -36,11 +36,11 @@ from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training.held_out import FoldKernelSums
 from dcsvm.training.steps import LEVEL_TOLERANCE
 
-AT_BOUND = 1.0 - 1e-9  # of the bound, or of the largest coefficient
+AT_BOUND = 1.0 - 1e-9  # fraction of the bound or of the largest coefficient
 
 
 class OtherModelError(ValueError):  # noqa: N818 (renamed together with its users)
-    """A model that training cannot start from."""
+    """Error: training cannot start from the given model."""
 
 
 def check_rows(model: Model, rows: Rows, options: TrainOptions) -> None:
@@ -62,7 +62,7 @@ def check_rows(model: Model, rows: Rows, options: TrainOptions) -> None:
 
 
 def first_alpha(prepared: Prepared, model: Model) -> np.ndarray:
-    """Make a feasible alpha for prepared rows from a model of them.
+    """Make a feasible alpha for prepared rows from a model of these rows.
 
     Raises OtherModelError if the model has other labels or another problem type.
     """
@@ -89,7 +89,7 @@ def first_alpha(prepared: Prepared, model: Model) -> np.ndarray:
 
 
 def _support_of(model: Model) -> tuple[ExactModel | EarlyModel, np.ndarray]:
-    """Return the part of a model to start from, and the row numbers of its support vectors."""
+    """Return the model part used as the start, and the row indices of its support vectors."""
     part = model.exact or model.early
     if part is None or part.row_numbers is None:
         raise OtherModelError("the initial model has no row numbers of its support vectors")
@@ -121,7 +121,7 @@ def _are_equal(rows: Rows, others: Rows, threads: int) -> bool:
 
 
 def _coefficients(task: Task, number: int, targets: np.ndarray, coef: np.ndarray) -> np.ndarray:
-    """Return the signed alpha of the support vectors in one problem, 0 for other classes."""
+    """Return the signed alpha of support vectors in a binary problem, 0 for other classes."""
     if task.n_classes < 2:
         return coef[0]
     first, second = pairs_of(task.n_classes)[number]
@@ -132,7 +132,7 @@ def _coefficients(task: Task, number: int, targets: np.ndarray, coef: np.ndarray
 def _add(
     prepared: Prepared, variables: slice, row: np.ndarray, signed: np.ndarray, alpha: np.ndarray
 ) -> None:
-    """Add the signed values of rows to alpha of their variables with that sign."""
+    """Add each row's signed value to alpha of its variable of the same sign, in place."""
     problem = prepared.formulation.problem.part(variables)
     for negative in (False, True):
         of_row = np.full(prepared.data.rows.n_samples, -1)
@@ -142,24 +142,27 @@ def _add(
         np.add.at(alpha, of_row[row[chosen]], signed[chosen])
 
 
-# Distance of a start, in support vectors; beyond n_sv a cold start is faster. A free one counts
-# FREE times the ratio of C: on 50,000 rows of covtype, gamma=2, a step of C by 4 takes 0.5 of the
-# time of a cold start at distance 0.2 n_sv, 0.8 at 0.9, 1.0 at 1.4; a step by 128 takes 2.0 at 4.
+# The distance of a start, in support vectors, estimates its cost. Beyond n_sv a cold start is
+# faster. If alpha is scaled, each free support vector adds FREE times the ratio of C. Times
+# relative to a cold start on 50,000 rows of covtype with gamma=2: for a ratio of 4, 0.5 at distance
+# 0.2 n_sv, 0.8 at 0.9 n_sv and 1.0 at 1.4 n_sv; for a ratio of 128, 2.0 at 4 n_sv.
 FREE = 5.0
-# A bounded one whose alpha is kept: ijcnn1 takes 0.1 to 0.4 of the time up to distance 0.6 n_sv
-# with gamma=32, and 1.1 at 0.7 with gamma=2.
+# If alpha is kept, each support vector that leaves its bound adds BOUNDED. Relative times on
+# ijcnn1: 0.1 to 0.4 up to distance 0.6 n_sv with gamma=32, 1.1 at 0.7 n_sv with gamma=2.
 BOUNDED = 20.0
-MAX_STEP = 4.0  # of C; a single step by 16 takes 1.3 times as long on 100,000 rows of covtype
-KEEPS_SUMS = ("c_svc", "epsilon_svr")  # types with equality constraints independent of C
-MEMORY_SHARE = 8  # all kept solutions take at most 1/8 of the spare memory
+# Largest factor of C in one step. On 100,000 rows of covtype, a single step by 16 takes 1.3 times
+# as long as steps by 4.
+MAX_STEP = 4.0
+KEEPS_SUMS = ("c_svc", "epsilon_svr")  # types whose equality constraints do not depend on C
+MEMORY_SHARE = 8  # all kept solutions use at most 1/8 of the spare memory
 
 
 @dataclass(frozen=True, eq=False)
 class FoldSolution:
     """Solution of a fold for one C.
 
-    `sums` float64 is K alpha for its variables, with truncation errors up to `neglected`; `held`
-    has the sums of the entries held out.
+    `sums`, float64 (n_variables,), is K alpha of its variables, with truncation errors up to
+    `neglected`. `held` has alpha and the kernel sums at the held-out entries.
     """
 
     C: float
@@ -173,7 +176,7 @@ class FoldSolution:
 
 
 class PathWarmStart:
-    """Solutions of folds for the largest C so far."""
+    """Latest solution of each fold, used as a start for a larger C."""
 
     def __init__(self) -> None:
         self.of_fold: dict[int, FoldSolution] = {}
@@ -183,9 +186,9 @@ class PathWarmStart:
         return sum(solved.nbytes for solved in self.of_fold.values())
 
     def begin(self, solver: FormulationSolver, batch: Collection[int]) -> dict[int, FoldKernelSums]:
-        """Start the solver of a batch of folds from a smaller C, if that is near.
+        """Start the solver of a batch of folds from a smaller C if the start is near enough.
 
-        Returns the scaled kernel sums of the folds that have a solution.
+        Returns the scaled kernel sums of all folds that have a solution for a smaller C.
         """
         solver.reserve(self.nbytes)
         known, starts = {}, []
@@ -210,7 +213,10 @@ class PathWarmStart:
     def keep(
         self, solver: FormulationSolver, batch: Iterable[int], known: dict[int, FoldKernelSums]
     ) -> None:
-        """Keep the solutions of a batch of folds with their `known` sums, if memory allows."""
+        """Keep the solutions of a batch of folds if memory allows.
+
+        `known` has the kernel sums at the held-out entries of each fold.
+        """
         variables = solver.problem.size + solver.prepared.formulation.problem.size
         budget = solver.prepared.memory.spare(variables) // MEMORY_SHARE
         if not solver.iterate.is_known.all():
@@ -226,7 +232,7 @@ class PathWarmStart:
 
 @dataclass(frozen=True, eq=False)
 class _Start:
-    """Start of a fold: alpha scaled by `ratio`, and its `distance` in support vectors."""
+    """Start of a fold: alpha scaled by `ratio`, and `distance` in support vectors."""
 
     held: FoldKernelSums
     sums: np.ndarray
@@ -236,7 +242,10 @@ class _Start:
 
 
 def _start(solved: FoldSolution, solver: FormulationSolver, own: np.ndarray) -> _Start:
-    """Scale the solution for a smaller C, or keep it if fewer variables are bounded than free."""
+    """Make a start from the solution for a smaller C. `own` are the variables of the fold.
+
+    Alpha is kept if fewer variables then leave their bound than are free; otherwise it is scaled.
+    """
     alpha, ratio = solved.held.alpha, solver.options.C / solved.C
     scaled, n_free = _feasible(ratio * alpha, solver.problem.part(own))
     if solver.options.svm_type in KEEPS_SUMS:
@@ -251,10 +260,10 @@ def _start(solved: FoldSolution, solver: FormulationSolver, own: np.ndarray) -> 
 def _kept(
     alpha: np.ndarray, ratio: float, solver: FormulationSolver, own: np.ndarray
 ) -> tuple[np.ndarray, int]:
-    """Move pairs of equal rows with opposite classes to the bounds of a C `ratio` times larger.
+    """Keep alpha for a C `ratio` times larger, but move duplicates of opposite classes.
 
-    `own` are the variables of the fold. Returns the new alpha, which has the same kernel sums, and
-    how many variables are bounded no longer.
+    Such pairs of rows move towards the new bound, which leaves all kernel sums unchanged. `own` are
+    the variables of the fold. Returns alpha and the number of variables that leave their bound.
     """
     problem = solver.problem.part(own)
     is_positive = problem.upper > 0
@@ -269,7 +278,7 @@ def _kept(
         np.where(is_positive, 1, -1),
     )
     kept = alpha.copy()
-    limits = []  # on the change of each pair
+    limits = []  # upper limits of the change of each pair
     for side in (a, b):
         size = np.abs(alpha[side])
         limits += [np.where(was_bounded[side], (ratio - 1.0) * size, np.inf), bound[side] - size]
@@ -282,17 +291,23 @@ def _kept(
 
 
 def _feasible(alpha: np.ndarray, problem: BoxQP) -> tuple[np.ndarray, int]:
-    """Return a scaled alpha with bounded variables exactly at their bound, and the free count."""
+    """Set variables that reach their bound, up to rounding, exactly to the bound.
+
+    Returns alpha and the number of free support vectors.
+    """
     bound = np.where(alpha < 0, problem.lower, problem.upper)
     at_bound = np.abs(alpha) >= AT_BOUND * np.abs(bound)
     return np.where(at_bound, bound, alpha), int(np.count_nonzero(~at_bound & (alpha != 0)))
 
 
 def _take_steps(solver: FormulationSolver, ratio: float) -> None:
-    """Solve loosely for C between, from a solution scaled by `ratio`. Raises Stopped."""
+    """Solve loosely for values of C between the old and the new C. Raises Stopped.
+
+    The solver has the old solution, scaled by `ratio`.
+    """
     target, variables = solver.formulation, np.arange(solver.problem.size, dtype=np.int32)
     steps = math.ceil(math.log(ratio, MAX_STEP) - 1e-9)
-    scale = ratio ** (1 / max(steps, 1) - 1)  # back to the first C
+    scale = ratio ** (1 / max(steps, 1) - 1)  # from the new C back to the first step
     for k in range(1, steps):
         problem = target.problem.scaled(ratio ** (k / steps - 1))
         _scale(solver, scale, replace(target, problem=problem))
@@ -304,7 +319,7 @@ def _take_steps(solver: FormulationSolver, ratio: float) -> None:
 
 
 def _scale(solver: FormulationSolver, scale: float, formulation: Formulation) -> None:
-    """Scale the alpha of a solver to a formulation with another C."""
+    """Scale alpha and the gradient of a solver, and set its formulation with another C."""
     sums = scale * (solver.gradient + solver.problem.linear)
     neglected = scale * solver.state.neglected
     alpha, _ = _feasible(scale * solver.alpha, formulation.problem)
