@@ -9,7 +9,7 @@ import click
 
 OUTPUT = "standard output"
 STANDARD_INPUT = ("-", "/dev/stdin")
-# values of --scale: use the ranges or the quantiles of the training set
+# values of --scale: by the ranges or by the quantiles of the training set
 AUTO, QUANTILE = "auto", "quantile"
 
 

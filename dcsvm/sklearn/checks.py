@@ -168,7 +168,7 @@ def variance_of(X: Matrix, weights: Weights) -> float:
 
 
 def largest_value(rows: Rows, options: dict[str, Any]) -> float:
-    """Return the largest |K(x, x)| of the rows, or 1 if larger, for the kernel in `options`."""
+    """Return the largest |K(x, x)| of the rows, but at least 1; `options` give the kernel."""
     kernel = Kernel(options["kernel"], options["gamma"], options["coef0"], options["degree"])
     if kernel.is_precomputed:
         return max(1.0, float(np.abs(np.diagonal(of_square(rows, 1).features)).max()))

@@ -113,7 +113,8 @@ class FallingBack(Estimator):
     ) -> Estimator:
         """Fit the model as in the base class, or by scikit-learn's solver after a ValueError.
 
-        Invalid parameters, and values that only dcsvm knows, remain errors.
+        Invalid parameters remain errors. So does input that dcsvm rejects if a parameter is set
+        that only dcsvm has.
         """
         try:
             return super().fit(X, y, sample_weight=sample_weight)
