@@ -187,8 +187,8 @@ def _classes_with_weight(
 def _class_scores(values: np.ndarray) -> np.ndarray:
     """Combine decision values (n, k (k - 1) / 2) of pairs to scores (n, k) of classes.
 
-    A score is the number of votes plus a function of the sum of the decision values that is less
-    than half a vote in size. Thus it decides only between equal numbers of votes.
+    A score is the number of votes plus s / (3 (|s| + 1)) for the sum s of the decision values. Thus
+    the decision values only break ties of votes.
     Pairs with nan do not vote.
     """
     n_pairs = values.shape[1]

@@ -113,8 +113,8 @@ class FallingBack(Estimator):
     ) -> Estimator:
         """Fit the model as in the base class, or by scikit-learn's solver after a ValueError.
 
-        Invalid parameters remain errors. So does input that dcsvm rejects if a parameter is set
-        that only dcsvm has.
+        Invalid parameters remain errors. If a parameter is set that only dcsvm has, rejected input
+        remains an error, too.
         """
         try:
             return super().fit(X, y, sample_weight=sample_weight)
