@@ -1,1 +1,1 @@
-"""The commands. Click, tqdm and the terminal are known only here."""
+"""The commands. Only this package uses Click, tqdm and the terminal."""

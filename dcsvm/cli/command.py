@@ -1,4 +1,4 @@
-"""The class of all commands: LIBSVM's option syntax, grouped help, one-sentence errors."""
+"""Base class of the commands: LIBSVM's option syntax, grouped help, one-sentence errors."""
 
 import contextlib
 from collections.abc import Sequence
@@ -18,7 +18,10 @@ DATA_FILE = "one row per line, LABEL INDEX:VALUE ...; also packed by gzip, bzip2
 
 
 def exit_statuses(*, done: str, missed: str = "", stopped: str) -> Pairs:
-    """List the exit statuses of a command with their meanings; `missed` is for training."""
+    """Return the exit statuses of a command and their meanings.
+
+    `missed` is the meaning of status 3, which only commands that train have.
+    """
     return (
         ("0", done),
         ("1", "failed; one sentence on stderr gives the reason"),
@@ -29,10 +32,10 @@ def exit_statuses(*, done: str, missed: str = "", stopped: str) -> Pairs:
 
 
 class LibsvmCommand(click.Command):
-    """A command that parses its arguments as svm-train does; wrong usage exits with 2.
+    """Command with the argument syntax of svm-train; wrong usage exits with status 2.
 
-    `examples` are pairs (command line, result), `statuses` (exit status, meaning). The manual page
-    adds `files` (name, content) and `see_also`, the names of other pages.
+    `examples` are pairs (command line, result), `statuses` are pairs (exit status, meaning). Only
+    the manual page shows `files`, pairs (name, content), and `see_also`, names of other pages.
     """
 
     def __init__(
@@ -51,7 +54,7 @@ class LibsvmCommand(click.Command):
         self.files, self.see_also = files, see_also
 
     def groups(self, ctx: click.Context) -> dict[str, list[GroupedOption]]:
-        """Return the options by the title of their group, in the order of declaration."""
+        """Return the options of each group by its title, in the order of declaration."""
         groups: dict[str, list[GroupedOption]] = {}
         for parameter in self.get_params(ctx):
             if isinstance(parameter, GroupedOption):
@@ -107,12 +110,12 @@ class LibsvmCommand(click.Command):
             super().invoke(ctx)
         except click.UsageError as error:
             complain(ctx, error)
-        except OptionError as error:  # before any file is read; `run` reports later ones
+        except OptionError as error:  # raised before any file is read; `run` reports later ones
             complain(ctx, click.UsageError(as_typed(error)))
 
 
 def complain(ctx: click.Context, error: click.UsageError) -> NoReturn:
-    """Print wrong usage as one sentence and exit."""
+    """Print a usage error as one sentence and exit with status 2."""
     sentence = " ".join(sentence_of(error, ctx.command.params).split()).rstrip(".")
     if sentence[:1].isupper() and sentence[1:2].islower():
         sentence = sentence[0].lower() + sentence[1:]
@@ -121,7 +124,7 @@ def complain(ctx: click.Context, error: click.UsageError) -> NoReturn:
 
 
 def sentence_of(error: click.UsageError, parameters: list[click.Parameter]) -> str:
-    """Return Click's message, with a hint for an unknown option and a short name of a known one."""
+    """Format Click's message; add a hint for an unknown option, or the name of a known one."""
     if isinstance(error, click.NoSuchOption):
         name = error.option_name
         return f"no such option: {name}{advice_on(name, parameters)}"

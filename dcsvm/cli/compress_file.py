@@ -1,4 +1,4 @@
-"""The work of dcsvm-compress: read, compress, write, report changed predictions."""
+"""Implementation of dcsvm-compress: read, compress, write, report changed predictions."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -18,7 +18,7 @@ from dcsvm.problem.options import CompressOptions
 
 
 def compress_file(job: CompressJob, options: CompressOptions) -> int:
-    """Compress a model as a job says; return the exit status."""
+    """Run a compression job; return the exit status."""
     threads = usable_threads(options.threads)
     options = replace(options, threads=threads)
     inputs = [job.model_file, job.rows_file, job.test_file, job.scale_file]
@@ -39,7 +39,7 @@ def compress_file(job: CompressJob, options: CompressOptions) -> int:
             raise
         raise ValueError(f"{job.model_file}: {error}") from None
     small = replace(model, exact=parts.exact, early=parts.early)
-    if is_stream(job.output_file):  # no range file beside it
+    if is_stream(job.output_file):  # a stream has no range file
         write_beside(job.output_file, model_text(small))
     else:
         small.save(job.output_file)
@@ -51,7 +51,7 @@ def compress_file(job: CompressJob, options: CompressOptions) -> int:
 
 
 def bar_of(progress: TerminalProgress) -> Callable[[int, int], None]:
-    """Return a listener of (steps done, all steps) that shows a bar for each size."""
+    """Return a callback (steps done, total steps) that shows a bar for each model size."""
 
     def advance(done: int, total: int) -> None:
         if progress.bar is None or done <= progress.bar.n:  # the next size begins

@@ -9,7 +9,7 @@ import click
 
 OUTPUT = "standard output"
 STANDARD_INPUT = ("-", "/dev/stdin")
-# --scale: by the ranges of the training set, or by its quantiles
+# values of --scale: by the ranges or by the quantiles of the training set
 AUTO, QUANTILE = "auto", "quantile"
 
 
@@ -20,12 +20,12 @@ def print_result(line: str) -> None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         click.echo(line)
     except OSError as error:
-        point_at_nothing(1)  # else Python reports the unwritten rest at exit
+        point_at_nothing(1)  # otherwise Python reports unwritten output at exit
         raise OSError(error.errno, error.strerror, OUTPUT) from None
 
 
 def show_beside(*outputs: str | None) -> Callable[[str], None]:
-    """Return `show`, or `say` if one of the output files is standard output."""
+    """Return `print_result`, or `print_status` if an output file is standard output."""
     return print_status if {"-", "/dev/stdout"} & set(outputs) else print_result
 
 
@@ -44,7 +44,7 @@ def reason_of(error: OSError) -> str:
 
 
 def occupy_closed() -> None:
-    """Occupy the descriptors of closed standard streams, so that no opened file gets one of them.
+    """Open the null device for closed standard streams, so that no file gets their descriptors.
 
     Reading or writing such a stream remains an error.
     """
@@ -72,7 +72,7 @@ def is_stream(path: str) -> bool:
 
 
 def check_outputs(inputs: list[str | None], outputs: list[str | None]) -> None:
-    """Raise OSError for an output that is not writable or is another file of the command."""
+    """Raise OSError if an output is not writable or is also another file of the command."""
     for k, path in enumerate(outputs):
         if path is not None and not is_stream(path):
             _check_writable(path, [*inputs, *outputs[:k]])

@@ -46,7 +46,7 @@ OUT_FILE_BEGINS = b"log2"
 
 
 class GridCommand(LibsvmCommand):
-    """The command dcsvm-grid: -resume may lack its value, as in svm-grid."""
+    """Command dcsvm-grid. As in svm-grid, the value of -resume is optional."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         args = list(args)
@@ -58,7 +58,7 @@ class GridCommand(LibsvmCommand):
 
 
 def may_be_out_file(name: str) -> bool:
-    """Return whether a word after -resume is its file rather than the training set.
+    """Return whether the word after -resume is its value, not the training set.
 
     A missing or empty file cannot be the training set.
     """

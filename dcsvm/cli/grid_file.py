@@ -1,4 +1,4 @@
-"""The work of dcsvm-grid: read, score the settings, train the best one."""
+"""Implementation of dcsvm-grid: read, score the settings, train the best one."""
 
 import math
 import os
@@ -33,7 +33,7 @@ from dcsvm.training.train import train_rows
 
 
 def grid_file(job: GridJob, options: TrainOptions) -> int:
-    """Score a grid and train the best setting as a job says; return the exit status."""
+    """Run a grid job: score the grid, train the best setting; return the exit status."""
     options = replace(options, threads=usable_threads(options.threads))
     check_files(job)
     stop, start = Stop(job.time_limit), time.perf_counter()
@@ -93,9 +93,9 @@ def check_files(job: GridJob) -> None:
 
 
 def read_rows(job: GridJob, options: TrainOptions) -> tuple[Dataset, Rows, np.ndarray, np.ndarray]:
-    """Read the training set, and the rows, labels and folds of the search.
+    """Return the training set, and the rows, labels and folds of the search.
 
-    The folds, int64 (n,), are the number of the fold that holds out each row, or -1.
+    The folds, int64 (n,), give the index of the fold that holds out each row, or -1 for none.
     """
     data = read_training_set(job, options)
     if job.test_file is None:
@@ -107,7 +107,7 @@ def read_rows(job: GridJob, options: TrainOptions) -> tuple[Dataset, Rows, np.nd
 
 
 class Outputs:
-    """The scores of a search, printed, written to the -out file and shown on a progress bar."""
+    """Outputs of a search: printed scores, the -out file, and the progress bar."""
 
     def __init__(self, job: GridJob, lines: "GridLines", known: list[Score], grid: Grid):
         self.job, self.lines = job, lines
@@ -141,7 +141,7 @@ class Outputs:
         return False
 
     def add(self, score: Score, source: str, *, is_new: bool) -> None:
-        """Print a score of a source, and write it if it is new."""
+        """Print a score and its source; write the score to the -out file if it is new."""
         self.scores.append(score)
         if self.file is not None and is_new and score.n_rows:
             self.file.write(self.lines.stored(score) + "\n")
@@ -155,7 +155,7 @@ class Outputs:
 
 
 def say_caveats(scores: list[Score], best: Score, grid: Grid, *, is_stopped: bool) -> None:
-    """Print the limitations of a best setting."""
+    """Print warnings and notes about the best setting."""
     n_failed = sum(not score.converged for score in scores)
     if n_failed:
         print_status(f"warning: {n_failed} of {len(scores)} settings did not converge: not chosen")
@@ -176,7 +176,7 @@ def say_caveats(scores: list[Score], best: Score, grid: Grid, *, is_stopped: boo
 def train_best(
     job: GridJob, model_file: str, options: TrainOptions, data: Dataset
 ) -> tuple[dict[str, Any] | None, int]:
-    """Train the best setting on all rows and write the model; return its report and the status."""
+    """Train the best setting on all rows, write the model; return its report and exit status."""
     control = RunControl(TerminalProgress(job.quiet))
     with Interrupts(control.stop) as interrupts:
         try:
@@ -192,7 +192,7 @@ def train_best(
 
 
 def as_dict(score: Score) -> dict[str, Any]:
-    """Convert a score for JSON, which has no infinity."""
+    """Convert a score for JSON; infinite losses become None."""
     values = vars(score.setting).copy()
     names = ("loss", "losses", "n_rows", "is_complete", "converged", "n_sv", "seconds")
     values |= {name: getattr(score, name) for name in names}
@@ -205,10 +205,10 @@ LETTERS = {"C": "c", "gamma": "g", "epsilon": "p"}
 
 
 class GridLines:
-    """The format of the lines of a search.
+    """Format of the printed and stored lines of a search.
 
-    `names` are the searched ones of C, gamma and epsilon; `n_rows` rows are held out. Exponents of
-    gamma are in units of `gamma_unit`.
+    `names` are the searched parameters among C, gamma and epsilon. `n_rows` rows are held out. The
+    exponent of gamma is log2(gamma / gamma_unit).
     """
 
     def __init__(self, names: list[str], options: TrainOptions, n_rows: int, gamma_unit: float):
@@ -235,7 +235,7 @@ class GridLines:
         return f"{' '.join(values)} {self.rate(best):g}"
 
     def stored(self, score: Score) -> str:
-        """Format as `log2c=5.0 log2g=-7.0 rate=96.15`, with marks of incomplete scores."""
+        """Format as `log2c=5.0 log2g=-7.0 rate=96.15`; mark partial and unconverged scores."""
         exponents = " ".join(
             f"log2{LETTERS[name]}={exponent}"
             for name, exponent in self.exponents(score.setting).items()
@@ -266,7 +266,7 @@ class GridLines:
                         f"{self.word}=90, found {line[:40]!r}"
                     )
                 scores[score.setting] = score
-        # the exponents of lines are rounded
+        # exponents in the file are rounded: use the exact settings of the grid
         settings = {tuple(self.exponents(one).values()): one for one in grid.settings}
         return [
             replace(score, setting=settings.get(tuple(self.exponents(setting).values()), setting))

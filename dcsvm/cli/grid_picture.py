@@ -1,7 +1,7 @@
-"""The picture of dcsvm-grid -png: contours of the scores over log2(C) and log2(gamma).
+"""Picture of dcsvm-grid -png: contours of the scores over log2(C) and log2(gamma).
 
 Contour levels are denser near the best value. If only C or only gamma varies, the picture is a line
-plot. Requires matplotlib (the extra [plot]), which is imported only here, and no display.
+plot. Requires matplotlib (the extra [plot]) but no display. Only this module imports matplotlib.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dcsvm.selection.grid import Score, best_of
 
 INCHES, DOTS_PER_INCH = (8.0, 6.4), 125  # 1000 x 800 pixels
 N_BANDS = 8
-MAX_TITLE = 60  # characters that fit
+MAX_TITLE = 60  # characters that fit the width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,15 +39,16 @@ def save_picture(
 ) -> None:
     """Draw scores to a PNG file: accuracy in percent, or mean squared error.
 
-    The best epsilon of each C and gamma is drawn. Settings without a loss, or with gamma 0 beside
-    others, are skipped. Raises ValueError if no setting remains, and OSError.
+    For each C and gamma the score of the best epsilon is drawn. Settings without a finite loss are
+    skipped. Settings with gamma 0 are skipped if other settings have a positive gamma. Raises
+    ValueError if no setting remains, and OSError if the file cannot be written.
     """
     from matplotlib.figure import Figure
 
     shown, best = select_scores(scores)
     C = np.log2([one.setting.C for one in shown])
     gamma = np.log2([one.setting.gamma or 1.0 for one in shown])
-    loss = np.maximum([one.loss for one in shown], best.loss)  # estimates may be smaller
+    loss = np.maximum([one.loss for one in shown], best.loss)  # estimates may be lower than best
     value = 100 * (1 - loss) if is_classification else loss
     label = "accuracy (%)" if is_classification else "mean squared error"
     figure = Figure(figsize=INCHES, dpi=DOTS_PER_INCH, layout="constrained")
@@ -134,5 +135,5 @@ def best_in_words(best: Score, is_classification: bool) -> str:
 
 
 def printable(title: str) -> str:
-    """Return the end of a title, with characters that every font has."""
+    """Return the end of a title, with ? for characters that a font may lack."""
     return "".join(x if x.isascii() and x.isprintable() else "?" for x in title[-MAX_TITLE:])

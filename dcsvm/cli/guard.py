@@ -1,4 +1,4 @@
-"""Run the work of a command: signals, errors as one sentence, exit status."""
+"""Run a command: handle signals, print errors as one sentence, set the exit status."""
 
 import os
 import signal
@@ -61,7 +61,7 @@ class Interrupts:
         os.close(reader)
 
     def watch(self, reader: int) -> None:
-        """Act on the signal numbers that a pipe delivers."""
+        """Handle the signal numbers that the pipe delivers."""
         while numbers := os.read(reader, 1):
             number = numbers[0]
             if number not in self.handlers_before:
@@ -90,7 +90,10 @@ ENVIRONMENT = {  # read once, when the libraries are loaded
 
 
 def run(module: str, *args: object, function: str | None = None) -> NoReturn:
-    """Call a function, by default of the name of its module; exit with the status it returns."""
+    """Call a function of a module of dcsvm.cli; exit with the status that it returns.
+
+    The default function has the name of the module.
+    """
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     occupy_closed()
@@ -121,7 +124,7 @@ def status_of(received: int | None, otherwise: int) -> int:
 
 
 def as_typed(error: OptionError) -> str:
-    """Format an error with the option name of the current command: -m for cache_mb."""
+    """Format an error with the name of the option on the command line: -m for cache_mb."""
     for parameter in click.get_current_context().command.params:
         if parameter.name == error.option:
             return f"{parameter.opts[0]} {error.reason}"

@@ -52,7 +52,7 @@ def read_test_set(
 
 
 def read_data(job: DataJob, path: str, threads: int | None, **kwargs: Any) -> Dataset:
-    """Read a data set in the syntax that the job allows; for `kwargs` see `parse_dataset`."""
+    """Read a data set with the syntax of a job; `kwargs` are options of `parse_dataset`."""
     return read_dataset(path, lenient=job.lenient, threads=usable_threads(threads), **kwargs)
 
 
@@ -62,7 +62,10 @@ def scaling_given(job: DataJob) -> Scaling | None:
 
 
 def model_for_file(model: Model, job: TrainingJob, data: "Dataset | RemoteSet") -> Model:
-    """Add the first index of the training set to a model, and its own scaling."""
+    """Add the first index and the scaling of the training set to its model.
+
+    The scaling of a range file is not added.
+    """
     model = replace(model, first_index=data.first_index)
     is_own = job.scale_file in OWN_SCALINGS or getattr(job, "weights", None) is not None
     if is_own and data.scaling is not None:

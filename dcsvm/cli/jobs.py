@@ -1,4 +1,4 @@
-"""Files and settings of one call of a command, besides the options of training."""
+"""Files and settings of one command call, except the training options."""
 
 import os
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ AnyJob = TypeVar("AnyJob", bound="DataJob")
 
 @dataclass(kw_only=True)
 class DataJob:
-    """Settings of every command: scaling and syntax of its data, and silence."""
+    """Settings of every command: scaling and syntax of the data, and quiet mode."""
 
     scale_file: str | None
     lenient: bool
@@ -38,7 +38,7 @@ class DataJob:
 
     @classmethod
     def of(cls: type[AnyJob], given: dict[str, Any], table: type[OptionTable]) -> AnyJob:
-        """Make a job of the values of a command; the options of a table are left to the table."""
+        """Make a job from the values of a command, without the options in `table`."""
         return cls(**{name: value for name, value in given.items() if name not in table.names()})
 
 
@@ -55,7 +55,7 @@ class TrainingJob(DataJob):
 
     @property
     def range_file(self) -> str | None:
-        """Name the file beside the model for the ranges of --scale auto."""
+        """Return the path of the range file that --scale auto writes, or None."""
         if self.scale_file != AUTO or self.model_file is None:
             return None
         from dcsvm.data.range_file import range_file_of
@@ -71,7 +71,7 @@ class TrainingJob(DataJob):
 
 @dataclass(kw_only=True)
 class TrainJob(TrainingJob):
-    """Files and settings of dcsvm-train; cross-validation (`n_folds`) has no `model_file`."""
+    """Files and settings of dcsvm-train. `model_file` is None for cross-validation (`n_folds`)."""
 
     checkpoint_folder: str | None
     resume_folder: str | None
@@ -122,7 +122,7 @@ class TrainJob(TrainingJob):
             raise click.UsageError("--scale quantile is not possible on workers of a Dask cluster")
 
     def _check_weights(self, options: TrainOptions) -> None:
-        """Raise UsageError for learned weights where they cannot be."""
+        """Raise UsageError if feature weights cannot be learned for this job."""
         if options.kernel_type.fall is None or options.svm_type == "one_class":
             other = options.kernel if options.kernel_type.fall is None else options.svm_type
             raise click.UsageError(
@@ -158,12 +158,12 @@ class TrainJob(TrainingJob):
 
 
 def given_options(table: type[OptionTable], given: dict[str, Any]) -> dict[str, Any]:
-    """Select the options of a table that were given a value."""
+    """Return the options of a table that have a value in `given`."""
     return {name: given[name] for name in table.names() if given.get(name) is not None}
 
 
 def training_options(given: dict[str, Any]) -> TrainOptions:
-    """Make training options of the values of a command. Raises OptionError."""
+    """Make training options from the values of a command. Raises OptionError."""
     chosen = given_options(TrainOptions, given)
     chosen["gamma"] = chosen.get("gamma") or None  # 0 is LIBSVM's default
     chosen["class_weight"] = factors_of_classes(given["class_weight"])
@@ -181,7 +181,7 @@ def factors_of_classes(pairs: tuple[tuple[float, float], ...]) -> dict[float, fl
 
 @dataclass(kw_only=True)
 class GridJob(TrainingJob):
-    """Files and settings of dcsvm-grid; exponents are () for parameters that are not searched."""
+    """Files and settings of dcsvm-grid. Exponents () mean that a parameter is not searched."""
 
     n_folds: int
     log2c: tuple[float, ...]
@@ -229,7 +229,7 @@ class GridJob(TrainingJob):
                 raise click.UsageError("-resume needs a file if -out is null")
 
     def grid(self, options: TrainOptions) -> Grid:
-        """Make the grid of settings to score, with gamma in its unit. Raises ValueError."""
+        """Make the grid of settings, with gamma in units of `gamma_unit`. Raises ValueError."""
 
         def powers(exponents: tuple[float, ...]) -> list[float] | None:
             return [2.0**exponent for exponent in exponents] or None
@@ -275,6 +275,6 @@ class CompressJob(DataJob):
 
 
 def check_not_auto(scale_file: str | None) -> None:
-    """Raise UsageError for a scaling by the data, which is for training."""
+    """Raise UsageError for --scale auto or quantile, which are only for training."""
     if scale_file in (AUTO, QUANTILE):
         raise click.UsageError(f"--scale {scale_file} is for training: the model has its scaling")

@@ -1,9 +1,9 @@
 """LIBSVM's option syntax on top of Click, and hints for unknown options.
 
-svm-train reads the first letter after a dash only (`-cost 5` is `-c 5`), takes the next argument as
-the value in any case (`-r -1`), and attaches the label to one option (`-w-1 5`). Options with two
-dashes keep Click's syntax, and svm-grid's words with one dash (`-log2c`) are read whole. Typing
-errors that svm-train would misread, such as `-gap` or `-g0.5` for `-g`, are errors here.
+svm-train reads only the first letter after a dash: `-cost 5` is `-c 5`. The next argument is the
+value, even if it starts with a dash: `-r -1`. Only -w has its label attached: `-w-1 5`. Options
+with two dashes keep Click's syntax. svm-grid's words with one dash (`-log2c`) are read whole. Here
+`-gap` and `-g0.5` are errors; svm-train would read both as `-g`.
 """
 
 import click
@@ -34,7 +34,7 @@ WORDS = {
     "--decision-values": "decision_function decision raw_score predict_raw_score",
 }
 OPTION_OF = {word: option for option, words in WORDS.items() for word in words.split()}
-MIN_SIMILARITY = 0.75  # difflib's ratio; --gap is 0.5 of --gamma
+MIN_SIMILARITY = 0.75  # difflib's ratio; it is 0.5 for --gap and --gamma
 
 
 def for_click(args: list[str], parameters: list[click.Parameter]) -> list[str]:
@@ -74,7 +74,7 @@ def for_click(args: list[str], parameters: list[click.Parameter]) -> list[str]:
 
 
 def check_rest(word: str, options: dict[str, click.Parameter]) -> None:
-    """Raise click.UsageError unless only letters follow the letter of an option."""
+    """Raise click.UsageError if a dash is missing, or if a value is attached to the letter."""
     if f"-{word}" in options:
         raise click.UsageError(f"no such option: {word} (write -{word})")
     if not (word[2:] + "a").isalpha():

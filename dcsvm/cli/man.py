@@ -61,12 +61,12 @@ def definitions(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def literal(text: str) -> str:
-    """Escape text that is typed: every dash is a minus."""
+    """Escape text that users type: every dash becomes a minus."""
     return escaped(text).replace("-", r"\-")
 
 
 def plain(text: str) -> str:
-    """Escape a paragraph: only dashes of options are minuses."""
+    """Escape a paragraph: only the dashes of options become minuses."""
     return re.sub(r"(?<![\w-])-[\w-]*", lambda found: literal(found[0]), escaped(text))
 
 

@@ -1,4 +1,4 @@
-"""Declarations of options: from an option table or by hand, and shared by several commands."""
+"""Declare the options of commands: by an option table, by hand, or shared by several commands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Plain(click.ParamType):
-    """Values that the function `plain` converts; `reason` completes the message of an error."""
+    """Click type of values that the function `plain` converts; `reason` ends the error message."""
 
     def __init__(self, name: str, plain: Callable[[str], object], reason: str):
         self.name, self.plain, self.reason = name, plain, reason
@@ -42,7 +42,7 @@ class Plain(click.ParamType):
 
 
 class Numbered(click.ParamType):
-    """One of some values, given by its number from 0 as in LIBSVM, or by its name."""
+    """Click type of one of `values`, given by its index as in LIBSVM, or by its name."""
 
     name = "number of a name"
 
@@ -72,7 +72,7 @@ class Numbered(click.ParamType):
 
 
 class PowersOfTwo(click.ParamType):
-    """svm-grid's begin,end,step of exponents, converted to the exponents; null is ()."""
+    """Click type of svm-grid's begin,end,step: the exponents, ascending; () for null."""
 
     name = "begin,end,step"
     most = 1000
@@ -99,7 +99,7 @@ class PowersOfTwo(click.ParamType):
 
 
 class FileName(click.ParamType):
-    """A file name, used as given; missing files are noticed on opening."""
+    """Click type of a file name. It is not changed, and the file need not exist."""
 
     name = "file"
 
@@ -134,7 +134,7 @@ NO_OR_YES = Numbered(False, True)
 FILE, FOLDER = FileName(), FileName("dir")
 
 
-TYPES: dict[str, Kind] = {  # by the kind of a rule
+TYPES: dict[str, Kind] = {  # Click types by the kind of a rule
     "a number": NUMBER,
     GAMMA.kind: GAMMA_VALUE,
     "a whole number": WHOLE,
@@ -144,10 +144,10 @@ TYPES: dict[str, Kind] = {  # by the kind of a rule
 
 
 class GroupedOption(click.Option):
-    """An option under a title of the help.
+    """Option in a titled group of the help.
 
-    `default_text` describes the default, `details` are sentences of the manual only, `is_basic`
-    options are in the short usage.
+    `default_text` describes the default. Only the manual page has the sentences in `details`. The
+    short usage has the options with `is_basic`.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class GroupedOption(click.Option):
 
 
 def group(title: str) -> Callable[..., Decorator]:
-    """Return `declared` for options under a title of the help."""
+    """Return `declared` for the options of a titled group."""
     return partial(declared, title)
 
 
@@ -195,10 +195,10 @@ def declared(
     default: object = None,
     **kwargs: Any,
 ) -> Decorator:
-    """Return a decorator that adds an option under a title of the help.
+    """Return a decorator that adds an option to a titled group of the help.
 
-    `spelling` is as in Option, `name` the parameter of the command, `kind` the Click type of the
-    values, None for a flag.
+    `spelling` is as in Option; an option without a value in it is a flag. `name` is the parameter
+    of the command. `kind` is the Click type of the value; None is a string.
     """
     names = [word for word in spelling.split() if word[0] == "-"]
     value = spelling.removeprefix(" ".join(names)).strip()
@@ -221,9 +221,9 @@ def with_options(*options: Decorator) -> Decorator:
 
 
 def table_options(table: type[OptionTable], *titles: str, of_grid: bool = False) -> Decorator:
-    """Return a decorator that adds the options of a table under some titles.
+    """Return a decorator that adds the options of a table from the groups with these titles.
 
-    `of_grid` restricts them to the options of dcsvm-grid.
+    `of_grid` selects only the options that dcsvm-grid has.
     """
     options = [
         table_option(table, one.name)
@@ -235,7 +235,7 @@ def table_options(table: type[OptionTable], *titles: str, of_grid: bool = False)
 
 
 def table_option(table: type[OptionTable], name: str, title: str = "") -> Decorator:
-    """Return a decorator that adds one option of a table; the default title is its own."""
+    """Return a decorator that adds an option of a table, to the group `title` if given."""
     field = table.__dataclass_fields__[name]
     option = option_of(field)
     kwargs: dict[str, Any] = {"default_text": option.default_text, "is_basic": option.is_basic}
@@ -249,7 +249,7 @@ def table_option(table: type[OptionTable], name: str, title: str = "") -> Decora
 
 
 def type_of(option: Option) -> Kind:
-    """Return the Click type of an option; LIBSVM's letters take the number of a name, too."""
+    """Return the Click type of an option; one-letter options also accept the index of a name."""
     if option.value == "0|1":
         return NO_OR_YES
     if option.rule.names:
@@ -259,7 +259,7 @@ def type_of(option: Option) -> Kind:
 
 
 def text_of(default: Any, kind: Kind) -> str:
-    """Format a default as it is typed."""
+    """Format a default as on the command line."""
     if default is None:
         return ""
     if isinstance(kind, Numbered):
@@ -302,5 +302,5 @@ SHARED = {
 
 
 def shared(*names: str) -> Decorator:
-    """Return a decorator that adds some of the SHARED options."""
+    """Return a decorator that adds the SHARED options of these names."""
     return with_options(*(SHARED[name] for name in names))

@@ -1,4 +1,4 @@
-"""The work of dcsvm-predict: read, predict, write, report the accuracy."""
+"""Implementation of dcsvm-predict: read, predict, write, report the accuracy."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -23,11 +23,11 @@ from dcsvm.model.reader import load_model
 from dcsvm.model.writer import plain
 
 FEW_FEATURES = 0.5  # warn below this share of the features of the model
-MIN_DENSE, MIN_SPARSE = 10, 100  # rows that contain most features of a data set
+MIN_DENSE, MIN_SPARSE = 10, 100  # number of rows that usually have most features of the data
 
 
 def predict_file(job: PredictJob) -> int:
-    """Predict as a job says; return the exit status."""
+    """Run a prediction job; return the exit status."""
     threads = usable_threads(job.threads)
     inputs = [job.test_file, job.model_file, job.scale_file]
     check_outputs(inputs, [job.output_file])
@@ -56,7 +56,7 @@ def warnings(job: PredictJob, model: Model, quality: Quality) -> Iterator[str]:
     known, found = part.rows.n_features, quality.n_features
     is_scaled = model.scaling is not None or job.scale_file is not None
     is_libsvm = model.exact is not None and part.row_numbers is None
-    # scaling drops constant features of the training set
+    # scaling drops constant training features, which test rows may have
     is_more = found > known and not is_libsvm and not is_scaled
     enough = MIN_DENSE if part.rows.is_dense else MIN_SPARSE
     is_less = found < FEW_FEATURES * known and quality.n_rows >= enough
@@ -82,7 +82,7 @@ def warnings(job: PredictJob, model: Model, quality: Quality) -> Iterator[str]:
 
 
 def test_data(job: PredictJob, model: Model, threads: int) -> Iterator[Dataset]:
-    """Read the test file in pieces; precomputed kernel values are read at once."""
+    """Read the test file in pieces, or in one piece for a precomputed kernel."""
     kwargs: dict[str, Any] = {"lenient": job.lenient, "threads": threads}
     kwargs["scaling"] = scaling_given(job) or model.scaling
     if model.says_first_index:
@@ -93,7 +93,7 @@ def test_data(job: PredictJob, model: Model, threads: int) -> Iterator[Dataset]:
 
 
 def check_parts(job: PredictJob, model: Model) -> None:
-    """Raise ValueError for a model without a part that the job uses."""
+    """Raise ValueError if the model lacks a part that the job needs."""
     for is_lacking, lack in (
         (job.early and model.early is None, "no early level, which --early needs"),
         (job.probability and model.probability is None, "no probabilities, which -b 1 needs"),
@@ -110,7 +110,7 @@ def text_parts(
     threads: int,
     quality: Quality,
 ) -> Iterator[bytes]:
-    """Yield the output for pieces of the test file, and add the predictions to `quality`."""
+    """Predict pieces of the test file, yield the output, add the predictions to `quality`."""
     is_first, models = True, {model.first_index: model}
     for data in pieces:
         first_index = data.first_index
@@ -127,7 +127,7 @@ def text_parts(
 
 
 def widened(model: ModelParts, n_features: int) -> ModelParts:
-    """Return a model of one part for rows of at least `n_features` features."""
+    """Return a one-part model with at least `n_features` features."""
     if model.exact is not None:
         n_features = max(n_features, model.exact.rows.n_features)
         return replace(model, exact=model.exact.with_features(n_features))
@@ -137,7 +137,7 @@ def widened(model: ModelParts, n_features: int) -> ModelParts:
 
 
 def header(job: PredictJob, model: ModelParts) -> bytes:
-    """Format the first line: labels of probabilities, or pairs of classes of decision values."""
+    """Format the header, if any: labels for probabilities, or class pairs for decision values."""
     labels = texts_of(model.labels)
     if job.probability and model.is_classifier:
         return f"{' '.join(['labels', *labels])}\n".encode()
@@ -157,7 +157,7 @@ def texts_of(predicted: np.ndarray) -> list[str]:
 def lines_of(
     job: PredictJob, model: ModelParts, values: np.ndarray
 ) -> tuple[np.ndarray, list[str]]:
-    """Return predictions and their lines, with probabilities or decision values if asked for."""
+    """Return predictions and output lines, with probabilities or decision values on request."""
     format_value: Callable[[float], str] = repr
     if job.probability and model.is_classifier:
         values, format_value = probabilities_from(model, values), "{:g}".format
@@ -192,7 +192,7 @@ def describe_file(path: str) -> int:
 
 
 def description(model: Model) -> Iterator[str]:
-    """Yield lines: the problem, its parts, the scaling, and the features by weight."""
+    """Yield lines on the problem, the parts of the model, the scaling and the feature weights."""
     yield f"type: {model.svm_type}"
     if model.is_classifier:
         yield f"labels: {', '.join(map(plain, model.labels))}"

@@ -24,7 +24,7 @@ class TerminalProgress(Progress):
 
     def __init__(self, quiet: bool):
         self.quiet = quiet
-        self.bar: Any = None  # of tqdm
+        self.bar: Any = None  # tqdm bar
 
     def plan(self, text: str) -> None:
         self.print_status(text)
@@ -80,7 +80,7 @@ class TerminalProgress(Progress):
             self.bar = None
 
     def print_status(self, line: str) -> None:
-        """Print a line unless quiet; the bar ends."""
+        """End the bar, and print a line unless quiet."""
         self.close()
         if not self.quiet:
             print_status(line)
@@ -212,7 +212,7 @@ def quality_of_folds(svm_type: str, predicted: np.ndarray, labels: np.ndarray) -
 class Quality:
     """Quality of predictions, accumulated over pieces of a file.
 
-    `known` are the labels of the model; `n_features` is set by the reader of the pieces.
+    `known` are the labels of the model. The caller sets `n_features`.
     """
 
     def __init__(self, svm_type: str, known: np.ndarray):

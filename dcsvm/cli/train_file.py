@@ -1,4 +1,4 @@
-"""The work of dcsvm-train: read, train, write the model, report its quality."""
+"""Implementation of dcsvm-train: read, train, write the model, report its quality."""
 
 import time
 import warnings
@@ -39,7 +39,7 @@ Train = Callable[..., tuple[Model, TrainReport]]
 
 
 def train_file(job: TrainJob, options: TrainOptions) -> int:
-    """Train as a job says; return the exit status."""
+    """Run a training job; return the exit status."""
     start = time.perf_counter()
     threads = usable_threads(options.threads)
     options = replace(options, threads=threads)
@@ -106,7 +106,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
 
 
 def warn_of_absent(options: TrainOptions, data: Dataset) -> None:
-    """Warn of weights of labels that no row has."""
+    """Warn of each label that has a class weight but no rows."""
     for label in options.class_weight or {}:
         if label not in data.labels:
             print_status(f"warning: no row has the label {label:g} of -w{label:g}")
@@ -115,7 +115,7 @@ def warn_of_absent(options: TrainOptions, data: Dataset) -> None:
 def with_learned_weights(
     data: Dataset, job: TrainJob, options: TrainOptions, stop: Stop
 ) -> Dataset:
-    """Weight the features of a training set. Raises ValueError and Stopped."""
+    """Learn feature weights and apply them to a training set. Raises ValueError and Stopped."""
     from dcsvm.training.feature_weights import learn_weights, weighted_rows
 
     weights = learn_weights(data.rows, data.labels, options, stop)
@@ -136,7 +136,7 @@ def cross_validate_data(
 ) -> int:
     """Cross-validate and print the result, on stdout even when quiet; return the exit status.
 
-    More folds than rows are leave-one-out.
+    If there are more folds than rows, leave-one-out is used.
     """
     from dcsvm.training.cross_validation import cross_validate
 
@@ -155,7 +155,10 @@ def cross_validate_data(
 
 
 def checkpoint_of(job: TrainJob) -> Checkpoint | None:
-    """Make the checkpoint of a job; with --checkpoint a missing one to resume is no error."""
+    """Return the checkpoint of a job, or None.
+
+    With --checkpoint, training starts anew if --resume finds no checkpoint.
+    """
     if job.resume_folder is None:
         return None if job.checkpoint_folder is None else Checkpoint(job.checkpoint_folder)
     may_start = job.checkpoint_folder is not None

@@ -38,11 +38,11 @@ except ImportError as error:
 class RemoteSet:
     """A training set that workers read, scaled by `scaling` if not None."""
 
-    first_index = 1  # no worker sees all features, so that index 0 cannot be recognized
+    first_index = 1  # no worker reads the whole file, so index 0 cannot be detected
 
     def __init__(self, job: TrainJob, options: TrainOptions, at_end: ExitStack):
-        """Start reading on workers, which are released by `at_end`. Raises ValueError."""
-        ranges = byte_ranges(job.training_set_file)  # file errors come before starting workers
+        """Start reading on workers; `at_end` releases them. Raises ValueError."""
+        ranges = byte_ranges(job.training_set_file)  # reports file errors before workers start
         _silence_dask()
         if job.n_workers is not None:
             workers = workers_of_this_machine(job.n_workers, usable_threads(options.threads))
@@ -73,7 +73,7 @@ class RemoteSet:
     def train(
         self, options: TrainOptions, control: RunControl, **kwargs: Any
     ) -> tuple[Model, TrainReport]:
-        """Train as `train_chunks`; the chunks are released."""
+        """Train by `train_chunks`, which releases the chunks."""
         return train_chunks(self.tasks, self.chunks, options, control, **kwargs)
 
 

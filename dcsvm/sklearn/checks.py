@@ -22,14 +22,14 @@ from dcsvm.problem.option_table import is_per_median
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn.parameters import KERNELS, kernel_type
 
-Input: TypeAlias = ArrayLike | sparse.spmatrix | sparse.sparray  # rows of users, data frames too
+Input: TypeAlias = ArrayLike | sparse.spmatrix | sparse.sparray  # from users; also data frames
 Matrix: TypeAlias = np.ndarray | sparse.csr_matrix  # rows checked by scikit-learn
 Weights = np.ndarray | None  # float64 (n,)
 Arguments = tuple[Input, ArrayLike | None, ArrayLike | None]  # X, y and sample_weight of fit
 
-MIN_SIZE, MAX_SIZE = 1e-15, 1e15  # absolute values of features with squares in float32's range
-LOOKED_AT = 1000  # sampled rows for the offsets of features
-MAX_OFFSET = 1e5  # mean of a feature in standard deviations: float32 has 7 digits
+MIN_SIZE, MAX_SIZE = 1e-15, 1e15  # magnitudes whose squares float32 can represent
+LOOKED_AT = 1000  # rows sampled to check the offsets of features
+MAX_OFFSET = 1e5  # |mean| / standard deviation of a feature; float32 has 7 digits
 NOT_FINITE = (
     "The dual coefficients or intercepts are not finite. The input data may contain large values"
     " and need to be preprocessed."
@@ -70,7 +70,10 @@ def warn_of_offsets(X: Matrix) -> None:
 
 
 def checked_weights(sample_weight: ArrayLike | None, X: Matrix) -> Weights:
-    """Convert sample weights to float64 (n,), negative ones to 0, or None. Raises ValueError."""
+    """Convert sample weights to float64 (n,) and set negative weights to 0; None stays None.
+
+    Raises ValueError.
+    """
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)
@@ -91,10 +94,10 @@ _n_active = 0  # fits and predictions in progress
 
 @contextmanager
 def threads_for(threads: int | None, rows: Rows, n_others: int) -> Iterator[int]:
-    """Choose the number of threads for kernel values of rows with others.
+    """Choose the number of threads to evaluate the kernel of `rows` with `n_others` rows.
 
-    The default is the limit of OMP_NUM_THREADS, threadpoolctl and joblib, divided among the active
-    fits and predictions of this process, and one for small work.
+    The default is the limit set by OMP_NUM_THREADS, threadpoolctl and joblib. It is divided among
+    the active fits and predictions of this process. Small work and forked processes use 1 thread.
     """
     global _n_active
     with _lock:
@@ -121,7 +124,8 @@ def gamma_of(
 ) -> float:
     """Compute gamma: 'scale' is 1 / (n_features variance), 'auto' is 1 / n_features.
 
-    'F/median' is that of `with_number`. gamma is 0 for kernels without gamma. Raises OptionError.
+    'F/median' is computed by `with_number`. gamma is 0 for kernels that have none. Raises
+    OptionError.
     """
     if is_per_median(gamma):
         known = kernel_type(kernel)
@@ -141,7 +145,7 @@ def gamma_of(
 
 
 def variance_of(X: Matrix, weights: Weights) -> float:
-    """Compute the variance of all entries of X (n, d) in float64; weights (n,) count copies."""
+    """Compute the variance of all entries of X (n, d) in float64; weights (n,) count row copies."""
     if not isinstance(X, np.ndarray):
         X = X.astype(np.float64)
         if weights is None:
@@ -164,7 +168,7 @@ def variance_of(X: Matrix, weights: Weights) -> float:
 
 
 def largest_value(rows: Rows, options: dict[str, Any]) -> float:
-    """Return the largest |K(x, x)| of the rows, at least 1, for the kernel of training options."""
+    """Return the largest |K(x, x)| of the rows, but at least 1; `options` give the kernel."""
     kernel = Kernel(options["kernel"], options["gamma"], options["coef0"], options["degree"])
     if kernel.is_precomputed:
         return max(1.0, float(np.abs(np.diagonal(of_square(rows, 1).features)).max()))
@@ -182,7 +186,7 @@ def largest_value(rows: Rows, options: dict[str, Any]) -> float:
 
 
 def kernel_matrix(kernel: Callable[..., Any], X: Input, others: Input) -> np.ndarray:
-    """Compute values float64 (n, m) of a callable kernel."""
+    """Compute the kernel matrix, float64 (n, m), of a callable kernel."""
     return np.asarray(dense(kernel(X, others)), dtype=np.float64, order="C")
 
 

@@ -101,8 +101,9 @@ class Classifier(ClassifierMixin, Estimator):
         Returns
         -------
         values : float64 array
-            (n,) for two classes, positive for classes_[1]; else (n, k), or (n, k (k - 1) / 2) if
-            decision_function_shape is 'ovo', positive for the first class of a pair.
+            (n,) for two classes; positive values stand for classes_[1]. For k > 2 classes (n, k),
+            or (n, k (k - 1) / 2) if decision_function_shape is 'ovo'; positive values then stand
+            for the first class of a pair.
         """
         values = self._values(X, method)
         if len(self.classes_) == 2:
@@ -121,8 +122,8 @@ class Classifier(ClassifierMixin, Estimator):
         Returns
         -------
         labels : array (n,)
-            The most probable classes with probability=True, else the classes with most votes. Ties
-            go to the first class, or with break_ties to the highest decision value.
+            With probability=True the most probable classes, else the classes with most votes. Ties
+            go to the first class; with break_ties they go to the highest decision value.
         """
         self._check_is_fitted()
         if self.break_ties and self.decision_function_shape == "ovo":
@@ -130,7 +131,7 @@ class Classifier(ClassifierMixin, Estimator):
         return self.classes_[self._reduced_values(X, method, self._chosen)]
 
     def _chosen(self, values: np.ndarray) -> np.ndarray:
-        """Return the class indices (n,) that decision values (n, n_pairs) choose."""
+        """Return the predicted class indices (n,) for decision values (n, n_pairs)."""
         if len(self.classes_) == 2:
             return (values[:, 0] < 0).astype(np.intp)
         if len(self._probA):
@@ -143,7 +144,7 @@ class Classifier(ClassifierMixin, Estimator):
     def predict_proba(self, X: Input, *, method: str | None = None) -> np.ndarray:
         """Predict the probabilities of the classes, float64 (n, k).
 
-        The label of predict has the highest one. X and method are as for predict.
+        The label that predict returns has the highest probability. X and method are as for predict.
         """
         self._check_is_fitted()
         if not len(self._probA):
@@ -175,7 +176,10 @@ ABOVE_HALF = 0.5 + 2.0**-52
 def _classes_with_weight(
     classes: np.ndarray, codes: np.ndarray, weights: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the classes with positive weight, and the codes of all rows among them."""
+    """Drop classes without weight; return the other classes and the index of each row's class.
+
+    Rows of dropped classes, which have no weight, get the index of any class.
+    """
     present = np.unique(codes[weights > 0])
     return classes[present], np.clip(np.searchsorted(present, codes), 0, len(present) - 1)
 
@@ -183,7 +187,8 @@ def _classes_with_weight(
 def _class_scores(values: np.ndarray) -> np.ndarray:
     """Combine decision values (n, k (k - 1) / 2) of pairs to scores (n, k) of classes.
 
-    A score is the number of votes, plus less than half a vote for the sum of the decision values.
+    A score is the number of votes plus s / (3 (|s| + 1)) for the sum s of the decision values. Thus
+    the decision values only break ties of votes.
     Pairs with nan do not vote.
     """
     n_pairs = values.shape[1]

@@ -1,4 +1,4 @@
-"""The five estimators, with scikit-learn's parameters and defaults, and dcsvm's own."""
+"""The five estimators, with scikit-learn's parameters and defaults and further parameters."""
 
 from typing import Any
 
@@ -174,7 +174,7 @@ class OneClassSVM(OutlierMixin, Estimator):
         return super().fit(X, np.ones(_num_samples(X)), sample_weight=sample_weight)
 
     def decision_function(self, X: Input) -> np.ndarray:
-        """Compute decision values, float64 (n,): negative for outliers."""
+        """Compute decision values, float64 (n,); negative values stand for outliers."""
         return self._values(X, None)[:, 0]
 
     def score_samples(self, X: Input) -> np.ndarray:

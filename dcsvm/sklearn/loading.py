@@ -32,8 +32,8 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     Returns
     -------
     fitted : SVC, NuSVC, SVR, NuSVR or OneClassSVM
-        C, nu and weights are unknown; n_features_in_ is the last feature of a support vector.
-        Integer labels become int64.
+        Model files do not store C, nu and weights. n_features_in_ is the number of features up to
+        the last one of the support vectors. Integer labels become int64.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def load(path: str | os.PathLike[str]) -> Estimator:
         model = with_label_order(model, labels)
     part = part_of(model)
     n_features = part.rows.n_features
-    if model.scaling is None:  # else rows may have features without a range
+    if model.scaling is None:  # rows to be scaled may have features without a range
         state["n_features_in_"] = n_features
     if model.exact is None:
         made.set_params(early=True)
@@ -85,7 +85,7 @@ def from_sklearn(estimator: BaseEstimator) -> Estimator:
     NotFittedError
         If it is not fitted.
     ValueError
-        For support vectors beyond float32.
+        If values of the support vectors exceed the range of float32.
     """
     svm_type = next((one for one, kind in THEIRS.items() if isinstance(estimator, kind)), None)
     if svm_type is None:
@@ -103,7 +103,7 @@ def from_sklearn(estimator: BaseEstimator) -> Estimator:
 
 
 class FallingBack(Estimator):
-    """An estimator that uses scikit-learn's solver for input that dcsvm rejects.
+    """Estimator that falls back to scikit-learn's solver for input that dcsvm rejects.
 
     The reason is logged (dcsvm.sklearn, level INFO).
     """
@@ -111,7 +111,11 @@ class FallingBack(Estimator):
     def fit(
         self, X: Input, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Estimator:
-        """Fit the model as its base class does."""
+        """Fit the model as in the base class, or by scikit-learn's solver after a ValueError.
+
+        Invalid parameters remain errors. If a parameter is set that only dcsvm has, rejected input
+        remains an error, too.
+        """
         try:
             return super().fit(X, y, sample_weight=sample_weight)
         except InvalidParameterError:
@@ -136,7 +140,7 @@ PATCHED = {
     )
     for kind in OURS.values()
 }
-globals().update(PATCHED)  # pickles look them up here
+globals().update(PATCHED)  # unpickling finds the classes here
 
 
 def patch() -> None:

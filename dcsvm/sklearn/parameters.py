@@ -13,13 +13,13 @@ from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from dcsvm.kernel.kernels import DEFAULT, KERNEL_TYPES, PRECOMPUTED, KernelType, users_of
 from dcsvm.problem.option_table import is_per_median
 
-KERNELS = {one.short_name: one for one in KERNEL_TYPES}  # by scikit-learn's names
-MAX_C = 1e30  # C=inf; solutions with a larger alpha are lost in rounding
+KERNELS = {one.short_name: one for one in KERNEL_TYPES}  # keys: scikit-learn's names
+MAX_C = 1e30  # replaces C=inf; rounding spoils solutions with larger alphas
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter: its default, scikit-learn's constraints, and "type: description"."""
+    """Parameter of an estimator: default, scikit-learn's constraints, "type: description"."""
 
     default: Any
     constraints: list[Any]
@@ -27,7 +27,7 @@ class Parameter:
 
 
 class GammaOptions(StrOptions):
-    """Constrain a parameter to scikit-learn's words for gamma, and F/median."""
+    """Constraint that allows scikit-learn's words for gamma, and F/median."""
 
     def __init__(self) -> None:
         super().__init__({"scale", "auto"})
@@ -146,10 +146,10 @@ GROUPS = {
 
 
 def with_parameters(*names: str, **others: Parameter) -> Callable[[type], type]:
-    """Decorate an estimator with parameters.
+    """Return a decorator that adds parameters to an estimator.
 
-    Adds a constructor with keyword-only parameters, scikit-learn's constraints, and a section in
-    the docstring. `names` are parameters or GROUPS of them; `others` are further parameters.
+    It adds a constructor with keyword-only parameters, scikit-learn's constraints, and a section of
+    the docstring. `names` are keys of PARAMETERS or GROUPS; `others` are further parameters.
     """
     listed = [name for group in names for name in GROUPS.get(group, group).split()]
     parameters = {name: PARAMETERS[name] for name in listed} | others
@@ -160,7 +160,7 @@ def with_parameters(*names: str, **others: Parameter) -> Callable[[type], type]:
         cls.__init__.__annotations__ = {}
         cls._parameter_constraints = {name: one.constraints for name, one in parameters.items()}
         section = "\n".join(_described(name, one) for name, one in parameters.items())
-        if cls.__doc__ is not None:  # python -OO
+        if cls.__doc__ is not None:  # it is None for python -OO
             cls.__doc__ = cls.__doc__.replace("    {parameters}", textwrap.indent(section, "    "))
         return cls
 
@@ -174,26 +174,26 @@ def _described(name: str, parameter: Parameter) -> str:
 
 
 def kernel_type(kernel: object) -> KernelType | None:
-    """Return the kernel that a parameter `kernel` names, or None if there is no such kernel."""
+    """Return the type of a kernel, given by name or as a callable; None if it is unknown."""
     if callable(kernel):
         return PRECOMPUTED
     return KERNELS.get(kernel) if isinstance(kernel, str) else None
 
 
 def is_linear(kernel: object) -> bool:
-    """Return whether a parameter `kernel` names the linear kernel."""
+    """Return whether a parameter `kernel` is the linear kernel."""
     known = kernel_type(kernel)
     return known is not None and known.is_linear
 
 
 def has_kernel_matrix(kernel: object) -> bool:
-    """Return whether training uses a kernel matrix, given or computed by a callable."""
+    """Return whether training uses a kernel matrix, either given or computed by a callable."""
     known = kernel_type(kernel)
     return known is not None and known.is_precomputed
 
 
 def is_precomputed(kernel: object) -> bool:
-    """Return whether the rows given are kernel values."""
+    """Return whether the input X contains kernel values instead of features."""
     return not callable(kernel) and has_kernel_matrix(kernel)
 
 

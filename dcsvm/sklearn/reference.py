@@ -21,23 +21,23 @@ from dcsvm.sklearn.checks import Input, dense
 from dcsvm.sklearn.fitted import Fitted
 from dcsvm.sklearn.parameters import KERNELS, is_linear, kernel_type
 
-THEIRS = {  # from the defining module: the names in sklearn.svm may be replaced
+THEIRS = {  # from the defining module: patch() may have replaced the names in sklearn.svm
     "c_svc": _classes.SVC,
     "nu_svc": _classes.NuSVC,
     "epsilon_svr": _classes.SVR,
     "nu_svr": _classes.NuSVR,
     "one_class": _classes.OneClassSVM,
 }
-SHARED = (  # attributes of both, in the same layout
+SHARED = (  # attributes of both libraries, in the same layout
     "support_", "support_vectors_", "n_features_in_", "feature_names_in_", "shape_fit_",
     "fit_status_", "classes_", "class_weight_", "_gamma", "_sparse", "_dual_coef_", "_intercept_",
     "dual_coef_", "intercept_", "_n_support", "_probA", "_probB",
 )  # fmt: skip
-X_FIT = "_BaseLibSVM__Xfit"  # scikit-learn's training rows of a callable kernel
+X_FIT = "_BaseLibSVM__Xfit"  # attribute with the training rows of a callable kernel
 
 
 class Convertible(Fitted):
-    """Conversion of a fitted estimator, to scikit-learn's and to a model file."""
+    """Fitted estimator that converts to scikit-learn's estimator and to a model file."""
 
     def to_sklearn(self) -> BaseEstimator:
         """Convert to scikit-learn's estimator with the same decision function.
@@ -49,14 +49,14 @@ class Convertible(Fitted):
         Raises
         ------
         ValueError
-            For an early model, which has a decision function per cluster, and for a model file of
-            scaled rows, and for a kernel that scikit-learn lacks.
+            For an early model, which has a decision function per cluster; for a model that scales
+            rows; and for a kernel that scikit-learn lacks.
         """
         self._check_is_fitted()
         if self._reference is not None:
             return deepcopy(self._reference)
         model = self.model_
-        assert model is not None  # as no reference was fitted
+        assert model is not None  # only None if a reference was fitted
         if model.exact is None:
             raise ValueError(
                 "an early model has a decision function for each cluster, which scikit-learn's"
@@ -93,7 +93,7 @@ class Convertible(Fitted):
         """Write a model file for dcsvm-predict, and for svm-predict if the model is exact.
 
         The format 'libsvm' omits dcsvm's extensions. Raises ValueError for string labels and for
-        values beyond float32.
+        values outside the range of float32.
         """
         self._check_is_fitted()
         if self.model_ is None:
@@ -105,10 +105,10 @@ class Convertible(Fitted):
         return self.get_params(deep=False)
 
     def _make_reference(self) -> BaseEstimator:
-        """Make scikit-learn's estimator with the parameters that it has."""
+        """Make scikit-learn's estimator; parameters that it lacks are dropped."""
         made, params = THEIRS[self._svm_type](), self._settings()
         if params.get("probability") in (False, np.False_, "deprecated"):
-            del params["probability"]  # the default warns the least
+            del params["probability"]  # its default gives the fewest warnings
         if is_per_median(params.get("gamma")):
             params["gamma"] = self._gamma
         names = [name for name in made.get_params() if name in params]
@@ -119,7 +119,7 @@ class Convertible(Fitted):
     ) -> BaseEstimator:
         """Fit scikit-learn's estimator, with `max_iter` if it is not None.
 
-        It does not warn that its probability is deprecated, nor of this `max_iter`.
+        Warnings that `probability` is deprecated or that this `max_iter` is reached are suppressed.
         """
         reference = self._make_reference()
         with warnings.catch_warnings():
@@ -130,9 +130,9 @@ class Convertible(Fitted):
             return reference.fit(X, y, sample_weight=sample_weight)
 
     def _take_over(self, fitted: BaseEstimator) -> None:
-        """Take the fitted attributes of scikit-learn's estimator.
+        """Copy the fitted attributes of scikit-learn's estimator.
 
-        `model_` is None if it does not fit float32.
+        `model_` is None if its values exceed the range of float32.
         """
         state = vars(fitted)
         self.__dict__.update({name: state[name] for name in SHARED if name in state})
@@ -178,7 +178,7 @@ class Convertible(Fitted):
 
 
 def labels_of(classes: np.ndarray) -> np.ndarray:
-    """Convert classes to labels of a Model: numbers and strings as they are, others to indices."""
+    """Convert classes to labels of a Model: keep numbers and strings, replace others by indices."""
     try:
         labels = as_labels(classes)
     except ValueError:
@@ -189,7 +189,7 @@ def labels_of(classes: np.ndarray) -> np.ndarray:
 def pair_values(fitted: BaseEstimator, X: Input) -> np.ndarray:
     """Compute decision values (n, n_pairs) of scikit-learn's estimator.
 
-    They are positive for the first class of a pair.
+    Positive values stand for the first class of a pair.
     """
     if not hasattr(fitted, "classes_"):
         return getattr(fitted, "decision_function", fitted.predict)(X)[:, None]

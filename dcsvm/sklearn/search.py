@@ -24,17 +24,17 @@ from dcsvm.training.held_out import fold_numbers
 
 OF_MODEL = ("_coef", "_probA", "_probB", "_reference")  # fitted attributes without a trailing _
 
-Axis = list[float] | None  # values of a parameter to try; None keeps it
+Axis = list[float] | None  # values of a parameter to try; None if it is not searched
 
 
 class Searching(Estimator):
-    """An estimator whose fit chooses parameters by cross validation before it trains.
+    """Estimator that chooses parameters by cross validation before it trains.
 
-    fit raises ValueError also for a cv whose test sets overlap. It warns (ConvergenceWarning) of
-    settings that do not converge, which are not chosen.
+    fit also raises ValueError if the test sets of cv overlap. It warns (ConvergenceWarning) if some
+    settings do not converge; they are never chosen.
     """
 
-    _sought: tuple[str, ...]  # axes of the scores
+    _sought: tuple[str, ...]  # searched parameters, in the order of the axes of scores_
 
     # parameters of SVC and SVR that a search does not have
     gap = time_limit = checkpoint = None
@@ -60,7 +60,7 @@ class Searching(Estimator):
     ) -> None:
         params = self.get_params(deep=False)
         values = train_options(params, self._svm_type, 1.0, tolerance=float(self.tol))
-        # folds are random, clusters are not
+        # random_state seeds the folds only; clusters always use seed 0
         values |= self._options(seed) | {"threads": threads, "seed": 0}
         options = TrainOptions.of(**values)
         grid = Grid.of(options, *self._axes(options))
@@ -124,7 +124,8 @@ class Searching(Estimator):
 def values_of(name: str, value: int | ArrayLike, default: Sequence[float]) -> list[float]:
     """Return the values of a parameter to try.
 
-    An integer is a number of values over the range of the default ones. Raises ValueError.
+    An integer n gives n values, evenly spaced in the exponent, over the range of `default`. Raises
+    ValueError.
     """
     if isinstance(value, Integral):
         exponents = np.linspace(np.log2(default[0]), np.log2(default[-1]), int(value))
@@ -138,10 +139,10 @@ def values_of(name: str, value: int | ArrayLike, default: Sequence[float]) -> li
 def fold_of_rows(
     estimator: Searching, X: Input, y: ArrayLike | None, targets: np.ndarray, seed: int
 ) -> np.ndarray:
-    """Return the test fold of each row by the `cv` of an estimator, int64 (n,), else -1.
+    """Return the index of the fold that tests each row, int64 (n,), or -1 for none.
 
-    X and y are the arguments of fit; `targets` (n,) are class indices or values of a regression.
-    Raises ValueError for splits that overlap or do not train on all other rows.
+    X and y are the arguments of fit; `targets` (n,) are class indices or regression targets. Raises
+    ValueError if test sets of `cv` overlap, or if a split does not train on all other rows.
     """
     cv, n_rows = estimator.cv, len(targets)
     if cv is not None and not isinstance(cv, Integral):
