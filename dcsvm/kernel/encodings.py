@@ -6,8 +6,10 @@ columns take 64 bytes a row. Integers from 0 to 255 are multiplied as bytes, or 
 for the Laplacian kernel. This is faster than with floats and does not round.
 
 Kernels of a distance also use bytes for other evenly spaced values (grades, -1/0/1, halves): the
-integers k of values x = origin + step k. Squared distances of x are step^2 times those between the
-integers; sums of absolute differences are step times those. Only this module chooses encodings.
+integers k of values x = origin + step k. The squared distance of two rows x is step^2 times that of
+their integers; the sum of absolute differences is step times that of the integers.
+
+Only this module chooses encodings.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from dcsvm.data.rows import BATCH_VALUES, Rows
 from dcsvm.data.sorting import BATCH_SIZE, slices
 from dcsvm.kernel.kernels import SQUARED_DISTANCE, Kernel
 
-MAX_CODE = 255  # of 8 bits
+MAX_CODE = 255  # largest 8-bit integer
 SUM_BYTES = 4  # of the row sum, which is stored with the integers of a row
 TRIED_VALUES = 10_000  # values tried first; they rule out a grid for most data
 
@@ -42,12 +44,12 @@ class UniformGrid:
     def may_meet_bytes(self, rows: Rows) -> bool:
         """Return whether rows on the grid need and allow products with rows of bytes.
 
-        They are not needed with step 1: the rows of bytes are then on the grid themselves.
+        With step 1 they are not needed, as the rows of bytes are on the grid themselves.
         """
         return self.step > 1 and _core.may_step(rows.n_features, self.origin, self.step)
 
     def codes(self, rows: Rows) -> np.ndarray:
-        """Return the integers k of all values, uint8 (n, d), padded with zeros to 4 columns."""
+        """Return the integers k of all values, uint8 (n, row_bytes(d)), padded with zeros."""
         result = np.zeros((rows.n_samples, row_bytes(rows.n_features)), np.uint8)
         if not rows.is_dense:
             result[:, : rows.n_features] = self._of(np.zeros(1))
@@ -129,7 +131,7 @@ def _grid_of(distinct: np.ndarray) -> UniformGrid | None:
 
 
 # Codes are used if they divide the operations per pair of rows by this factor or more. With half of
-# it a9a takes 1.2 times as long; twice the factor costs nothing.
+# it a9a takes 1.2 times as long; doubling it costs no time.
 CODING_THRESHOLD = 1.3
 
 Choice: TypeAlias = UniformGrid | _core.Coding | None
@@ -192,7 +194,7 @@ def encode(
 def choose_encoding(rows: Rows, kernel: Kernel, threads: int, memory_bytes: int) -> Choice:
     """Choose the encoding that saves most for a kernel, within `memory_bytes`.
 
-    Returns None if rows that are not encoded are best.
+    Returns None if no encoding saves enough.
     """
     if kernel.is_precomputed or rows.n_samples == 0:
         return None

@@ -23,7 +23,7 @@ Weights = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray, int]
 
 @dataclass(frozen=True)
 class Cutoff:
-    """Distance from which on kernel values are at most `value`.
+    """Distance at or beyond which kernel values are at most `value`.
 
     `argument` names the distance: |x - z|^2, or the sum of |x_k - z_k|.
     """
@@ -58,7 +58,7 @@ def is_flat(rows: Rows, kernel: Kernel) -> bool:
     """Return whether a kernel of a distance exceeds 1/2 at the mean distance of rows.
 
     If so, sums of K - 1 are more accurate than sums of K. The mean is that of a sample of the rows.
-    Other kernels are not flat.
+    The result is False for other kernels.
     """
     fall = kernel.type.fall
     if fall is None or rows.n_samples == 0:
@@ -72,12 +72,12 @@ def is_flat(rows: Rows, kernel: Kernel) -> bool:
 
 
 def compared_rows(n_samples: int) -> np.ndarray:
-    """Return the indices of the rows in the sample for distances."""
+    """Return the indices of the sampled rows for `distances`."""
     return np.arange(0, n_samples, -(-n_samples // COMPARED_ROWS) or 1)
 
 
 def distances(rows: Rows, kernel: Kernel, threads: int) -> np.ndarray:
-    """Compute the distance that is the kernel's argument between sampled rows, float64 (m, m).
+    """Compute distances, the kernel's argument, between sampled rows, float64 (m, m).
 
     Distances beyond float32 are NaN or infinite.
     """
@@ -216,8 +216,8 @@ class KernelRows:
     def with_kernel(self, kernel: Kernel) -> KernelRows:
         """Return these rows with another kernel.
 
-        The encoded points are shared if only gamma of a kernel of a distance changes, and does not
-        grow.
+        The encoded points are shared if only gamma changes and does not grow, for a kernel of a
+        distance.
         """
         if kernel == self.kernel:
             return self
@@ -268,7 +268,7 @@ def two_sides(
     return KernelRows(targets, kernel, threads, points=sides[0], setup=second.setup), second
 
 
-# Maximum work for one thread: pairs of rows times the cost of a pair in float features. It takes
+# Largest work done by one thread: pairs of rows times the cost of a pair in float features. This is
 # about 15 ms on one core. At half to twice this work, fits with two threads took 1.1 to 4 times
 # longer than with one, and 1.2 to 4 times the CPU time.
 SMALL_WORK = 5e8
@@ -285,13 +285,13 @@ def threads_to_train(wanted: int | None, rows: Rows) -> int:
 
 
 def threads_that_pay(threads: int, rows: Rows, n_others: int) -> int:
-    """Return `threads`, or 1 if the kernel values of rows and others are too little work."""
+    """Return `threads`, or 1 if K between the rows and `n_others` rows is too little work."""
     work = float(rows.n_samples) * n_others * (VALUE_WORK + _features(rows))
     return threads if work > SMALL_WORK else 1
 
 
 def _features(rows: Rows) -> float:
-    """Return the cost of a row in units of a float feature."""
+    """Return the cost of the features of a row, in units of the cost of a float feature."""
     if rows.is_bytes:
         return BYTE_WORK * rows.n_features
     return rows.row_size if rows.is_dense else SPARSE_WORK * rows.row_size
@@ -307,7 +307,8 @@ def training_matrix(rows: Rows, kernel: Kernel, threads: int) -> tuple[Rows, Ker
 
     Rows without `columns` must be all rows of a square matrix. If K(x, z) and K(z, x) differ by
     rounding, both become their mean, in a copy. The kernel is returned as indefinite if K(x, x) < 0
-    or K(x, z)^2 > K(x, x) K(z, z) for any rows. Other kinds of indefiniteness are not detected.
+    or K(x, z)^2 > K(x, x) K(z, z) for any rows. It is not detected
+    if only larger submatrices are indefinite.
     Raises ValueError for a matrix that is not square or not symmetric.
     """
     rows = of_square(rows, threads)

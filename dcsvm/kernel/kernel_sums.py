@@ -13,8 +13,8 @@ import numpy as np
 from dcsvm.data.sorting import group_order
 from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows, Weights
 
-# Conditions for one small kernel matrix: a minimum of components, a maximum of kernel values, and
-# a maximum of terms of all sums (40 bytes each).
+# Limits of _small_component_sums: the fewest components, the most kernel values, and the most terms
+# of all sums (40 bytes each).
 MIN_COMPONENTS, MAX_VALUES, MAX_TERMS = 64, 2**20, 2**21
 
 

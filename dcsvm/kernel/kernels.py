@@ -21,7 +21,7 @@ MAX_FLOAT32 = (2 - 2.0**-23) * 2.0**127
 PRODUCT, SQUARED_DISTANCE, ABSOLUTE_DISTANCE, GIVEN = (
     "product", "squared_distance", "absolute_distance", "none",
 )  # fmt: skip
-DEGREES = {SQUARED_DISTANCE: 2, ABSOLUTE_DISTANCE: 1}  # powers of the unit of features in distances
+DEGREES = {SQUARED_DISTANCE: 2, ABSOLUTE_DISTANCE: 1}  # exponents of the feature unit
 FROM_PRODUCTS = (PRODUCT, SQUARED_DISTANCE)  # arguments computed by matrix products, also of bytes
 
 
@@ -303,7 +303,7 @@ def other_names() -> str:
 def users_of(parameter: str) -> str:
     """List the kernels with a parameter, for a help line.
 
-    A kernel is listed with its formula for one parameter only: its rarest among all kernels.
+    A kernel has its formula in the list of one parameter only: the one that the fewest kernels use.
     """
 
     def has_formula(one: KernelType) -> bool:
@@ -360,7 +360,7 @@ class Kernel:
     def check_values(self, squared_norm: float) -> None:
         """Raise BeyondFloat32Error if kernel values may overflow float32.
 
-        `squared_norm` is the largest |x|^2 of the rows. Overflow of intermediate results counts.
+        `squared_norm` is the largest |x|^2 of the rows. Intermediate results are checked, too.
         """
         try:
             largest = max(self.type.intermediate(self, squared_norm))

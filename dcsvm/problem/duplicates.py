@@ -145,7 +145,7 @@ class RowMap:
         return index, input_row, shares, bound[index] * self.duplicates.weights[position]
 
     def count_filled(self, rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Count input rows of each row, see Duplicates.count_filled."""
+        """Count the input rows of each of `rows` with Duplicates.count_filled."""
         return self.duplicates.count_filled(self.order[rows], weight)
 
 
@@ -257,7 +257,7 @@ def opposite_twins(
 
 
 def _are_equal(rows: Rows, targets: np.ndarray, order: np.ndarray, is_first: np.ndarray) -> bool:
-    """Return whether each row in `order` that is not a first one equals the row before it."""
+    """Return whether each row in `order` equals the previous one, except the first of a key."""
     repeated = np.flatnonzero(~is_first)
     if not np.array_equal(targets[order[repeated]], targets[order[repeated - 1]]):
         return False

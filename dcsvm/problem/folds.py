@@ -83,7 +83,7 @@ class Folds:
 def stratified_folds(labels: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
     """Return the fold 0..n_folds-1 of each row, int64 (n,), with balanced classes.
 
-    The number of rows of each class, and that of all rows, differ by at most one between folds.
+    Fold sizes differ by at most one, and so do the sizes of each class in the folds.
     Raises ValueError unless 2 <= n_folds <= n.
     """
     order = np.random.default_rng(seed).permutation(len(labels))

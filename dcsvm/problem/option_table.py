@@ -59,7 +59,7 @@ def optional(rule: Rule) -> Rule:
 
 
 def or_word(word: str, rule: Rule) -> Rule:
-    """Accept a word or a value of a rule."""
+    """Accept one word in addition to the values of a rule."""
 
     def is_kind(value: object) -> bool:
         return (isinstance(value, str) and value == word) or rule.is_kind(value)
@@ -238,7 +238,7 @@ class Option:
     """The description of an option.
 
     `spelling` is its command-line syntax with a placeholder for the value, as in `-l --levels L`.
-    Commands do not have an option with an empty spelling. `help` is its line in --help, under the
+    Commands omit options with an empty spelling. `help` is its line in --help, under the
     title `group`. `details` are additional sentences for the manual. `default_text` describes a
     default that depends on the data. `keyword` replaces `help` in Python's docstrings.
     """
