@@ -1,13 +1,15 @@
-"""Encodings: what a kernel computes with in place of rows, of the same values in fewer operations.
+"""Encode rows so that a kernel computes the same values in fewer operations.
 
-Exclusive 0/1 columns become codes (csrc/rows/codes.h), a byte for up to 254 columns: one-hot
-columns are recognised by their values alone, and 509 columns that are 33 categories and 7 numbers
-take 64 bytes a row. Integers from 0 to 255 are multiplied, or compared for the Laplacian kernel, as
-bytes, faster than as floats and without rounding.
+Exclusive 0/1 columns become codes (csrc/rows/codes.h), one byte for up to 254 columns. One-hot
+columns are recognised by their values alone. For example, 33 categories and 7 numbers in 509
+columns take 64 bytes a row. Integers from 0 to 255 are multiplied as bytes, or compared as bytes
+for the Laplacian kernel. This is faster than with floats and does not round.
 
-So are other evenly spaced values (grades, -1/0/1, halves), for kernels of a distance: the squared
-distance of x = origin + step k is step^2 times that of k, and the sum of absolute differences is
-step times that of k. Here alone the encoding is chosen.
+Kernels of a distance also use bytes for other evenly spaced values (grades, -1/0/1, halves): the
+integers k of values x = origin + step k. The squared distance of two rows x is step^2 times that of
+their integers; the sum of absolute differences is step times that of the integers.
+
+Only this module chooses encodings.
 """
 
 from __future__ import annotations
@@ -23,9 +25,9 @@ from dcsvm.data.rows import BATCH_VALUES, Rows
 from dcsvm.data.sorting import BATCH_SIZE, slices
 from dcsvm.kernel.kernels import SQUARED_DISTANCE, Kernel
 
-MAX_CODE = 255  # of 8 bits
-SUM_BYTES = 4  # of the sum of a row, which goes with its integers
-TRIED_VALUES = 10_000  # in which most data show that they are not evenly spaced
+MAX_CODE = 255  # largest 8-bit integer
+SUM_BYTES = 4  # of the row sum, which is stored with the integers of a row
+TRIED_VALUES = 10_000  # values tried first; they rule out a grid for most data
 
 
 @dataclass(frozen=True)
@@ -40,14 +42,14 @@ class UniformGrid:
         return bool(self._has(values).all())
 
     def may_meet_bytes(self, rows: Rows) -> bool:
-        """Return whether products of rows on the grid with rows of bytes are possible.
+        """Return whether rows on the grid need and allow products with rows of bytes.
 
-        With step 1 the rows of bytes are on the grid themselves.
+        With step 1 they are not needed, as the rows of bytes are on the grid themselves.
         """
         return self.step > 1 and _core.may_step(rows.n_features, self.origin, self.step)
 
     def codes(self, rows: Rows) -> np.ndarray:
-        """Return the integers k of all values, uint8 (n, d), padded with zeros to 4 columns."""
+        """Return the integers k of all values, uint8 (n, row_bytes(d)), padded with zeros."""
         result = np.zeros((rows.n_samples, row_bytes(rows.n_features)), np.uint8)
         if not rows.is_dense:
             result[:, : rows.n_features] = self._of(np.zeros(1))
@@ -59,7 +61,7 @@ class UniformGrid:
         return result
 
     def rows_on(self, rows: Rows) -> np.ndarray:
-        """Return which rows have no other values, bool (n,). The codes of the rest mean nothing."""
+        """Return which rows are entirely on the grid, bool (n,); codes of others are invalid."""
         if not rows.is_dense:
             owner = np.repeat(np.arange(rows.n_samples), np.diff(rows.csr.indptr))
             return np.bincount(owner, ~self._has(rows.csr.values), rows.n_samples) == 0
@@ -85,10 +87,10 @@ def row_bytes(n_features: int) -> int:
 
 
 def find_uniform_grid(rows: Rows, memory_bytes: int) -> UniformGrid | None:
-    """Find the grid of all values, zeros that are not stored included.
+    """Find the grid of all values, including the zeros that CSR rows do not store.
 
-    None where there is none, where its integers would take more than `memory_bytes`, and for dense
-    rows that are such integers themselves, which need no grid.
+    Returns None if there is no grid, or if its integers would take more than `memory_bytes`. Dense
+    rows of integers from 0 to 255 need no grid: the result is None, too.
     """
     if rows.is_bytes:
         return None
@@ -105,14 +107,14 @@ def find_uniform_grid(rows: Rows, memory_bytes: int) -> UniformGrid | None:
 
 
 def _parts(rows: Rows) -> Iterator[np.ndarray]:
-    """Yield all values of dense rows, and those that are stored of others, part by part."""
+    """Iterate over batches of all values of dense rows, or of the stored values of CSR rows."""
     if rows.is_dense:
         return (rows.part(batch).features for batch in rows.slices())
     return (rows.csr.values[batch] for batch in slices(len(rows.csr.values), BATCH_SIZE))
 
 
 def _values_at(rows: Rows, places: np.ndarray) -> np.ndarray:
-    """Return some of these values, of dense rows counted row by row."""
+    """Return the values at some positions: row by row in dense rows, as stored in CSR rows."""
     if not rows.is_dense:
         return rows.csr.values[places]
     row, column = np.divmod(places, rows.n_features)
@@ -121,14 +123,15 @@ def _values_at(rows: Rows, places: np.ndarray) -> np.ndarray:
 
 
 def _grid_of(distinct: np.ndarray) -> UniformGrid | None:
-    """Return the grid of distinct values, ascending, from the first."""
+    """Return the grid of ascending distinct values, starting at the first, or None."""
     if not 2 <= len(distinct) <= MAX_CODE + 1:
         return None
     grid = UniformGrid(float(distinct[0]), float(np.diff(distinct).min()))
     return grid if grid.holds(distinct) else None
 
 
-# times fewer operations for a pair of rows; half costs a9a 1.2 times, double nothing
+# Codes are used if they divide the operations per pair of rows by this factor or more. With half of
+# it a9a takes 1.2 times as long; doubling it costs no time.
 CODING_THRESHOLD = 1.3
 
 Choice: TypeAlias = UniformGrid | _core.Coding | None
@@ -136,13 +139,13 @@ Choice: TypeAlias = UniformGrid | _core.Coding | None
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """Rows as a kernel computes with them.
+    """Rows in the form that a kernel computes with.
 
     Attributes
     ----------
     points : the encoded rows.
     grid : the uniform grid of their integers, or None.
-    n_bytes : memory of the encoding beside the rows.
+    n_bytes : bytes of the encoding in addition to the rows.
     largest_squared_norm : largest |x|^2, if `encode` made the encoding.
     """
 
@@ -156,8 +159,8 @@ class Encoding:
     ) -> tuple[_core.Points, np.ndarray] | None:
         """Encode the points of other rows in the same way.
 
-        Returns the points and which rows lost nothing, bool (n,), or None if these rows are not
-        encoded.
+        Returns the encoded points and a mask of the rows that are encoded exactly, bool (n,).
+        Returns None if this encoding leaves rows as they are.
         """
         if self.grid is None:
             return points.encoded_as(self.points, setup, threads)
@@ -167,10 +170,10 @@ class Encoding:
 def encode(
     rows: Rows, kernel: Kernel, threads: int, memory_bytes: int, chosen: Choice = None
 ) -> Encoding:
-    """Encode rows for a kernel as `chosen`, by default in the best way.
+    """Encode rows for a kernel as `chosen`, by default with `choose_encoding`.
 
-    The default takes at most `memory_bytes` beside the rows. Packed rows have no limit, as they
-    would take more memory unpacked.
+    The default takes at most `memory_bytes` in addition to the rows. There is no limit for packed
+    rows, as they would take more memory unpacked.
     """
     if chosen is None:
         limit = _core.NO_LIMIT if rows.is_packed else memory_bytes
@@ -178,7 +181,7 @@ def encode(
     grid = chosen if isinstance(chosen, UniformGrid) else None
     if isinstance(chosen, _core.Coding):
         points = encoded = coded_points(rows, chosen, threads)
-    elif grid is not None:  # which stands for all values: packed rows stay so
+    elif grid is not None:  # its integers hold all values: no unpacking
         points = _core.Points(replace(rows, is_packed=False), threads)
         encoded = points.with_bytes(grid.codes(rows))
     else:
@@ -191,7 +194,7 @@ def encode(
 def choose_encoding(rows: Rows, kernel: Kernel, threads: int, memory_bytes: int) -> Choice:
     """Choose the encoding that saves most for a kernel, within `memory_bytes`.
 
-    None if the rows are used as they are.
+    Returns None if no encoding saves enough.
     """
     if kernel.is_precomputed or rows.n_samples == 0:
         return None
@@ -212,7 +215,7 @@ def _meet_as_bytes(rows: Rows, kernel: Kernel) -> bool:
 
 
 def encoded_row_bytes(chosen: UniformGrid | _core.Coding, n_features: int) -> int:
-    """Return what a row of so many features takes encoded."""
+    """Return the bytes of an encoded row with `n_features` features."""
     if isinstance(chosen, _core.Coding):
         return chosen.row_size
     return row_bytes(n_features) + SUM_BYTES
@@ -227,10 +230,10 @@ def _bytes_pay(rows: Rows, kernel: Kernel, threads: int) -> bool:
 
 
 def find_coding(rows: Rows, threads: int, argument: str = SQUARED_DISTANCE) -> _core.Coding | None:
-    """Find the codes of dense rows; None if they do not pay.
+    """Find codes for dense rows; return None if they save too few operations.
 
-    Most data show that in the first batch: more rows only cost more. Rows of bytes may be combined
-    as bytes instead, at a cost that depends on the `argument` of the kernel.
+    The search ends at the first batch that shows this, as further rows only raise the cost. For
+    rows of bytes the alternative is to combine bytes; its cost depends on the kernel's `argument`.
     """
     search, coding = _core.CodingSearch(rows.n_features), None
     for batch in rows.slices(BATCH_VALUES):

@@ -23,9 +23,9 @@ Weights = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray, int]
 
 @dataclass(frozen=True)
 class Cutoff:
-    """Cutoff: kernel values of rows at this distance or farther are at most `value`.
+    """Distance at or beyond which kernel values are at most `value`.
 
-    The distance is an `argument` of kernels: |x - z|^2, or the sum of |x_k - z_k|.
+    `argument` names the distance: |x - z|^2, or the sum of |x_k - z_k|.
     """
 
     distance: float = math.inf
@@ -34,7 +34,7 @@ class Cutoff:
 
     @staticmethod
     def of(kernel: Kernel, value: float) -> Cutoff:
-        """Return the cutoff at which a kernel that falls with a distance has a value below 1."""
+        """Return the distance at which a kernel of a distance falls to `value`, below 1."""
         fall = kernel.type.fall
         assert fall is not None
         return Cutoff(fall.argument_at(kernel.gamma, value), value, kernel.type.argument)
@@ -45,8 +45,8 @@ class KernelEvalOptions:
     """Options of kernel evaluations in a sum.
 
     `float64` selects float64 instead of float32. Kernel values beyond the `cutoff` may be
-    omitted; the truncation error of a sum is at most cutoff.value times its sum of |weights|. A
-    request of `stop` raises Stopped.
+    omitted; the truncation error of a sum is at most cutoff.value times its sum of |weights|. If
+    `stop` is requested, the evaluation raises Stopped.
     """
 
     float64: bool = False
@@ -55,9 +55,10 @@ class KernelEvalOptions:
 
 
 def is_flat(rows: Rows, kernel: Kernel) -> bool:
-    """Return whether a kernel that falls with a distance exceeds 1/2 at the mean distance of rows.
+    """Return whether a kernel of a distance exceeds 1/2 at the mean distance of rows.
 
-    Sums of K - 1 are more accurate then. The mean is taken over a sample of the rows.
+    If so, sums of K - 1 are more accurate than sums of K. The mean is that of a sample of the rows.
+    The result is False for other kernels.
     """
     fall = kernel.type.fall
     if fall is None or rows.n_samples == 0:
@@ -71,14 +72,14 @@ def is_flat(rows: Rows, kernel: Kernel) -> bool:
 
 
 def compared_rows(n_samples: int) -> np.ndarray:
-    """Return the numbers of the rows that are sampled to compute distances between them."""
+    """Return the indices of the sampled rows for `distances`."""
     return np.arange(0, n_samples, -(-n_samples // COMPARED_ROWS) or 1)
 
 
 def distances(rows: Rows, kernel: Kernel, threads: int) -> np.ndarray:
-    """Compute the argument of the kernel, a distance, between sampled rows, float64 (m, m).
+    """Compute distances, the kernel's argument, between sampled rows, float64 (m, m).
 
-    NaN or infinite beyond float32.
+    Distances beyond float32 are NaN or infinite.
     """
     some = rows.take(compared_rows(rows.n_samples))
     if kernel.type.argument != SQUARED_DISTANCE:
@@ -89,9 +90,9 @@ def distances(rows: Rows, kernel: Kernel, threads: int) -> np.ndarray:
 
 
 def median_distance(rows: Rows, kernel: Kernel, threads: int) -> float:
-    """Return the median argument of the kernel, a distance, of pairs of sampled rows.
+    """Return the median of `distances` over the pairs of sampled rows.
 
-    NaN for a single row, and beyond float32.
+    Returns NaN for a single row, and if a distance is beyond float32.
     """
     found = distances(rows, kernel, threads)
     pairs = found[np.triu_indices(len(found), 1)]
@@ -106,8 +107,8 @@ def median_distance(rows: Rows, kernel: Kernel, threads: int) -> float:
 class ClusterRanges:
     """Ranges of targets and sources by cluster, int64.
 
-    Cluster c has the targets target_start[c] to before target_start[c + 1] and the sources
-    source_begin[c] to before source_end[c].
+    Cluster c has the targets target_start[c]:target_start[c + 1] and the sources
+    source_begin[c]:source_end[c].
     """
 
     target_start: np.ndarray
@@ -125,9 +126,9 @@ class ClusterRanges:
 class KernelRows:
     """Rows with a kernel, encoded for the core.
 
-    `setup` is the evaluation form of other rows to combine these with, see two_sides(). `coded`
-    allows an `encoding` of at most `memory_bytes`, or the one that is `chosen` for these rows, if
-    they are combined only with each other or with rows encoded in the same way.
+    `setup` is the evaluation form of the rows that these are combined with (see two_sides).
+    `coded` allows an `encoding`: `chosen`, or the best one of at most `memory_bytes`. Rows that are
+    encoded can be combined only with each other or with rows encoded in the same way.
     """
 
     def __init__(
@@ -163,8 +164,8 @@ class KernelRows:
     ) -> np.ndarray:
         """Return the kernel product K(targets, these rows) W, float64 (n_targets, n_columns).
 
-        W has one row per row. `rows` and `target_rows` int32 select rows and targets, None is all.
-        The default targets are these rows. Raises Stopped.
+        `rows` and `target_rows` int32 select rows and targets; None selects all. W (`weights`) has
+        one row for each selected row. The default targets are these rows. Raises Stopped.
         """
         if self.is_in_file and targets is None and rows is not None:
             return self.part(rows).product(weights, targets=self, target_rows=target_rows, how=how)
@@ -184,8 +185,8 @@ class KernelRows:
     ) -> np.ndarray:
         """Return the kernel product within each cluster, float64 (n_targets, n_columns).
 
-        `target_rows` int32 are the targets, sorted by cluster. `weights` are for all rows, as in
-        `product`. `float64` selects the precision of kernel values.
+        `target_rows` int32 are the targets, sorted by cluster. `weights` are as in `product`, for
+        all rows. `float64` selects float64 instead of float32 kernel values.
         """
         return _core.cluster_product(
             self.setup, targets.points, target_rows, ranges.target_start,
@@ -203,7 +204,7 @@ class KernelRows:
 
     @property
     def copy_bytes(self) -> int:
-        """Memory of the encoding within the budget; for packed rows it is counted with the rows."""
+        """Bytes of the encoding in the memory budget; those of packed rows count as rows."""
         return 0 if self.rows.is_packed else self.encoding.n_bytes
 
     def with_threads(self, threads: int) -> KernelRows:
@@ -215,7 +216,8 @@ class KernelRows:
     def with_kernel(self, kernel: Kernel) -> KernelRows:
         """Return these rows with another kernel.
 
-        The encoded points are shared by kernels that fall with a distance with a smaller gamma.
+        The encoded points are shared if only gamma changes and does not grow, for a kernel of a
+        distance.
         """
         if kernel == self.kernel:
             return self
@@ -236,7 +238,7 @@ class KernelRows:
 
     @property
     def is_in_file(self) -> bool:
-        """Whether these are dense rows of a mapped file, which may not fit in memory."""
+        """Whether these are dense rows of a memory-mapped file, which may not fit in memory."""
         return self.rows.is_in_file
 
     def part(self, rows: np.ndarray) -> KernelRows:
@@ -266,12 +268,12 @@ def two_sides(
     return KernelRows(targets, kernel, threads, points=sides[0], setup=second.setup), second
 
 
-# Pairs of rows times features: about 15 ms of kernel evaluations on one core. Fits of half to twice
-# this work took 1.1 to 4 times longer with two threads than with one, and 1.2 to 4 times the CPU
-# time.
+# Largest work done by one thread: pairs of rows times the cost of a pair in float features. This is
+# about 15 ms on one core. At half to twice this work, fits with two threads took 1.1 to 4 times
+# longer than with one, and 1.2 to 4 times the CPU time.
 SMALL_WORK = 5e8
-# Costs of a kernel evaluation, a byte and a CSR value in units of a float feature, by the cost
-# model of csrc/kernel/kernel_setup.cc.
+# Costs of a kernel evaluation, a byte and a CSR value, in units of the cost of a float feature, by
+# the cost model of csrc/kernel/kernel_setup.cc.
 VALUE_WORK, BYTE_WORK, SPARSE_WORK = 11, 0.07, 5.5
 
 
@@ -283,19 +285,19 @@ def threads_to_train(wanted: int | None, rows: Rows) -> int:
 
 
 def threads_that_pay(threads: int, rows: Rows, n_others: int) -> int:
-    """Return `threads`, or 1 if rows and others have too few kernel values for several threads."""
+    """Return `threads`, or 1 if K between the rows and `n_others` rows is too little work."""
     work = float(rows.n_samples) * n_others * (VALUE_WORK + _features(rows))
     return threads if work > SMALL_WORK else 1
 
 
 def _features(rows: Rows) -> float:
-    """Return the cost of a row in units of a float feature."""
+    """Return the cost of the features of a row, in units of the cost of a float feature."""
     if rows.is_bytes:
         return BYTE_WORK * rows.n_features
     return rows.row_size if rows.is_dense else SPARSE_WORK * rows.row_size
 
 
-ASYMMETRY = 1e-3  # relative to the largest value: rounding of long sums in float32
+ASYMMETRY = 1e-3  # tolerance relative to the largest value, for rounding of float32 sums
 INDEFINITENESS = 1e-4  # relative tolerance of K(x, z)^2 <= K(x, x) K(z, z)
 BLOCK = 1024  # rows and columns of a block of the matrix
 
@@ -303,9 +305,10 @@ BLOCK = 1024  # rows and columns of a block of the matrix
 def training_matrix(rows: Rows, kernel: Kernel, threads: int) -> tuple[Rows, Kernel]:
     """Check and symmetrize the kernel matrix of training rows.
 
-    Rows without `columns` are all rows of a square matrix. Two values that differ by rounding are
-    replaced by their mean, in a copy. The kernel is returned as indefinite if K(x, x) < 0 or
-    K(x, z)^2 > K(x, x) K(z, z) for any rows; indefiniteness of larger submatrices is not detected.
+    Rows without `columns` must be all rows of a square matrix. If K(x, z) and K(z, x) differ by
+    rounding, both become their mean, in a copy. The kernel is returned as indefinite if K(x, x) < 0
+    or K(x, z)^2 > K(x, x) K(z, z) for any rows. It is not detected
+    if only larger submatrices are indefinite.
     Raises ValueError for a matrix that is not square or not symmetric.
     """
     rows = of_square(rows, threads)

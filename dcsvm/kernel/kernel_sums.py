@@ -1,7 +1,7 @@
 """Kernel sums of several problems at once, for gradients and decision values.
 
 Problems over the same rows, such as folds, share most of their support vectors. Each kernel value
-is computed once for all of them: each problem has its own column of weights.
+is therefore computed once for all problems, each of which has its own column of weights.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 from dcsvm.data.sorting import group_order
 from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows, Weights
 
-# Limits for small components: their number, kernel values of all their rows, and terms of all sums,
-# which need 40 bytes each.
+# Limits of _small_component_sums: the fewest components, the most kernel values, and the most terms
+# of all sums (40 bytes each).
 MIN_COMPONENTS, MAX_VALUES, MAX_TERMS = 64, 2**20, 2**21
 
 
@@ -22,8 +22,9 @@ MIN_COMPONENTS, MAX_VALUES, MAX_TERMS = 64, 2**20, 2**21
 class TermIndex:
     """Indices of variables in kernel sums.
 
-    `row` int32 is the row of K of each variable, `unit` its component: only variables of the same
-    component have kernel values. `family` is its fold family: components over nearly the same rows.
+    `row` int32 is the row of K of each variable. `component` is its component: kernel values of
+    variables in different components count as 0. `fold_family` is its fold family: the components
+    over nearly the same rows.
     """
 
     row: np.ndarray
@@ -53,7 +54,7 @@ def component_sums(
     alpha: np.ndarray,
     how: KernelEvalOptions,
 ) -> tuple[np.ndarray, int]:
-    """Compute for each target the sum of alpha K over the sources of its component.
+    """Compute the sum of alpha K over the sources in the component of each target.
 
     Returns the sums, float64 (n_targets,), and the number of kernel evaluations. Raises Stopped.
     """
@@ -137,8 +138,8 @@ def weighted_sums(
 def _batches(targets: TermIndex, sources: TermIndex) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return (targets, sources) index arrays, each to be evaluated in one kernel product.
 
-    A fold family is one batch if its components share enough rows, else each component is one.
-    Targets of components without sources are omitted.
+    All components form one batch if they share enough rows; otherwise each is a batch. Targets of
+    components without sources are omitted.
     """
     by_target, by_source = _Groups(targets.component), _Groups(sources.component)
     units = np.intersect1d(by_target.keys, by_source.keys, assume_unique=True)
@@ -152,7 +153,7 @@ def _batches(targets: TermIndex, sources: TermIndex) -> list[tuple[np.ndarray, n
 
 
 class _Groups:
-    """Indices of equal keys."""
+    """Indices grouped by equal keys."""
 
     def __init__(self, keys: np.ndarray):
         self.order = np.argsort(keys, kind="stable")

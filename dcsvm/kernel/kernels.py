@@ -1,8 +1,8 @@
-"""The kernels: one table with the properties of each, and a kernel with its parameters.
+"""The kernels: a table of kernel types, and the class of a kernel with its parameters.
 
-The formulas are in csrc/simd, by the names of argument and function. gamma has no default here: it
-depends on the data. Functions on arrays import NumPy themselves: the commands read the table before
-they need it.
+The formulas are in csrc/simd, under the names of argument and function. The default gamma of
+training is not set here, as it depends on the data. Functions on arrays import NumPy themselves,
+because the commands read the table before they need NumPy.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ MAX_FLOAT32 = (2 - 2.0**-23) * 2.0**127
 PRODUCT, SQUARED_DISTANCE, ABSOLUTE_DISTANCE, GIVEN = (
     "product", "squared_distance", "absolute_distance", "none",
 )  # fmt: skip
-DEGREES = {SQUARED_DISTANCE: 2, ABSOLUTE_DISTANCE: 1}  # of distances, in the unit of the features
-FROM_PRODUCTS = (PRODUCT, SQUARED_DISTANCE)  # computed by matrix products, also of bytes
+DEGREES = {SQUARED_DISTANCE: 2, ABSOLUTE_DISTANCE: 1}  # exponents of the feature unit
+FROM_PRODUCTS = (PRODUCT, SQUARED_DISTANCE)  # arguments computed by matrix products, also of bytes
 
 
 class BeyondFloat32Error(ValueError):
@@ -31,7 +31,7 @@ class BeyondFloat32Error(ValueError):
 
 @dataclass(frozen=True)
 class Fall:
-    """Decrease of a kernel with its argument s, a distance, from 1: K = f(gamma s^power).
+    """Decrease of a kernel K = f(gamma s^power) from 1 as its argument s, a distance, grows.
 
     Attributes
     ----------
@@ -43,21 +43,21 @@ class Fall:
     inverse: Callable[[float], float]
 
     def argument_at(self, gamma: float, value: float) -> float:
-        """Return s at which the kernel falls to a value in (0, 1)."""
+        """Return the argument s at which the kernel has a value in (0, 1)."""
         return (self.inverse(value) / gamma) ** (1 / self.power) if gamma > 0 else math.inf
 
     def gamma_at(self, argument: float, value: float) -> float:
-        """Return gamma with which the kernel has this value at a positive argument."""
+        """Return the gamma for which the kernel has this value at a positive argument."""
         return self.inverse(value) / argument**self.power
 
 
 @dataclass(frozen=True)
 class Slopes:
-    """Kernel values and their slopes dK/ds by the inner product s of the rows.
+    """Kernel values and their slopes dK/ds, where s is the inner product of the rows.
 
     Attributes
     ----------
-    values : returns values and slopes without the factor, float32 (n, m), of arguments
+    values : returns kernel values and slopes / factor, float32 (n, m), at arguments
         float32 (n, m), which may be overwritten.
     factor : returns the constant factor of the slopes.
     """
@@ -76,13 +76,13 @@ class KernelType:
     formula : formula for the help, in LIBSVM's notation.
     argument, function : names in csrc/simd/kernel.h.
     parameters : parameters of the formula, in the order of a model file.
-    fall : decrease with a distance, the argument; None for other kernels.
+    fall : decrease with the argument, a distance; None for other kernels.
     is_semidefinite : returns whether every kernel matrix is positive semidefinite.
-    diagonal : returns K(x, x) of |x|^2, a number or an array; None if no |K| exceeds 1.
-    intermediate : returns bounds of all numbers computed for rows up to this |x|^2.
+    diagonal : returns K(x, x) from |x|^2, a number or an array; None if |K| is at most 1.
+    intermediate : returns bounds of the numbers computed for rows with at most this |x|^2.
     slopes : slopes for fitting landmarks; None if models cannot be compressed.
     is_in_libsvm : whether LIBSVM has the kernel.
-    sklearn_name : name in scikit-learn, None if it lacks the kernel.
+    sklearn_name : name in scikit-learn; None if scikit-learn lacks the kernel.
     """
 
     name: str
@@ -110,12 +110,12 @@ class KernelType:
 
     @property
     def is_from_products(self) -> bool:
-        """Whether the core computes it from inner products of rows, also of bytes."""
+        """Whether the core computes the kernel from inner products of rows, also as bytes."""
         return self.argument in FROM_PRODUCTS
 
     @property
     def length_power(self) -> float:
-        """Exponent p of a kernel of a distance: K is the same for rows / u and gamma u^p."""
+        """Exponent p such that rows / u with gamma u^p have the same K (kernels of a distance)."""
         assert self.fall is not None
         return self.fall.power * DEGREES[self.argument]
 
@@ -169,7 +169,7 @@ def _largest_base(kernel: Kernel, squared_norm: float) -> float:
     return kernel.gamma * squared_norm + abs(kernel.coef0)
 
 
-# The index of a kernel is its number after -t; the first five are LIBSVM's.
+# The index of a kernel is its number for -t. The first five are LIBSVM's.
 KERNEL_TYPES = (
     KernelType(
         name="linear",
@@ -232,7 +232,7 @@ KERNEL_TYPES = (
         argument=GIVEN,
         function="identity",
         is_semidefinite=lambda kernel: not kernel.indefinite,
-        diagonal=lambda kernel, squares: math.inf,  # not known from features
+        diagonal=lambda kernel, squares: math.inf,  # unknown: there are no features
         intermediate=lambda kernel, square: (square,),
         is_in_libsvm=True,
         sklearn_name="precomputed",
@@ -261,7 +261,7 @@ KERNEL_TYPES = (
     ),
 )
 TYPES = {one.name: one for one in KERNEL_TYPES}
-# Distances as kernels, to compute them; they are no kernels of models.
+# Kernels whose value is a distance. They compute distances; models cannot use them.
 DISTANCES = {
     argument: KernelType(
         name=argument,
@@ -293,7 +293,7 @@ def numbered_names() -> str:
 
 
 def other_names() -> str:
-    """List the kernels except the default for the docstring, with formulas not in users_of()."""
+    """List the kernels except the default, with the formulas that users_of() never lists."""
     others = [one for one in KERNEL_TYPES if one.name != DEFAULT]
     return ", ".join(
         f'"{one.name}"' if one.parameters else f'"{one.name}" {one.formula}' for one in others
@@ -303,7 +303,7 @@ def other_names() -> str:
 def users_of(parameter: str) -> str:
     """List the kernels with a parameter, for a help line.
 
-    The formula of a kernel is listed with the parameter that the fewest kernels have.
+    A kernel has its formula in the list of one parameter only: the one that the fewest kernels use.
     """
 
     def has_formula(one: KernelType) -> bool:
@@ -321,8 +321,8 @@ def users_of(parameter: str) -> str:
 class Kernel:
     """Kernel function K(x, z) of the table, with its parameters.
 
-    Parameters that the formula does not use are kept. `indefinite` if the matrix of a precomputed
-    kernel was found to be indefinite. Raises ValueError for an unknown name.
+    Parameters that the formula does not use are kept. `indefinite` is True if the matrix of a
+    precomputed kernel was found to be indefinite. Raises ValueError for an unknown name.
     """
 
     name: str = DEFAULT
@@ -334,7 +334,7 @@ class Kernel:
     def __post_init__(self) -> None:
         if self.name not in DISTANCES:
             type_named(self.name)
-        # plain numbers, since a model file has their repr()
+        # plain Python numbers, because model files contain their repr()
         for name, kind in (("gamma", float), ("coef0", float), ("degree", int)):
             object.__setattr__(self, name, kind(getattr(self, name)))
 
@@ -349,18 +349,18 @@ class Kernel:
 
     @property
     def is_positive_semidefinite(self) -> bool:
-        """Whether every kernel matrix is positive semidefinite: the dual problem is convex."""
+        """Whether every kernel matrix is positive semidefinite (a convex dual problem)."""
         return self.type.is_semidefinite(self)
 
     @property
     def parameters(self) -> dict[str, float]:
-        """Parameters of the formula, by their names in a model file, in its order."""
+        """Parameters of the formula by name, in the order of a model file."""
         return {name: getattr(self, name) for name in self.type.parameters}
 
     def check_values(self, squared_norm: float) -> None:
         """Raise BeyondFloat32Error if kernel values may overflow float32.
 
-        `squared_norm` is the largest |x|^2 of the rows. Intermediate results count, too.
+        `squared_norm` is the largest |x|^2 of the rows. Intermediate results are checked, too.
         """
         try:
             largest = max(self.type.intermediate(self, squared_norm))
@@ -374,7 +374,7 @@ class Kernel:
             )
 
     def largest_value(self, squared_norm: float) -> float:
-        """Bound |K(x, z)| for rows up to this |x|^2; infinite beyond float64."""
+        """Return a bound on |K(x, z)| for rows with at most this |x|^2; inf beyond float64."""
         if self.type.diagonal is None:
             return 1.0
         try:

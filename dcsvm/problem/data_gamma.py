@@ -1,7 +1,7 @@
-"""gamma relative to the training rows: from the variance of their values, or a median distance.
+"""Compute gamma from the training rows: from the variance of their values or a median distance.
 
-`auto` is scikit-learn's gamma="scale", 1 / (n_features variance). `F/median` is F / median(s)^power
-for a kernel f(gamma s^power) of a distance s.
+`auto` is 1 / (n_features * variance), which scikit-learn calls gamma="scale". `F/median` is
+F / median(s)^power for a kernel f(gamma s^power) of a distance s.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from dcsvm.problem.options import OptionError, TrainOptions
 
 @dataclass(frozen=True)
 class RowStatistics:
-    """Statistics of training rows without their weights, computed by a call.
+    """Statistics of training rows, computed when they are called. Sample weights are ignored.
 
-    `variance` returns that of all values, with the zeros of sparse rows; `median` returns the
-    median argument of a kernel of a distance, as `median_distance`.
+    `variance` returns the variance of all values, including the zeros of sparse rows. `median`
+    returns the median argument of a kernel of a distance, see `median_distance`.
     """
 
     n_features: int
@@ -40,7 +40,10 @@ class RowStatistics:
 
 
 def with_number(options: TrainOptions, rows: RowStatistics) -> TrainOptions:
-    """Return options with a number for a gamma relative to the rows. Raises OptionError."""
+    """Replace a gamma that is text by its number for these rows. Raises OptionError.
+
+    The gamma of a kernel without gamma becomes None.
+    """
     if not isinstance(options.gamma, str):
         return options
     if not options.kernel_type.has_gamma:
@@ -49,7 +52,7 @@ def with_number(options: TrainOptions, rows: RowStatistics) -> TrainOptions:
 
 
 def median_unit(options: TrainOptions, rows: RowStatistics) -> float:
-    """Return the gamma that is 1/median. Raises OptionError as `with_number`."""
+    """Return the number for gamma="1/median". Raises OptionError."""
     unit = with_number(replace(options, gamma="1/median"), rows).gamma
     assert isinstance(unit, float)
     return unit
@@ -73,7 +76,7 @@ def _number_of(gamma: str, kernel: Kernel, rows: RowStatistics) -> float:
 
 
 def variance_of_rows(rows: Rows) -> float:
-    """Compute the variance of all values in float64; 0 if they are equal, or none."""
+    """Compute the variance of all values in float64; 0 for equal values and for no values."""
     size = rows.n_samples * rows.n_features
     if size == 0:
         return 0.0
@@ -85,7 +88,7 @@ def variance_of_rows(rows: Rows) -> float:
             [values[some] for some in slices(len(values), BATCH_SIZE)],
             size - len(values),
         )
-    # the first value is subtracted: the mean of equal values is then exact
+    # subtract the first value, so that the mean of equal values is exact
     mean = sum(float(np.subtract(part, first, dtype=np.float64).sum()) for part in parts) / size
     shift = float(first) + mean
     squares = n_zeros * shift**2

@@ -1,4 +1,4 @@
-"""The dual problems of LIBSVM's types: linear terms, box and equality constraints."""
+"""Formulate the dual problems of LIBSVM's SVM types as quadratic programs."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -14,9 +14,9 @@ def c_svc_pairs(
 ) -> Formulation:
     """Formulate C-SVC, one against one: equation (1) of the paper for each pair of classes.
 
-    Variables are signed, y_i alpha_i, with y_i = +1 for the first class; pairs are in LIBSVM's
-    order. `classes` int (n,) begin at 0, `C_of_class` float64 (k,) are the bounds. With a bias the
-    signed alpha of each pair sum to zero.
+    Variables are signed: y_i alpha_i, with y_i = +1 for the first class. Pairs are in LIBSVM's
+    order. `classes` int (n,) begin at 0; `C_of_class` float64 (k,) are the bounds at weight 1. With
+    a bias the variables of each pair sum to zero.
     """
     rows, signs, start = _pairs(classes, len(C_of_class))
     bound = counted(C_of_class[classes[rows]] * sample_weight[rows], start, margin=1.0)
@@ -37,8 +37,9 @@ def nu_svc_pairs(
 ) -> Formulation:
     """Formulate nu-SVC (Schoelkopf et al. 2000) as LIBSVM does, one against one.
 
-    Bounds are 1, and |alpha| of each class of a pair sums to nu n / 2, where n is the sum of
-    `sample_weight`. Solutions are later divided by the margin.
+    Bounds at weight 1 are 1. |alpha| of each class of a pair sums to nu n / 2, where n is the sum
+    of `sample_weight` over the pair. Solutions are divided by the margin later. Raises ValueError
+    if nu is infeasible.
     """
     rows, signs, start = _pairs(classes, n_classes)
     bound = counted(sample_weight[rows].astype(np.float64), start)
@@ -66,7 +67,7 @@ def nu_svc_pairs(
 def one_class(sample_weight: np.ndarray, nu: float) -> Formulation:
     """Formulate the one-class SVM (Schoelkopf et al. 2001) as LIBSVM does.
 
-    Bounds are 1, and alpha sums to nu n, where n is the sum of `sample_weight`.
+    Bounds at weight 1 are 1. alpha sums to nu n, where n is the sum of `sample_weight`.
     """
     start = np.array([0, len(sample_weight)], np.int64)
     bound = counted(sample_weight.astype(np.float64), start)
@@ -83,7 +84,7 @@ def one_class(sample_weight: np.ndarray, nu: float) -> Formulation:
 def epsilon_svr(
     targets: np.ndarray, sample_weight: np.ndarray, C: float, epsilon: float
 ) -> Formulation:
-    """Formulate epsilon-SVR: alpha of all rows, then -alpha*, with bound C and zero sum."""
+    """Formulate epsilon-SVR: variables alpha, then -alpha*, with bound C and a sum of zero."""
     bound = _regression_bound(sample_weight * C, targets)
     return _svr(targets, bound, epsilon, np.zeros(2 * len(targets)), n_constraints=1)
 
@@ -91,8 +92,8 @@ def epsilon_svr(
 def nu_svr(targets: np.ndarray, sample_weight: np.ndarray, C: float, nu: float) -> Formulation:
     """Formulate nu-SVR as LIBSVM does: alpha and alpha* each sum to C nu n / 2.
 
-    No epsilon sets the scale of errors, so the violation scale is the standard deviation of the
-    targets, at most 1.
+    There is no epsilon to set the scale of errors. The violation scale is therefore the standard
+    deviation of the targets, at most 1.
     """
     bound = _regression_bound(sample_weight * float(C), targets)
     half = fill(bound, C * nu * sample_weight.sum() / 2)
@@ -104,7 +105,7 @@ def nu_svr(targets: np.ndarray, sample_weight: np.ndarray, C: float, nu: float) 
 
 
 def _regression_bound(bound: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Drop the bounds that are negligible beside the standard deviation of the targets."""
+    """Set bounds to 0 that are negligible relative to the standard deviation of the targets."""
     margin = float(np.std(targets)) or np.inf
     return counted(bound, np.array([0, len(bound)]), margin=margin)
 
@@ -112,7 +113,7 @@ def _regression_bound(bound: np.ndarray, targets: np.ndarray) -> np.ndarray:
 def _svr(
     targets: np.ndarray, bound: np.ndarray, epsilon: float, alpha: np.ndarray, n_constraints: int
 ) -> Formulation:
-    """Formulate a regression: one sum of all variables, or one each of alpha and -alpha*."""
+    """Formulate a regression with one sum of all variables, or two: of alpha and of -alpha*."""
     n, zero = len(targets), np.zeros(len(targets))
     targets = targets.astype(np.float64)
     problem = BoxQP(
@@ -136,7 +137,7 @@ def _signed(signs: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _pairs(classes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows int32, signs float64 and starts int64 of the variables of all pairs.
+    """Return rows int32 and signs float64 of the variables of all pairs, and starts int64 of pairs.
 
     The rows of a pair ascend. A pair with an empty class has no variables.
     """

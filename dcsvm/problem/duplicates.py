@@ -1,7 +1,7 @@
-"""Merge duplicates: equal rows of one class or target share a variable, the sum of their alphas.
+"""Merge duplicates: equal rows with the same label or target share one variable.
 
-The bound of the variable is the sum of their bounds. Equal rows with different labels are not
-merged. Rows of weight 0 have no variable.
+The variable is the sum of their alphas, and its bound is the sum of their bounds. Equal rows with
+different labels are not merged. Rows of weight 0 have no variable.
 """
 
 from collections.abc import Callable
@@ -23,8 +23,8 @@ class Duplicates:
     """Variables and their rows.
 
     `first` int32 (n_variables,) is the first row of each variable, ascending. `rows` int32 lists
-    all rows by variable, ascending within each, `weights` float64 are their weights, and `start`
-    int32 (n_variables + 1,) is the position of each variable in `rows`.
+    the rows of all variables, ascending within each variable. `weights` float64 are the weights of
+    these rows. `start` int32 (n_variables + 1,) is the position of each variable in `rows`.
     """
 
     first: np.ndarray
@@ -47,7 +47,8 @@ class Duplicates:
         """Split the coefficients (k, n) of merged rows among their duplicates.
 
         Duplicates are filled in order, each up to its weight times `bound` (n,). Returns (position
-        in `variables`, position in `rows`, coefficients (k, m)) of the m rows with nonzero ones.
+        in `variables`, position in `rows`, coefficients (k, m)) of the m rows with nonzero
+        coefficients.
         """
         index, position, before = self._members(variables)
         total, limit = np.abs(coef[:, index]), bound[index] * self.weights[position]
@@ -58,9 +59,9 @@ class Duplicates:
     def count_filled(
         self, variables: np.ndarray, weight: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Count the rows of each variable with any, and with their full share of `weight` (n,).
+        """Count the rows of each variable with a nonzero share, and with a full share, of `weight`.
 
-        It is split as in `split`.
+        `weight` (n,) is split among the rows as in `split`.
         """
         index, position, before = self._members(variables)
         weights, n = self.weights[position], len(variables)
@@ -71,8 +72,8 @@ class Duplicates:
     def _members(self, variables: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Expand variables to their rows.
 
-        Returns (position in `variables`, position in `rows`, weight of the earlier rows of the same
-        variable) of each row.
+        Returns for each row (position in `variables`, position in `rows`, total weight of the
+        earlier rows of its variable).
         """
         first = self.start[variables]
         counts = self.start[np.asarray(variables) + 1] - first
@@ -86,10 +87,10 @@ class Duplicates:
 
 @dataclass(frozen=True, eq=False)
 class RowMap:
-    """The map between input rows, in the caller's order, and the rows that are solved.
+    """The map between input rows, in the caller's order, and the rows of the solver.
 
-    These are merged, without rows of weight 0, and in spatial order. `order` int32 (n_rows,) is the
-    variable of `duplicates` of each row; `n_input_rows` is the number of input rows.
+    The solver's rows are merged, have positive weight, and are in spatial order. `order` int32
+    (n_rows,) is the variable of each row in `duplicates`.
     """
 
     duplicates: Duplicates
@@ -114,21 +115,21 @@ class RowMap:
 
     @property
     def row_of_variable(self) -> np.ndarray:
-        """The row of each variable of `duplicates`, int64 (n_rows,)."""
+        """The solver's row of each variable of `duplicates`, int64 (n_rows,)."""
         place = np.empty(len(self.order), np.int64)
         place[self.order] = np.arange(len(place))
         return place
 
     @property
     def row_of_input(self) -> np.ndarray:
-        """The row of each input row, int64 (n_input_rows,); -1 for weight 0."""
+        """The solver's row of each input row, int64 (n_input_rows,); -1 for weight 0."""
         row = np.full(self.n_input_rows, -1)
         row[self.duplicates.rows] = np.repeat(self.row_of_variable, np.diff(self.duplicates.start))
         return row
 
     @property
     def n_inputs_of_row(self) -> np.ndarray:
-        """The number of input rows of each row, int64 (n_rows,)."""
+        """The number of input rows of each solver's row, int64 (n_rows,)."""
         return np.diff(self.duplicates.start)[self.order]
 
     def split(
@@ -136,29 +137,29 @@ class RowMap:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Split the coefficients (k, n) of `rows` (n,) among their input rows.
 
-        `bound` (n,) is the bound of weight 1; see Duplicates.split. Returns (position in `rows`,
-        input row, coefficients (k, m), bound) of the m input rows with nonzero ones.
+        `bound` (n,) is the bound at weight 1; see Duplicates.split. Returns (position in `rows`,
+        input row, coefficients (k, m), bound) of the m input rows with nonzero coefficients.
         """
         index, position, shares = self.duplicates.split(self.order[rows], coef, bound)
         input_row = self.duplicates.rows[position].astype(np.int64)
         return index, input_row, shares, bound[index] * self.duplicates.weights[position]
 
     def count_filled(self, rows: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Count the input rows of each row as Duplicates.count_filled does."""
+        """Count the input rows of each of `rows` with Duplicates.count_filled."""
         return self.duplicates.count_filled(self.order[rows], weight)
 
 
 def all_different(sample_weight: np.ndarray) -> Duplicates:
-    """Return one variable for each row of positive weight; weights are float64 (n,)."""
+    """Give each row of positive weight its own variable. Weights are float64 (n,)."""
     kept = np.flatnonzero(sample_weight).astype(np.int32)
     start = np.arange(len(kept) + 1, dtype=np.int32)
     return Duplicates(kept, kept, start, sample_weight[kept])
 
 
 def find_duplicates(rows: Rows, targets: np.ndarray, sample_weight: np.ndarray) -> Duplicates:
-    """Merge rows with equal `targets` (n,); weights are float64 (n,).
+    """Merge equal rows with equal `targets` (n,). Weights are float64 (n,).
 
-    Nothing is merged if few rows are equal, or if rows are CSR or of a precomputed kernel.
+    Nothing is merged if there are few duplicates, or for CSR rows or a precomputed kernel.
     """
     kept = np.flatnonzero(sample_weight).astype(np.int32)
     if len(kept) < rows.n_samples:
@@ -171,7 +172,7 @@ def find_duplicates(rows: Rows, targets: np.ndarray, sample_weight: np.ndarray) 
 
 
 def row_keys(rows: Rows) -> np.ndarray:
-    """Return two hashes of each dense row, uint64 (n, 2), which identify rows on other machines."""
+    """Return two hashes of each dense row, uint64 (n, 2), to compare rows of several machines."""
     zeros = np.zeros(rows.n_samples)
     return np.stack([_hash(rows, zeros, seed) for seed in (0, 1)], axis=1)
 
@@ -196,10 +197,10 @@ def duplicates_by_keys(
 def _of_keys(
     key: np.ndarray, single: Duplicates, are_equal: Callable[[np.ndarray, np.ndarray], bool]
 ) -> Duplicates:
-    """Merge rows by keys uint64 (n,); `single` is the unmerged result.
+    """Merge rows with equal keys, uint64 (n,). `single` is the result without merging.
 
-    `are_equal` takes an order of rows and a mask of the first row of each key, and compares the
-    rows: equal hashes do not prove equality.
+    `are_equal` takes rows in the order of their keys and a mask of the first row of each key. It
+    compares the rows themselves, because equal hashes do not prove equality.
     """
     n, sample_weight = len(key), single.weights
     in_order = np.sort(key)
@@ -225,8 +226,9 @@ def opposite_twins(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pair variables of equal dense rows with opposite signs in the same part.
 
-    `row`, `part` and `sign` (m,) describe the variables; each is in at most one pair. Returns the
-    variables with sign +1 and with sign -1. Rows on other machines have no pairs.
+    `row`, `part` and `sign` (m,) describe the variables. Each variable is in at most one pair.
+    Returns the variables of sign +1 and their partners of sign -1. Rows on other machines are not
+    paired.
     """
     is_local = isinstance(rows, Rows)
     if not is_local or not rows.is_dense or rows.columns is not None or len(row) == 0:
@@ -255,7 +257,7 @@ def opposite_twins(
 
 
 def _are_equal(rows: Rows, targets: np.ndarray, order: np.ndarray, is_first: np.ndarray) -> bool:
-    """Whether each row of an order, apart from the first ones, equals the previous one."""
+    """Return whether each row in `order` equals the previous one, except the first of a key."""
     repeated = np.flatnonzero(~is_first)
     if not np.array_equal(targets[order[repeated]], targets[order[repeated - 1]]):
         return False
@@ -267,7 +269,7 @@ def _are_equal(rows: Rows, targets: np.ndarray, order: np.ndarray, is_first: np.
 
 
 def _values_of(rows: Rows, indices: np.ndarray) -> np.ndarray:
-    """Return the stored values of dense rows, unpacked."""
+    """Return dense rows as stored; packed rows are unpacked."""
     return rows.take(indices).features if rows.is_packed else rows.stored[indices]
 
 
@@ -290,6 +292,6 @@ def _hash(rows: Rows, targets: np.ndarray, seed: int = 0) -> np.ndarray:
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:
-    """Return the 32-bit words of values as uint64, upper bits mixed into the lower ones."""
+    """Return the 32-bit words of values as uint64, with upper bits mixed into lower bits."""
     words = values.view(np.uint32).astype(np.uint64)
     return words ^ (words >> np.uint64(15))

@@ -1,6 +1,6 @@
 """Assign rows to folds of cross validation, with a seed, stratified for classifiers.
 
-LIBSVM (svm_cross_validation) splits in the same way, with other random numbers.
+LIBSVM (svm_cross_validation) splits rows in the same way, but with other random numbers.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ FOLDS_FOR_PROBABILITY = 5
 class Folds:
     """Held-out rows of each of `n_folds` folds, with duplicates merged.
 
-    Entry j are the `counts[j]` input rows (int64) with total weight `weight[j]` (float64) that are
-    merged in row `row[j]` and held out by fold `fold[j]`. Entries ascend by fold, then row. Fold -1
-    has the rows that are never held out. `entry` int64 (n,) is the entry of each input row.
+    An entry is one merged row in one fold. Entry j has `counts[j]` input rows (int64) of total
+    weight `weight[j]` (float64). They are merged into row `row[j]` and held out by fold `fold[j]`.
+    Entries ascend by fold, then row. Fold -1 has the rows that are never held out. `entry` int64
+    (n,) is the entry of each input row.
     """
 
     n_folds: int
@@ -31,7 +32,7 @@ class Folds:
 
     @staticmethod
     def of(n_folds: int, fold: np.ndarray, row: np.ndarray, weights: np.ndarray) -> Folds:
-        """Make folds of the fold, the merged row and the weight of each input row."""
+        """Make folds from the fold, the merged row and the weight of each input row."""
         n_rows = int(row.max()) + 1
         key, entry, counts = np.unique(fold * n_rows + row, return_inverse=True, return_counts=True)
         entry = entry.reshape(-1)
@@ -52,7 +53,7 @@ class Folds:
 
     @property
     def held(self) -> slice:
-        """The held-out entries."""
+        """The entries that a fold holds out."""
         return slice(int(np.searchsorted(self.fold, 0)), len(self.fold))
 
     def train_weight(self, fold: int) -> np.ndarray:
@@ -61,7 +62,7 @@ class Folds:
         return np.bincount(self.row[others], self.weight[others], int(self.row.max()) + 1)
 
     def learns(self, classes: np.ndarray, n_classes: int) -> np.ndarray:
-        """Whether each fold trains on each class, bool (n_folds, n_classes).
+        """Return whether each fold trains on each class, bool (n_folds, n_classes).
 
         `classes` is the class of each entry.
         """
@@ -70,7 +71,7 @@ class Folds:
         return held[: self.n_folds] < held.sum(axis=0)
 
     def classes_alone(self, classes: np.ndarray, n_classes: int) -> np.ndarray:
-        """Return the only class that the fold of each entry trains on, int64 (m,); else -1.
+        """Return the class of each entry's fold if it trains on that class only, else -1; (m,).
 
         `classes` is the class of each entry.
         """
@@ -82,7 +83,7 @@ class Folds:
 def stratified_folds(labels: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
     """Return the fold 0..n_folds-1 of each row, int64 (n,), with balanced classes.
 
-    Both the rows of a class in a fold and the rows of a fold differ by at most one between folds.
+    Fold sizes differ by at most one, and so do the sizes of each class in the folds.
     Raises ValueError unless 2 <= n_folds <= n.
     """
     order = np.random.default_rng(seed).permutation(len(labels))
@@ -93,14 +94,14 @@ def stratified_folds(labels: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
 def shuffled_folds(n_samples: int, n_folds: int, seed: int) -> np.ndarray:
     """Return the fold 0..n_folds-1 of each row, int64 (n_samples,), regardless of labels.
 
-    The sizes of folds differ by at most one between folds. Raises ValueError unless
+    Fold sizes differ by at most one. Raises ValueError unless
     2 <= n_folds <= n_samples.
     """
     return _dealt(np.random.default_rng(seed).permutation(n_samples), n_folds)
 
 
 def _dealt(order: np.ndarray, n_folds: int) -> np.ndarray:
-    """Deal rows to the folds in turn, class after class."""
+    """Assign the rows of `order` to the folds in turn."""
     if not 2 <= n_folds <= len(order):
         raise ValueError(f"{len(order)} rows cannot be divided into {n_folds} folds")
     fold = np.empty(len(order), np.int64)

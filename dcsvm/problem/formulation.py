@@ -1,7 +1,8 @@
 """Quadratic programs with box and equality constraints (csrc/solver/box_qp.h).
 
-dual_problems.py makes them of LIBSVM's types, which the solver does not see. A Formulation holds
-one or several problems (one against one) over the same rows, with contiguous variables.
+dual_problems.py formulates LIBSVM's SVM types in this form, so the solver does not depend on the
+type. A Formulation holds one or several problems (one against one) over the same rows. The
+variables of a problem are contiguous.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import numpy as np
 from dcsvm.data.sorting import reduce_parts
 
 ROUNDING = 1e-12  # relative rounding error of a sum
-# Bounds up to this fraction of the largest bound of a problem, or of the margin, change no decision
-# value in float64, even for kernel values of 2^53.
+# Bounds up to this fraction of the largest bound of a problem, or of the margin, are too small to
+# change a decision value in float64, even with kernel values of 2^53.
 NEGLIGIBLE = 2.0**-106
 
 
@@ -24,10 +25,10 @@ NEGLIGIBLE = 2.0**-106
 class BoxQP:
     """The problem min 1/2 a'Ka - linear'a with lower <= a <= upper and fixed sums of a.
 
-    All arrays have one entry per variable: `linear`, `lower`, `upper` float64; `constraint_of`
-    int8, its equality constraint (-1: unconstrained), or None; `row` int32, its row of K, by
-    default its index. With `divides_by_margin` (nu-SVC, two constraints) the violation scale is the
-    margin if that is smaller.
+    All arrays have one entry per variable. `linear`, `lower` and `upper` are float64.
+    `constraint_of` int8 is the equality constraint of each variable (-1: none), or None. `row`
+    int32 is its row of K, by default its index. With `divides_by_margin` (nu-SVC, two constraints)
+    the violation scale is the margin, if that is smaller than `violation_scale`.
     """
 
     linear: np.ndarray
@@ -68,9 +69,9 @@ class BoxQP:
 class Formulation:
     """Problems over the same rows.
 
-    `problem` holds the variables of all problems, `start` int64 (n_problems + 1,) the first of
-    each, and `alpha` a feasible point, which defines the sums. With several folds each has the same
-    problems, some of them empty; folds are contiguous.
+    `problem` holds the variables of all problems. `start` int64 (n_problems + 1,) is the first
+    variable of each problem. `alpha` is a feasible point and defines the fixed sums. All folds have
+    the same number of problems, some of them empty. The problems of a fold are contiguous.
     """
 
     problem: BoxQP
@@ -88,13 +89,13 @@ class Formulation:
 
     @property
     def weight(self) -> float:
-        """The largest sum of |alpha| of a problem within its bounds."""
+        """The largest sum of |alpha| that the bounds of any problem allow."""
         bound = np.maximum(np.abs(self.problem.lower), np.abs(self.problem.upper))
         return float(reduce_parts(np.add, bound, self.start).max())
 
     @property
     def negligible_rows(self) -> np.ndarray:
-        """The rows, ascending, with a bound of 0 in a problem (see `counted`)."""
+        """The rows whose bound is 0 in some problem (see `counted`), ascending."""
         problem = self.problem
         return np.unique(problem.rows[problem.lower == problem.upper])
 
@@ -104,14 +105,14 @@ class Formulation:
         return np.repeat(np.arange(self.n_problems, dtype=np.int32), np.diff(self.start))
 
     def problem_of(self, variables: np.ndarray) -> np.ndarray:
-        """Return the problem index of each of some variables."""
+        """Return the problem index of the given variables."""
         return np.searchsorted(self.start, variables, side="right") - 1
 
     def parts(self) -> list[slice]:
         return slices_between(self.start)
 
     def with_constraints(self, alpha: np.ndarray) -> np.ndarray:
-        """Clip alpha to its bounds and restore the sums (see `with_constraint`)."""
+        """Clip alpha to its bounds and restore its fixed sums (see `with_constraint`)."""
         problem = self.problem
         alpha = np.clip(alpha, problem.lower, problem.upper)
         if problem.constraint_of is None:
@@ -126,8 +127,8 @@ class Formulation:
     def relaxed(self, multiplier: float) -> Formulation:
         """Replace the equality constraint by its multiplier in the linear term.
 
-        A solution that satisfies the constraint solves this formulation too, with the multiplier as
-        its rho.
+        If a solution of the result satisfies the constraint, it also solves this formulation, with
+        the multiplier as its rho.
         """
         linear = self.problem.linear + multiplier
         return replace(
@@ -148,7 +149,7 @@ def slices_between(start: np.ndarray) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(start)]
 
 
-# Takes targets (n,) and sample weights float64 (n,) of rows.
+# A function of the targets (n,) and the sample weights float64 (n,) of rows.
 Formulate = Callable[[np.ndarray, np.ndarray], Formulation]
 
 
@@ -191,20 +192,20 @@ def in_folds(
 def counted(bound: np.ndarray, start: np.ndarray, margin: float = np.inf) -> np.ndarray:
     """Set bounds of |alpha| to 0 if they are too small to change a decision.
 
-    The problems begin at `start` int64 (n_problems + 1,). Decision values are compared with the
-    `margin`, if it is below the largest bound of the problem.
+    The problems begin at `start` int64 (n_problems + 1,). Bounds are compared with the largest
+    bound of their problem, or with the `margin` of decision values if that is smaller.
     """
     largest = np.repeat(reduce_parts(np.maximum, bound, start), np.diff(start))
     return np.where(bound > NEGLIGIBLE * np.minimum(largest, margin), bound, 0.0)
 
 
 def fill(bound: np.ndarray, total: float) -> np.ndarray:
-    """Fill entries up to their `bound`, the first ones first, to a given sum."""
+    """Fill entries in order, each up to its `bound`, until they sum to `total`."""
     return filled(bound, total - (np.cumsum(bound) - bound), ROUNDING * total)
 
 
 def filled(bound: np.ndarray, remaining: np.ndarray, rounding: np.ndarray | float) -> np.ndarray:
-    """Clip `remaining` to [0, bound], and snap values within `rounding` of either end to it."""
+    """Clip `remaining` to [0, bound]; values within `rounding` of an end become that end."""
     inside = np.where(remaining > rounding, remaining, 0.0)
     return np.where(remaining >= bound - rounding, bound, inside)
 
@@ -212,10 +213,10 @@ def filled(bound: np.ndarray, remaining: np.ndarray, rounding: np.ndarray | floa
 def with_constraint(
     alpha: np.ndarray, lower: np.ndarray, upper: np.ndarray, total: float
 ) -> np.ndarray:
-    """Change alpha to the sum `total` as far as its bounds allow.
+    """Change alpha so that it sums to `total`, as far as its bounds allow.
 
-    Changes are proportional to the distance from the bound. They are limited to the free variables
-    if these suffice, else to the support vectors if these do.
+    Each change is proportional to the distance from the bound. Only free variables change if they
+    suffice. Otherwise only support vectors change if they suffice.
     """
     missing = total - alpha.sum()
     room = (upper if missing > 0 else lower) - alpha

@@ -1,8 +1,8 @@
-"""Tables of options: a dataclass whose fields carry an Option in their metadata.
+"""Tables of options: dataclasses whose fields have an Option in their metadata.
 
-Validation, the commands, the manual, help() and checkpoints read it. The rule of an option gives
-the type and limits of its values, and the error message. NumPy scalars are converted to plain
-Python values; NumPy itself is not imported.
+Validation, the commands, the manual, help() and checkpoints use the tables. The rule of an option
+has the type and limits of its values, and makes the error message. NumPy scalars are converted to
+plain Python values without importing NumPy.
 """
 
 import math
@@ -16,7 +16,7 @@ MAX_INT = 2**31 - 2
 
 
 class OptionError(ValueError):
-    """An invalid value of an option: `option` is its name, `reason` the rest of the message."""
+    """An invalid value of an option. `option` is its name, `reason` the rest of the message."""
 
     def __init__(self, option: str, reason: str):
         super().__init__(option, reason)
@@ -30,9 +30,9 @@ class OptionError(ValueError):
 class Rule:
     """The values that an option accepts.
 
-    `is_kind` checks the type, named `kind` in messages. `plain` converts a value, or raises
-    ValueError outside the `limits`. `names` are the valid names of an enumerated option. With
-    `or_none` None is valid too.
+    `is_kind` checks the type of a value; messages call the type `kind`. `plain` converts a value
+    to a plain Python value. It raises ValueError outside the `limits`. `names` are the valid names
+    of an enumerated option. `or_none` makes None valid, too.
     """
 
     kind: str
@@ -59,7 +59,7 @@ def optional(rule: Rule) -> Rule:
 
 
 def or_word(word: str, rule: Rule) -> Rule:
-    """Accept one word besides the values of a rule."""
+    """Accept one word in addition to the values of a rule."""
 
     def is_kind(value: object) -> bool:
         return (isinstance(value, str) and value == word) or rule.is_kind(value)
@@ -83,7 +83,7 @@ def number(limits: str, holds: Callable[[float], bool]) -> Rule:
 
 
 def integer(low: int, high: int = MAX_INT, *, no_limit: int | None = None) -> Rule:
-    """Accept an integer from `low` to `high`, or the value that means no limit."""
+    """Accept an integer from `low` to `high`, or `no_limit`, the value for no limit."""
     lower_limit = f"at least {low}" + ("" if no_limit is None else f" (or {no_limit} for no limit)")
 
     def plain(value: Any) -> int:
@@ -104,7 +104,7 @@ def choice(*names: str) -> Rule:
 
 
 def numbered(*names: str) -> Rule:
-    """Accept one of the names, with - or _, or its index."""
+    """Accept a name, with - or _, or the index of a name."""
 
     def index(value: Any) -> int:
         if isinstance(value, str) and value.replace("-", "_") in names:
@@ -125,7 +125,7 @@ def wrong(constraint: str, value: str | int) -> ValueError:
 
 
 def shown(value: object) -> str:
-    """Format a value for a message, shortened."""
+    """Format a value for a message, in short form."""
     return " ".join(short_repr(value).split())
 
 
@@ -144,7 +144,7 @@ def is_integer(value: object) -> bool:
 def _float(value: Any) -> float:
     try:
         return float(value)
-    except OverflowError:  # an int or a fraction beyond all floats
+    except OverflowError:  # an int or a fraction beyond the range of float64
         return math.inf if value > 0 else -math.inf
 
 
@@ -227,7 +227,7 @@ FACTORS = Rule("a dict of label: factor", lambda value: isinstance(value, Mappin
 SVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")  # LIBSVM's -s 0 to 4
 CLASSIFIERS = ("c_svc", "nu_svc")
 REGRESSIONS = ("epsilon_svr", "nu_svr")
-WITH_LEVELS = ("c_svc", "epsilon_svr")  # the other types are solved directly
+WITH_LEVELS = ("c_svc", "epsilon_svr")  # other types are solved without levels
 
 
 DOCSTRING_WIDTH = 96  # columns, beside the indentation
@@ -237,10 +237,10 @@ DOCSTRING_WIDTH = 96  # columns, beside the indentation
 class Option:
     """The description of an option.
 
-    `spelling` is its command-line syntax with a placeholder for the value, as in `-l --levels L`;
-    an empty one hides it from the commands. `help` is the line of --help, under the title `group`;
-    `details` are further sentences of the manual. `default_text` describes a default that depends
-    on the data. `keyword` replaces `help` in Python's docstrings.
+    `spelling` is its command-line syntax with a placeholder for the value, as in `-l --levels L`.
+    Commands omit options with an empty spelling. `help` is its line in --help, under the
+    title `group`. `details` are additional sentences for the manual. `default_text` describes a
+    default that depends on the data. `keyword` replaces `help` in Python's docstrings.
     """
 
     rule: Rule
@@ -250,9 +250,9 @@ class Option:
     group: str = ""
     default_text: str = ""
     keyword: str = ""
-    is_basic: bool = False  # in the usage of a command without arguments
-    is_free: bool = False  # may differ on resume: it changes neither the problem nor its solution
-    in_grid: bool = True  # an option of dcsvm-grid, too
+    is_basic: bool = False  # listed when a command is called without arguments
+    is_free: bool = False  # may change on resume: does not affect the problem or solution
+    in_grid: bool = True  # dcsvm-grid has the option, too
 
     @property
     def names(self) -> list[str]:
@@ -267,7 +267,7 @@ class Option:
 def option(
     default: Any, rule: Rule, spelling: str = "", help: str = "", details: str = "", **rest: Any
 ) -> Any:
-    """Make a field of a table; for the `rest` see Option."""
+    """Make a field of a table. `rest` are other attributes of its Option."""
     description = Option(rule=rule, spelling=spelling, help=help, details=details, **rest)
     return field(default=default, metadata={"option": description})
 
@@ -277,7 +277,7 @@ def option_of(one: Field) -> Option:
 
 
 class UnknownOptionError(TypeError):
-    """An unknown keyword, with a hint."""
+    """An unknown keyword; the message has a hint."""
 
 
 Table = TypeVar("Table", bound="OptionTable")
@@ -285,16 +285,16 @@ Table = TypeVar("Table", bound="OptionTable")
 
 @dataclass(frozen=True, kw_only=True)
 class OptionTable:
-    """Base class of tables of options, which checks and converts their values.
+    """Base class of option tables. It checks and converts the values.
 
-    `function` is the name of the function with these keywords.
+    `function` is the name of the function that takes these keywords.
     """
 
     function: ClassVar[str]
 
     @classmethod
     def of(cls: type[Table], **options: Any) -> Table:
-        """Make a table of keywords. Raises UnknownOptionError and OptionError."""
+        """Make a table from keywords. Raises UnknownOptionError and OptionError."""
         for name in options:
             if name not in cls.names():
                 raise UnknownOptionError(f"unknown option {name!r}; {cls._hint(name)}")
@@ -325,7 +325,7 @@ class OptionTable:
 
 
 def described(docstring: str | None, table: type[OptionTable]) -> str | None:
-    """Replace `{options}` in a docstring by a list of the options, by group."""
+    """Replace `{options}` in a docstring by the list of options, ordered by group."""
     if docstring is None:  # python -OO
         return None
     import textwrap

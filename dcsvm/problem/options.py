@@ -42,10 +42,11 @@ from dcsvm.problem.option_table import (
 
 CLUSTERINGS = ("tree", "adaptive", "random", "kmeans")
 MAX_LEVELS = 30
-CENTERED = "centered"  # of probability: a decision value of 0 has probability 1/2
-# clusters per row of early models; 1.2 and 2 are no better at the same cost (docs/early-models.md)
+CENTERED = "centered"  # value of `probability`: decision value 0 has probability 1/2
+# Mean clusters per row of early models. At the same cost 1.2 and 2 are no better
+# (docs/early-models.md).
 DEFAULT_OVERLAP = 1.5
-MAX_C = 1e100  # sums of its square are finite
+MAX_C = 1e100  # keeps sums of C^2 finite
 MAX_CACHE = 10**9  # MB
 MEGABYTES = number(f"positive and at most {MAX_CACHE}", lambda mb: 0 < mb <= MAX_CACHE)
 MAX_ITERATIONS = 2**62
@@ -75,7 +76,7 @@ class TrainOptions(OptionTable):
 
     function = "dcsvm.train"
 
-    # an entry: default, rule, spelling; line of --help; details; other fields of Option
+    # arguments: default, rule, spelling, help, details, and other fields of Option
     # fmt: off
     svm_type: str = of_problem("c_svc", numbered(*SVM_TYPES), "-s TYPE",
         "0 C-SVC, 1 nu-SVC, 2 one-class, 3 eps-SVR, 4 nu-SVR",
@@ -222,12 +223,12 @@ class TrainOptions(OptionTable):
         return self.early and self.early_level in (None, AUTO)
 
     def choosing_by_test(self) -> TrainOptions:
-        """Return options that search for the early level with test rows, also of small data."""
+        """Return options that choose the early level by test rows, also for small data."""
         return replace(self, early_level=AUTO)
 
     @property
     def early_overlap(self) -> float:
-        """Clusters per row of the early level, where 1 is the default of exact models."""
+        """Mean clusters per row of the early level; the default is 1 for exact models."""
         if self.overlap is not None:
             return self.overlap
         return DEFAULT_OVERLAP if self.early else 1.0
@@ -243,7 +244,7 @@ class TrainOptions(OptionTable):
                 raise OptionError("class_weight", reason)
 
     def _check_problem(self) -> None:
-        """Check the options that depend on the type and the kernel."""
+        """Check the options that depend on the SVM type and the kernel. Raises OptionError."""
         if self.probability and self.svm_type == "one_class":
             raise OptionError("probability", "is not available for one-class")
         if self.clustering == "kmeans" and self.kernel_type.is_precomputed:
@@ -256,7 +257,7 @@ class TrainOptions(OptionTable):
             raise OptionError("gap", f"requires a positive semidefinite kernel, got {self.kernel}")
 
     def _check_levels(self) -> None:
-        """Check the options of the early level."""
+        """Check the options of the early level. Raises OptionError."""
         option = "early" if self.early else "early_level"
         if not self.early and self.early_level is None:
             if self.overlap is None:
@@ -283,12 +284,12 @@ of_method = partial(option, group="Method")
 
 @dataclass(frozen=True, kw_only=True)
 class CompressOptions(OptionTable):
-    """The options of Model.compress: the target size, one of three, and the method.
+    """The options of Model.compress: one of three target sizes, and the method.
 
-    `vectors` is the maximum number of vectors, `times` the reduction of kernel evaluations per row,
-    `loss` the percentage of labels that may change. `method` defaults to "exact", or to "early" if
-    the model has no exact part. `steps` is the number of optimization steps per cluster, by default
-    a function of its size.
+    The target size is `vectors`, the maximum number of vectors; `times`, the factor by which kernel
+    evaluations per row are reduced; or `loss`, the percentage of labels that may change. `method`
+    defaults to "exact", or to "early" if the model has no exact part. `steps` is the number of
+    optimization steps per cluster. Its default depends on the size of the cluster.
     """
 
     function = "dcsvm.Model.compress"

@@ -1,4 +1,4 @@
-"""The learning task: the problem type and its labels, and everything that depends on the type."""
+"""The learning task: the SVM type, the labels, and everything that depends on the type."""
 
 from dataclasses import dataclass
 
@@ -11,16 +11,17 @@ from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.option_table import CLASSIFIERS, REGRESSIONS
 from dcsvm.problem.options import TrainOptions
 
-MAX_INTEGER = 2**53  # float64 holds all integers up to it
+MAX_INTEGER = 2**53  # float64 represents all integers up to this one
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
     """A learning task.
 
-    `targets` (n,) are classes int32 from 0, float64 targets of a regression, or zeros for
-    one-class. `labels` (k,), float64 or strings, are the classes in LIBSVM's order. `C_of_class`
-    float64 is the bound of |alpha| for rows of weight 1: (k,) by class, else (1,).
+    `targets` (n,) are class indices int32 for classifiers, float64 targets for regressions, and
+    zeros for one-class. `labels` (k,), float64 or strings, are the classes in LIBSVM's order.
+    `C_of_class` float64 is the bound of |alpha| for rows of weight 1: (k,) by class for
+    classifiers, otherwise (1,).
     """
 
     options: TrainOptions
@@ -52,21 +53,21 @@ class Task:
     def size_of_values(self, targets: np.ndarray, offset: float = 0.0) -> float:
         """Return the scale of decision values.
 
-        It is 1, the margin, for classifiers, the standard deviation of the targets for regressions,
-        and |offset| for one-class.
+        For classifiers it is the margin, 1. For regressions it is the standard deviation of the
+        targets. For one-class it is |offset|.
         """
         if self.is_classification:
             return 1.0
         return float(np.std(targets)) if self.is_regression else abs(offset)
 
     def bound_of(self, targets: np.ndarray) -> np.ndarray:
-        """Return the bound of |alpha| of rows of weight 1 with these targets, float64 (n,)."""
+        """Return the bound of |alpha| at weight 1 for rows with these targets, float64 (n,)."""
         if self.is_classification:
             return self.C_of_class[targets.astype(np.int64)]
         return np.full(len(targets), self.C_of_class[0])
 
     def formulate(self, targets: np.ndarray, sample_weight: np.ndarray) -> Formulation:
-        """Formulate the problems of rows with targets (n,) and weights float64 (n,)."""
+        """Formulate the QPs of rows with targets (n,) and sample weights float64 (n,)."""
         options = self.options
         if self.svm_type == "c_svc":
             return c_svc_pairs(targets, sample_weight, self.C_of_class, bias=options.bias)
@@ -86,15 +87,15 @@ class Task:
         n_rows: np.ndarray,
         margin: np.ndarray,
     ) -> tuple[str, np.ndarray]:
-        """Return the parameter of the equivalent problem, which svm-train prints, per problem.
+        """Return the parameter of the equivalent SVM type, which svm-train prints.
 
-        Its name, and its values float64 (n_problems,), NaN where svm-train prints none.
+        Returns its name and its value for each problem, float64 (n_problems,). The value is NaN
+        if svm-train prints none. The parameter is nu for C-SVC with equal bounds and epsilon-SVR,
+        C for nu-SVC, and epsilon for nu-SVR.
 
-
-        It is nu for C-SVC with equal bounds and epsilon-SVR, C for nu-SVC, epsilon for nu-SVR.
-        `size` is |alpha| of all variables, `bound` their bound at weight 1, `start` the first
-        variable of each problem. Of shape (n_problems,): `n_rows`, the sum of the weights, and
-        `margin`, r of nu-SVC or -epsilon of nu-SVR.
+        `size` is |alpha| of all variables, and `bound` their bound at weight 1. `start` is the
+        first variable of each problem. `n_rows` (n_problems,) is the sum of the weights. `margin`
+        (n_problems,) is r of nu-SVC or -epsilon of nu-SVR.
         """
         if self.svm_type == "nu_svc":
             return "C", 1.0 / margin
@@ -126,7 +127,7 @@ def as_labels(y: ArrayLike) -> np.ndarray:
 
 
 def task_of(labels: np.ndarray, sample_weight: np.ndarray, options: TrainOptions) -> Task:
-    """Make the task of labels (n,) with weights float64 (n,). Raises ValueError."""
+    """Make a task from labels (n,) and sample weights float64 (n,). Raises ValueError."""
     if len(labels) == 0:
         raise ValueError("there are no rows")
     no_labels, C = np.zeros(0), np.array([options.C])
@@ -150,7 +151,7 @@ def task_of(labels: np.ndarray, sample_weight: np.ndarray, options: TrainOptions
 def checked_weights(sample_weight: ArrayLike | None, n_rows: int) -> np.ndarray:
     """Convert sample weights to float64 (n_rows,), by default ones. Raises ValueError.
 
-    A weight is a number of copies of a row; rows of weight 0 are ignored.
+    A weight acts as the number of copies of a row. Rows of weight 0 are ignored.
     """
     if sample_weight is None:
         return np.ones(n_rows)
@@ -173,8 +174,8 @@ def checked_weights(sample_weight: ArrayLike | None, n_rows: int) -> np.ndarray:
 def class_order(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes (k,) in LIBSVM's order, and the class int32 (n,) of each row.
 
-    Classes are in order of first appearance, but +1 comes before -1 if these are all. Unsigned
-    integers are class indices, in ascending order. Raises ValueError for fewer than two classes.
+    Classes are in order of first appearance. If the classes are +1 and -1, +1 is first. Unsigned
+    integers are class indices and ascend. Raises ValueError for fewer than two classes.
     """
     distinct, first_row = np.unique(labels, return_index=True)
     if len(distinct) < 2:
@@ -189,7 +190,7 @@ def class_order(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _classes(labels: np.ndarray, sample_weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return `class_order` of the rows with positive weight; other rows get any class."""
+    """Return `class_order` of the rows with positive weight; other rows get class 0."""
     mask = sample_weight > 0
     if mask.all():
         return class_order(labels)
