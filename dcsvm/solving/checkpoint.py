@@ -1,9 +1,10 @@
 """Checkpoints: a folder with the state of a run, for another process to resume.
 
-`state.npz` has the arrays of the state (RunState.to_arrays) and a "run", JSON of the options and
-the data: what numpy.savez writes, with a CRC-32 of each. `early.model` is the early level's model,
-once there is one, and can be used like any model file. Both are written beside and renamed, so that
-a crash leaves the one before. One process at a time uses a folder.
+`state.npz` has the arrays of the state (RunState.to_arrays) and an array "run": the options and the
+data fingerprint as JSON. numpy.savez writes it, with a CRC-32 of each array. `early.model` is the
+model of the early level, written once it exists. It can be used like any model file. Both files are
+written under a temporary name and renamed, so a crash leaves the previous version. Only one process
+at a time can use a folder.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ ModelOfEarly = Callable[[EarlyModel], Model]
 
 
 class HasShape(Protocol):
-    """Rows here or on workers."""
+    """Rows in this process or on workers, of known shape."""
 
     @property
     def n_samples(self) -> int: ...
@@ -53,7 +54,7 @@ class HasShape(Protocol):
 
 
 class FolderInUseError(ValueError):
-    """A folder that another process holds; the message names the process."""
+    """A folder is locked by another process; the message names that process."""
 
 
 class FolderLock:
@@ -64,14 +65,14 @@ class FolderLock:
         self.file: TextIO | None = None
 
     def take(self) -> None:
-        """Lock the folder, again if it was removed meanwhile.
+        """Lock the folder; try again if the lock file was removed meanwhile.
 
         Raises FolderInUseError and OSError.
         """
         while fcntl is not None and not self._is_in_place:
             if self.file is not None:
                 self.file.close()
-            # append: until the lock is ours the file names its holder
+            # append: do not erase the holder's name before the lock is acquired
             self.file = open(self.path, "a+", encoding="utf-8")  # noqa: SIM115 (until let go)
             try:
                 fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -81,7 +82,7 @@ class FolderLock:
                 self.file.close()
                 self.file = None
                 raise FolderInUseError(f"{self.folder}: {holder} is using this folder") from None
-            except OSError:  # of a file system without locks
+            except OSError:  # the file system has no locks
                 return
             self.file.truncate(0)
             self.file.write(f"process {os.getpid()} on {os.uname().nodename}\n")
@@ -99,7 +100,7 @@ class FolderLock:
 
     @property
     def _is_in_place(self) -> bool:
-        """Whether the locked file is still the one in the folder; `let_go` removes it."""
+        """Whether the locked file is still in the folder; another `let_go` may have removed it."""
         if self.file is None:
             return False
         try:
@@ -110,7 +111,7 @@ class FolderLock:
 
 STATE, EARLY = "state.npz", "early.model"
 MIN_PAUSE = 5.0  # seconds between two checkpoints inside a step
-MAX_SHARE = 0.05  # of the run time: maximum spent on storing them
+MAX_SHARE = 0.05  # maximum share of the run time for storing checkpoints
 
 
 # errors raised by damaged arrays
@@ -118,11 +119,11 @@ UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError, O
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that cannot be used; the sentence says why."""
+    """A checkpoint that cannot be used; the message says why."""
 
 
 class Checkpoint:
-    """The checkpoint of one run in a folder, created if missing.
+    """The checkpoint of one run, in a folder that is created if missing.
 
     `resume` continues the stored run. Raises FolderInUseError, and CheckpointError if `resume`
     finds no checkpoint or a new run would overwrite one. `error` is the reason why the last store
@@ -136,7 +137,7 @@ class Checkpoint:
         self.run: dict = {}
         self.early: EarlyModel | None = None
         self.error: str | None = None
-        self.for_file: Callable[[Model], Model] = lambda model: model  # completes early.model
+        self.for_file: Callable[[Model], Model] = lambda model: model  # before saving early.model
         self.lock = FolderLock(self.folder)
         if os.path.isdir(self.folder):
             self._tidy()
@@ -165,7 +166,7 @@ class Checkpoint:
         return os.path.exists(os.path.join(folder, STATE))
 
     def begin(self, data: dict, options: TrainOptions, *, is_warm: bool) -> None:
-        """Lock the folder until `let_go` and set the run: data fingerprint, options, warm start.
+        """Lock the folder until `let_go`, and set `run` from fingerprint, options and warm start.
 
         Raises FolderInUseError.
         """
@@ -178,10 +179,10 @@ class Checkpoint:
         return time.monotonic() >= self.due
 
     def save(self, state: RunState, model_of_early: ModelOfEarly) -> str | None:
-        """Store the state; `model_of_early` makes a Model of its early model.
+        """Store the state; `model_of_early` converts its early model to a Model.
 
-        A failure does not end training: storing is tried again when the next checkpoint is due.
-        Returns a sentence when storing begins to fail or works again, else None.
+        A failure does not end training; the next due checkpoint is another attempt.
+        Returns a message when storing begins to fail or works again, else None.
         """
         start, before = time.monotonic(), self.error
         try:
@@ -232,7 +233,7 @@ class Checkpoint:
                 arrays = {name: stored[name] for name in stored.files}
         except OSError:
             raise
-        except Exception:  # of the parsers of NumPy, zipfile and zlib
+        except Exception:  # errors of the parsers of NumPy, zipfile and zlib
             raise self.damaged() from None
         try:
             difference = _difference(json.loads(arrays["run"].tobytes()), self.run)
@@ -247,7 +248,7 @@ class Checkpoint:
         return CheckpointError(f"{self.path}: the checkpoint is damaged")
 
     def remove(self) -> None:
-        """Remove the checkpoint once the model is written, as far as possible."""
+        """Remove the checkpoint after the model is written; ignore failures."""
         for path in (self.path, self.early_path, range_file_of(self.early_path)):
             with suppress(OSError):
                 os.unlink(path)
@@ -262,7 +263,7 @@ def _chosen(options: TrainOptions) -> dict:
 
 
 def _plain(value: Any) -> Any:
-    """As it comes back from JSON."""
+    """Return the value as JSON would restore it."""
     return json.loads(json.dumps(value))
 
 
@@ -331,7 +332,7 @@ class RunControl:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Release the checkpoint's folder when the run ends, however it ends."""
+        """Release the checkpoint's folder at the end of a run, also after an error."""
         try:
             yield
         finally:
@@ -342,7 +343,8 @@ class RunControl:
 class CoreProgress:
     """Callback of the core: reports progress and stores checkpoints.
 
-    A due checkpoint requests an update of the iterate, and the next call stores it.
+    If a checkpoint is due, a call returns True to make the core update the iterate. The next call
+    then stores the checkpoint.
     """
 
     def __init__(self, control: RunControl, save: Callable[[], None]):

@@ -1,7 +1,7 @@
 """Computations on the rows of a run: kernel sums, the solver, spans, clusters.
 
-A run refers to rows by index only, so that they may be on other machines. Out-of-core rows, such as
-rows of a mapped file, are copied into memory if few of them are used repeatedly.
+A run refers to rows only by index, so rows may be on other machines. Out-of-core rows, such as rows
+of a mapped file, are copied into memory if a few of them are used repeatedly.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from dcsvm.solving.checkpoint import CoreProgress
 from dcsvm.solving.iterate import Iterate, SolverSettings, Subproblems
 from dcsvm.solving.report import Traffic
 
-MAX_COPIED = 0.5  # of the rows of a file: maximum share copied into memory
-MIN_PARTS = 8  # minimum n_rows / largest part for reading a mapped file page by page
+MAX_COPIED = 0.5  # maximum share of a file's rows to copy into memory
+MIN_PARTS = 8  # a mapped file is read page by page if n_rows / largest part exceeds this
 
 
 class Engine(Protocol):
@@ -36,7 +36,7 @@ class Engine(Protocol):
     targets_at_once : recommended batch size of the targets of kernel sums.
     tree_of : class of the cluster tree over these rows.
     phase : current phase of the run.
-    n_rounds : rounds of the active-set solver so far.
+    n_rounds : rounds of chunking so far.
     is_out_of_core : whether a pass over all rows is slow.
     traffic : bytes moved between workers; None for local rows.
     """
@@ -62,10 +62,10 @@ class Engine(Protocol):
         self, parts: Subproblems, iterate: Iterate, settings: SolverSettings,
         progress: CoreProgress | None, stop: _core.Stop, state: _core.SolveState,
     ) -> np.ndarray:  # fmt: skip
-        """Solve parts in place, starting from `state`, each part with all of its rows in one place.
+        """Solve parts in place, starting from `state`.
 
-        Return an array of SOLVE_REPORT, one entry per part, see `_core.solve_clusters`. After a
-        stop the state is not done.
+        All rows of a part are in the memory of one process. Returns an array of SOLVE_REPORT, one
+        entry per part; see `_core.solve_clusters`. After a stop, `state.is_done` is false.
         """
 
     def spans(
@@ -77,9 +77,9 @@ class Engine(Protocol):
 def new_tree(
     engine: Engine, options: TrainOptions, order: np.ndarray, group: np.ndarray | None = None
 ) -> Tree:
-    """Create a cluster tree without levels over all rows of an engine.
+    """Create a cluster tree over all rows of an engine; it has no levels yet.
 
-    `order` is the spatial order of the rows, `group` int (n,) the component of each row.
+    `order` is the spatial order of the rows. `group`, int (n,), is the component of each row.
     """
     kernel = Kernel("linear") if options.clustering == "kmeans" else engine.data.kernel
     how = {"sample_size": options.sample, "seed": options.seed}
@@ -155,7 +155,7 @@ class LocalEngine:
 
 
 def numbered(problem: BoxQP, members: np.ndarray) -> tuple[BoxQP, np.ndarray]:
-    """Return the problem of these variables, its rows renumbered, and the rows it uses."""
+    """Return the problem of these variables with renumbered rows, and the original row indices."""
     part = problem.part(members)
     rows, place = np.unique(part.rows, return_inverse=True)
     return replace(part, row=place.reshape(-1).astype(np.int32)), rows

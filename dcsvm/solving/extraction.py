@@ -1,4 +1,4 @@
-"""Models from a solution: coefficients of rows as they were given, offsets, counts."""
+"""Make models from a solution: coefficients of input rows, offsets and counts."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from dcsvm.solving.iterate import Iterate, Subproblems
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import ProblemReports
 
-# of the sum of |alpha|: smallest margin that float64 resolves
+# smallest margin that float64 resolves, as a share of the sum of |alpha|
 MIN_NUMBER = 2.0**-40
-# of the distance between the bounds or of the largest alpha, the smaller: a variable this near to a
-# bound counts as bounded
+# A variable counts as bounded if its distance to a bound is at most this share of
+# min(upper - lower, largest |alpha|).
 AT_BOUND = 1e-12
 
 
 class NoMarginError(ValueError):
-    """A solution of nu-SVC without a margin to divide by."""
+    """A nu-SVC solution without a positive margin."""
 
     def __init__(self) -> None:
         super().__init__("nu-SVC found no margin between two classes: try another nu, or C-SVC")
@@ -33,7 +33,7 @@ class NoMarginError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The alpha of an iterate for a formulation over prepared rows."""
+    """A solution of a formulation over prepared rows: the alpha of an iterate."""
 
     prepared: Prepared
     formulation: Formulation
@@ -53,13 +53,12 @@ class Solution:
         return None if self.formulation.n_folds > 1 else len(Coefficients(self).row_numbers)
 
     def offsets_and_margins(self, parts: Subproblems) -> tuple[np.ndarray, np.ndarray]:
-        """Return (rho, r) float64 (n_parts,), from the variables with a known gradient.
+        """Return (rho, r), each float64 (n_parts,).
 
-        The decision value is (sum a K - rho) / r.
-
-        Gradients of free variables give the offset (LIBSVM's calculate_rho). Of the types with two
-        sums r is the margin of nu-SVC and -epsilon of nu-SVR, whose decision values are not divided
-        by it.
+        The decision value is (sum a K - rho) / r. The gradients of free variables give rho, as in
+        LIBSVM's calculate_rho; variables with an unknown gradient are ignored. r is the margin for
+        nu-SVC and 1 for C-SVC, epsilon-SVR and one-class. For nu-SVR it is -epsilon, and decision
+        values are not divided by it.
         """
         problem, n_parts = parts.problem, len(parts.sizes)
         if problem.constraint_of is None:
@@ -68,14 +67,14 @@ class Solution:
         sizes = np.where(known, np.abs(self.alpha[parts.members]), 0.0)
         largest = reduce_parts(np.maximum, sizes, parts.start)
         members, part = parts.members[known], np.repeat(np.arange(n_parts), parts.sizes)[known]
-        # the variables of each sum of each part, one after the other
+        # index of the equality constraint of each variable, over all parts; ascending from here on
         sums = part * problem.n_constraints + problem.constraint_of[members]
         if problem.n_constraints > 1:
             order = group_order(sums)
             members, part, sums = members[order], part[order], sums[order]
         alpha, gradient = self.alpha[members], self.iterate.gradient[members]
         lower, upper = problem.lower[members], problem.upper[members]
-        # of sums that were put right, at a warm start
+        # a warm start corrects alpha to satisfy the constraints, with rounding errors
         rounding = AT_BOUND * np.minimum(upper - lower, largest[part])
         can_rise, can_fall = alpha < upper - rounding, alpha > lower + rounding
 
@@ -98,8 +97,8 @@ class Solution:
     def offsets_of_clusters(self, cluster_of: np.ndarray, n_clusters: int) -> np.ndarray:
         """Return rho (n_clusters, n_problems), given the cluster of every variable.
 
-        A cluster with rows of one class predicts that class; one without rows of the problem has
-        NaN. An unsolved cluster predicts the majority class of its rows.
+        A cluster whose rows are all of one class predicts that class. An unsolved cluster predicts
+        the majority class of its rows. rho is NaN if a cluster has no rows of the problem.
         """
         formulation = self.formulation
         rho = np.full((formulation.n_problems, n_clusters), np.nan)
@@ -111,9 +110,10 @@ class Solution:
         return self._deciding(rho.T, part)
 
     def _deciding(self, rho: np.ndarray, part: np.ndarray) -> np.ndarray:
-        """Complete rho for clusters without a solution.
+        """Fill in rho for parts without a solution.
 
-        The value is 0 without a bias. It predicts the only class or the majority class of a part.
+        Without a bias rho is 0. In any case, a part of one class predicts that class, and a part
+        without support vectors predicts its majority class.
         """
         n_clusters, n_problems = rho.shape
         linear, size = self.formulation.problem.linear, n_clusters * n_problems
@@ -133,9 +133,13 @@ class Solution:
 class Coefficients:
     """Support vectors of a solution, by input row, and by cluster if `cluster_of` is given.
 
-    `row` is the row that is solved, `row_numbers` the given row, `cluster` that it is in, `coef`
-    float64 (k - 1, n_sv) as LIBSVM's sv_coef, `bound` the largest coefficient a support vector may
-    have.
+    Attributes
+    ----------
+    row : index of the prepared row of each support vector.
+    row_numbers : index of its input row.
+    cluster : its cluster.
+    coef : float64 (k - 1, n_sv), as LIBSVM's sv_coef.
+    bound : upper bound of the absolute value of its coefficients.
     """
 
     def __init__(self, solution: Solution, cluster_of: np.ndarray | None = None):
@@ -190,7 +194,7 @@ def exact_model(solution: Solution, certificate: Certificate, converged: bool) -
     if task.divides_by_margin:
         check_margins(margin)
         gap = known_or_none(np.sum(certificate.gaps / margin**2))
-        if not converged:  # before that there is more than one margin
+        if not converged:  # before convergence estimates of the margin differ
             violation = float((certificate.violations * certificate.units / margin).max())
     problems = _problem_reports(solution, certificate, rho, margin)
     coef, classes, counts = found.coef, targets[found.row], None
@@ -212,7 +216,7 @@ def exact_model(solution: Solution, certificate: Certificate, converged: bool) -
 
 
 def check_margins(margin: np.ndarray) -> None:
-    """Raise NoMarginError where nu-SVC has no margin to divide its solution by."""
+    """Raise NoMarginError if a margin of nu-SVC is not positive."""
     if not np.all(margin > 0):
         raise NoMarginError
 
@@ -220,7 +224,7 @@ def check_margins(margin: np.ndarray) -> None:
 def check_told(margins: list[float], size: float) -> None:
     """Raise NoMarginError for margins within rounding error of zero.
 
-    `size` is the magnitude of the sums that a margin is the difference of.
+    A margin is the difference of two sums; `size` is their magnitude.
     """
     if any(margin <= MIN_NUMBER * size for margin in margins):
         raise NoMarginError
@@ -229,9 +233,9 @@ def check_told(margins: list[float], size: float) -> None:
 def _problem_reports(
     solution: Solution, certificate: Certificate, rho: np.ndarray, margin: np.ndarray
 ) -> ProblemReports:
-    """Report the values of svm-train by problem.
+    """Report the values that svm-train prints for each problem.
 
-    `margin` is r of nu-SVC, and -epsilon of nu-SVR.
+    `rho` and `margin` are the results of `offsets_and_margins`.
     """
     task, prepared, formulation = solution.task, solution.prepared, solution.formulation
     rows, start = formulation.problem.rows, formulation.start
@@ -257,7 +261,7 @@ def _problem_reports(
 
 
 def _margins(n_classes: int, classes: np.ndarray, margin: np.ndarray) -> np.ndarray:
-    """Return the margin of the problem of each coefficient (k - 1, n_sv)."""
+    """Return the margin of each coefficient's binary problem, float64 (k - 1, n_sv)."""
     table = np.ones((n_classes, n_classes - 1))
     for value, (first, second) in zip(margin, pairs_of(n_classes), strict=True):
         table[first, second - 1] = table[second, first] = value

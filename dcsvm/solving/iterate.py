@@ -1,4 +1,4 @@
-"""Parts of a problem that are solved independently, the solver state, and the solver settings."""
+"""The solver state, independent parts of a problem, and the solver settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from dcsvm.kernel.kernel_rows import Cutoff
 from dcsvm.problem.formulation import BoxQP, Formulation
 
-# State of the gradient of a variable: `Known` of csrc/solver/box_qp.h.
+# State of the gradient of a variable: `GradientState` of csrc/solver/box_qp.h.
 NOTHING, AT_BASE, AT_ALPHA = np.uint8(0), np.uint8(1), np.uint8(2)
 
 
@@ -20,7 +20,7 @@ class Iterate:
     Attributes
     ----------
     alpha : float64, dual variables.
-    gradient : float64, gradient at alpha or at `base`, or undefined, as `known` states.
+    gradient : float64, gradient at alpha or at `base`, or undefined; `known` tells which.
     base : float64, an earlier alpha.
     known : uint8, NOTHING, AT_BASE or AT_ALPHA.
     """
@@ -47,7 +47,7 @@ class Iterate:
 
     @property
     def is_known(self) -> np.ndarray:
-        """The mask of variables with the gradient at alpha."""
+        """Mask of the variables whose gradient at alpha is known."""
         return self.known == AT_ALPHA
 
     def forget(self, variables: np.ndarray) -> None:
@@ -61,9 +61,9 @@ class Iterate:
         self.known[variables] = AT_ALPHA
 
     def move(self, alpha: np.ndarray) -> None:
-        """Move to another alpha, with the previous one as base.
+        """Move to another alpha; the previous alpha becomes the base.
 
-        The gradient remains known at the base if it was known for all variables.
+        The gradient is then known at the base if it was known at alpha for all variables.
         """
         is_known = bool(self.is_known.all())
         self.base[:], self.alpha[:] = self.alpha, alpha
@@ -72,7 +72,7 @@ class Iterate:
 
 @dataclass(frozen=True, eq=False)
 class Subproblems:
-    """Parts of a problem.
+    """Parts of a problem that are solved independently.
 
     Part c has the variables members[start[c]:start[c + 1]]; `start` is int64, `members` int32.
     """
@@ -88,14 +88,14 @@ class Subproblems:
 
     @staticmethod
     def of_folds(formulation: Formulation, folds: list[int]) -> Subproblems:
-        """Make a part of each non-empty problem of these folds, ascending."""
+        """Make one part per non-empty problem of `folds`, which ascend."""
         sizes = np.diff(formulation.start).reshape(formulation.n_folds, -1)[folds].reshape(-1)
         members = np.concatenate([formulation.variables_of_fold(k) for k in folds])
         return Subproblems.of_sizes(formulation.problem, members, sizes[sizes > 0])
 
     @staticmethod
     def of_problems(formulation: Formulation) -> Subproblems:
-        """Make a part of every problem of all folds, empty ones included."""
+        """Make one part per problem of all folds, including empty problems."""
         members = np.arange(formulation.problem.size, dtype=np.int32)
         return Subproblems(formulation.problem, formulation.start, members)
 
@@ -108,8 +108,8 @@ class Subproblems:
 class SolverSettings:
     """Solver settings for parts; see `_core.solve_clusters`.
 
-    The solver may omit kernel values beyond `cutoff`. `neglected` bounds the truncation error
-    of the known gradient at the start. Kernel values are float32 unless `float64` is set.
+    The solver may omit kernel values beyond `cutoff`. `neglected` bounds the truncation error of
+    the initial gradient where it is known. Kernel values are float32 unless `float64` is set.
     """
 
     tolerance: float

@@ -1,6 +1,6 @@
 """Solve the clusters of a level separately, for early prediction.
 
-Rows near a cluster boundary may be in two clusters. A subset of the clusters may be solved.
+Rows near a cluster boundary may be in two clusters. It is possible to solve only some clusters.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ from dcsvm.solving.report import Costs, LevelReport
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.solving.state import Budget
 
-PART_VALUES = 3e4  # kernel values; the fixed cost of a subproblem
+PART_VALUES = 3e4  # fixed cost of a subproblem, in kernel evaluations
 
 
 class LevelSolver:
-    """Solver of the clusters of a level, a partition of the formulation `whole`.
+    """Solver of the clusters of one level.
+
+    `division` partitions the rows of the formulation `whole` into the clusters.
 
     Attributes
     ----------
-    solver : solver of the formulation with a variable for each cluster of a row.
+    solver : solver of the level's formulation; a row in two clusters has variables in both.
     cluster : int32, cluster of each variable.
     part : int64, subproblem of each variable.
     is_solved : bool (n_clusters,).
@@ -58,16 +60,16 @@ class LevelSolver:
         self.part = self.cluster.astype(np.int64)
         if whole.n_problems > 1:
             self.part += self.formulation.problem_index.astype(np.int64) * division.n_clusters
-        if not whole.has_constraints and n_groups > 1:  # a constraint shares one offset per cluster
+        if not whole.has_constraints and n_groups > 1:  # a constraint couples a whole cluster
             self.part *= n_groups
             self.part += prepared.components.component[self.formulation.problem.rows]
         self.n_places = division.n_clusters * (1 if whole.has_constraints else n_groups)
         self.converged = np.ones(whole.n_folds, bool)
 
     def solve_clusters(self, tolerance: float, chosen: np.ndarray | None = None) -> None:
-        """Solve the unsolved clusters among `chosen`, bool (n_clusters,) or None for all.
+        """Solve the chosen clusters that are not solved yet.
 
-        Raises Stopped.
+        `chosen` is bool (n_clusters,), or None for all clusters. Raises Stopped.
         """
         wanted = ~self.is_solved if chosen is None else chosen & ~self.is_solved
         own = np.flatnonzero(wanted[self.cluster])
@@ -83,7 +85,7 @@ class LevelSolver:
 
     @cached_property
     def sizes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Subproblems, ascending, and their numbers of variables."""
+        """Indices of the subproblems, ascending, and the number of variables of each."""
         return group_sizes(self.part)
 
     @cached_property
@@ -99,7 +101,7 @@ class LevelSolver:
         return np.bincount(cluster, costs, self.division.n_clusters)
 
     def hand_over_counts(self, solver: FormulationSolver) -> None:
-        """Move the costs since the last call to the solver of the whole problem."""
+        """Add costs and iterations to the solver of the whole problem, and reset them here."""
         own = self.solver.state
         solver.costs.include(own.costs)
         solver.state.n_iterations += own.n_iterations
@@ -107,7 +109,7 @@ class LevelSolver:
         own.costs = Costs()
 
     def level_report(self, seconds_clustering: float, seconds_training: float) -> LevelReport:
-        """Report the level; support vectors are counted later."""
+        """Return the report of the level; the caller fills in `n_sv`."""
         counts = self.solver.costs.counts
         return LevelReport(
             level=self.level,
@@ -130,7 +132,7 @@ class LevelSolver:
     def set_arrays(self, arrays: dict[str, np.ndarray]) -> None:
         """Resume from the arrays of a checkpoint.
 
-        Raises as RunState.set_arrays if the clusters differ.
+        If the clusters differ, raises one of the errors of RunState.set_arrays.
         """
         solver, budget = self.solver, self.solver.state.budget
         prepared, problem = solver.prepared, self.formulation.problem
@@ -144,13 +146,16 @@ class LevelSolver:
         self.objective = float(arrays["objective"][0])
 
     def alpha_from(self, alpha: np.ndarray) -> np.ndarray:
-        """Return an alpha of the whole problem with each entry in the row's nearest cluster."""
+        """Convert an alpha of the whole problem to an alpha of this level.
+
+        A row in two clusters has its alpha in the nearest one and 0 in the other.
+        """
         own = alpha[self.clustered.origin]
         own[self.clustered.is_copy] = 0.0
         return own
 
     def alpha_of_whole(self) -> np.ndarray:
-        """Return a feasible alpha of the whole problem, from the nearest cluster of each row."""
+        """Return a feasible alpha of the whole problem, taken from each row's nearest cluster."""
         own = ~self.clustered.is_copy
         alpha = np.zeros(self.whole.problem.size)
         alpha[self.clustered.origin[own]] = self.solver.alpha[own]

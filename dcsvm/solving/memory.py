@@ -1,8 +1,8 @@
 """Plan the levels and the memory of training; refuse runs that exceed the usable memory.
 
-Training takes at most the input rows, the memory budget (-m), 64 bytes a row, and 200 MB. The
-200 MB hold the program, current blocks, and arrays of variables up to a limit. The budget covers
-the rest: caches, matrices and working copies of all threads.
+Training uses at most the memory of the input rows, the memory budget (-m), 64 bytes per row, and
+200 MB. The 200 MB hold the program, current blocks, and arrays of variables up to a limit. The
+budget covers the rest: caches, matrices and working copies of all threads.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ from dcsvm.kernel.partition import MAX_PARTS
 from dcsvm.machine import default_cache_mb, usable_memory
 from dcsvm.problem.options import OptionError, TrainOptions
 
-# rows, minimum at the finest default level. On 20,000 to 50,000 rows 500 take 1.1 times as long,
-# and 2000 take 0.8 to 1.0: docs/benchmark.md, Constants
+# minimum rows per cluster, on average, at the finest default level. On 20,000 to 50,000 rows, 500
+# takes 1.1 times as long and 2000 takes 0.8 to 1.0 times: docs/benchmark.md, Constants
 DEFAULT_MEAN_CLUSTER = 1000
-LEVEL_STEP = 2  # between the default levels from the early one to the finest; 1 and 4 cost the same
-# the coarsest level by default. Level l costs about 3.5 |S_l| n / branching^l kernel evaluations;
-# 4 clusters cost nearly the same as the whole problem: docs/how-it-works.md has the savings
+LEVEL_STEP = 2  # step from the early level to finer default levels; 1 and 4 cost the same
+# coarsest default level. Level l with support vectors S_l costs about 3.5 |S_l| n / branching^l
+# kernel evaluations; 4 clusters cost nearly the same as the whole problem: docs/how-it-works.md has
+# the savings
 COARSEST = 2
-# rows. Below SEARCHED_FROM a search of the early level would cost more than the exact model. The
-# level is then 2 if its mean cluster has UNSEARCHED_MEAN_CLUSTER rows, else 1.
+# Numbers of rows. Below SEARCHED_FROM rows, a search for the early level would cost more than the
+# exact model. The early level is then 2 if its clusters average at least UNSEARCHED_MEAN_CLUSTER
+# rows, else 1.
 SEARCHED_FROM, UNSEARCHED_MEAN_CLUSTER = 50_001, 3000
-MIN_MEAN_CLUSTER = 100  # rows; finer levels are skipped
+MIN_MEAN_CLUSTER = 100  # rows; levels with a smaller mean cluster are skipped
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,11 @@ class Plan:
 
     Attributes
     ----------
-    levels : levels to run, from the finest.
+    levels : levels to run, finest first.
     skipped : requested levels with too small clusters.
-    early_level : one of `levels`, or None without levels.
+    early_level : one of `levels`, or None if there are none.
     branching : number of children of a node.
-    choices : candidates for the early level, from the finest; the run then has no other level.
+    choices : candidates for the early level, finest first; `levels` is then empty.
     """
 
     levels: tuple[int, ...]
@@ -52,14 +54,14 @@ class Plan:
 
     @property
     def deepest(self) -> int:
-        """The finest level that may be run, 0 for none."""
+        """The finest level that may run; 0 without levels."""
         return max((*self.levels, *self.choices), default=0)
 
     def is_alone(self, level: int, options: TrainOptions) -> bool:
         """Return whether a level is partitioned directly, without a tree.
 
-        Runs for an early model only use the tree, which finds many small clusters once. Levels of
-        more than MAX_PARTS clusters exceed one kernel product and use it too.
+        A run that stops at the early model uses the tree, which finds many small clusters once. A
+        level of more than MAX_PARTS clusters exceeds one kernel product and uses the tree too.
         """
         is_exact = not options.early and options.clustering in ("adaptive", "random")
         return is_exact and self.branching**level <= MAX_PARTS
@@ -89,10 +91,10 @@ class Plan:
 
 
 def make_plan(n_samples: int, levels: int | None, branching: int, early_level: int | None) -> Plan:
-    """Plan levels `levels` to 1 with branching**level clusters each.
+    """Plan the levels from `levels` down to 1; level l has branching**l clusters.
 
-    `levels` None selects the early level, every second finer one, and the coarsest. The module
-    constants have the limits.
+    If `levels` is None, plan the early level, every second finer level, and the coarsest default
+    level. The module constants set the limits. Raises ValueError if `early_level` does not exist.
     """
     if levels is None:
         deepest = _deepest(n_samples, branching, DEFAULT_MEAN_CLUSTER)
@@ -123,8 +125,8 @@ def early_plan(
 ) -> Plan:
     """Plan the levels of a run for an early model only.
 
-    The early level is the requested one, or the default of small data. Otherwise all levels with
-    large enough clusters are candidates.
+    Use the requested early level; for few rows there is a default. Otherwise all levels with large
+    enough clusters are candidates. Raises ValueError if `early_level` does not exist.
     """
     deepest = _deepest(n_samples, branching, MIN_MEAN_CLUSTER)
     wanted = deepest if levels is None else levels
@@ -154,9 +156,9 @@ MB = 1_000_000
 ROW = 64  # bytes per row
 PROGRAM = 200 * MB
 ARRAYS = 110 * MB  # share of PROGRAM for arrays of variables
-PLACE = 16  # bytes of the two clusters of a row at a level
+PLACE = 16  # bytes to store the two clusters of a row at one level
 VARIABLE = 100  # bytes per variable outside the solver
-SCRATCH_SHARE = 8  # 1 / share of the remaining budget for scratch memory of threads
+SCRATCH_SHARE = 8  # scratch memory of threads is at most the remaining budget divided by this
 MAX_SCRATCHES = 64
 
 
@@ -166,11 +168,11 @@ class MemoryPlan:
 
     Attributes
     ----------
-    data : the rows.
+    data : memory of the rows.
     rest : maximum of all other memory.
-    used : share of `rest` for caches and working copies, out of the budget.
+    used : part of `rest` for caches and working copies; counts against the budget.
     budget : memory budget.
-    free : arrays of variables up to this size do not count against the budget.
+    free : size of arrays of variables that does not count against the budget.
     solver_arrays, matrices : arrays and matrices of a solver.
     scratch : scratch memory of all threads.
     threads : maximum number of threads.
@@ -192,7 +194,7 @@ class MemoryPlan:
         return max(self.budget - self.scratch - beyond + self.solver_arrays, 0)
 
     def unplanned(self, largest: int) -> int:
-        """Return the bytes beyond the plan to solve a subproblem of `largest` variables."""
+        """Return the bytes beyond the plan that a subproblem of `largest` variables needs."""
         return max(_core.array_bytes(largest) - self.solver_arrays, 0)
 
     def spare(self, n_variables: int) -> int:
@@ -222,14 +224,15 @@ def plan_memory(
     n_places: int = 0,
     solved_share: float = 1.0,
 ) -> MemoryPlan:
-    """Plan the memory to train on rows as they were read.
+    """Plan the memory to train on input rows.
 
-    `start` has the first variable of each problem and the total. After training, `n_folds` folds
-    are solved together. Levels have `n_members` times as many variables, and `n_places` levels
-    store second clusters. A subproblem has at most `solved_share` of the variables of a problem.
+    `start` has the index of the first variable of each problem, then the number of variables.
+    After training, `n_folds` folds are solved together. The levels have `n_members` times as many
+    variables as the problem, and `n_places` levels store second clusters. A subproblem has at most
+    `solved_share` of the variables of a problem.
 
-    `megabytes` None selects half of the usable memory, at most 8000 MB, and no more than the rows
-    leave free.
+    The default budget (`megabytes` None) is half of the usable memory, at most 8000 MB, and at most
+    the memory that the rows leave free.
     Raises ValueError if the budget is too small or exceeds the usable memory.
     """
     n_rows, largest, n_variables = rows.n_samples, int(np.diff(start).max()), int(start[-1])
@@ -285,7 +288,7 @@ def _budget(n_rows: int, rest: int, least: int, megabytes: int | None) -> int:
 
 
 def _scratch(rows: Rows) -> int:
-    """Return the bytes of a thread's tiles: lanes of dense rows, or a CSR panel and all columns."""
+    """Return the bytes of one thread's tiles: dense lanes, or a CSR panel and all columns."""
     if rows.is_dense:
         return 256 * rows.n_features
     assert rows.indptr is not None

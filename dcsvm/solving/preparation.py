@@ -30,7 +30,7 @@ from dcsvm.solving.engine import MAX_COPIED, Engine, LocalEngine, new_tree
 from dcsvm.solving.memory import MemoryPlan, Plan, early_plan, make_plan, plan_memory
 
 SMALL_MARGIN = (
-    1e-4  # of nu-SVC; keeps the truncation error small relative to violations over this margin
+    1e-4  # nu-SVC: truncation errors are small relative to violations if the margin exceeds this
 )
 
 
@@ -46,7 +46,7 @@ class Prepared:
     targets, sample_weight : float64, of the merged and ordered rows.
     formulation : problem of all rows.
     data, engine : encoded rows and the engine on them.
-    tree : tree of clusters that gives out-of-core rows their order, or None.
+    tree : cluster tree that determines the order of out-of-core rows, or None.
     """
 
     start: float
@@ -75,7 +75,7 @@ class Prepared:
     def rows_for_model(self, numbers: np.ndarray) -> Rows:
         """Return rows for a model.
 
-        Rows that training owns, or that are out-of-core, are copied when training ends.
+        Rows that training may change, and out-of-core rows, are copied only when training ends.
         """
         rows = self.data.rows
         if (self.owns_rows or self.data.is_in_file) and rows.columns is None:
@@ -119,12 +119,12 @@ class RowSource(Protocol):
         """Statistics of the rows, for gamma."""
 
     def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
-        """Return the identity of the data, see `checkpoint.fingerprint`."""
+        """Return the fingerprint of the data; see `checkpoint.fingerprint`."""
 
     def with_kernel(self, options: TrainOptions) -> tuple[RowSource, Kernel]:
-        """Return rows for the kernel of the options, and the kernel. Raises ValueError.
+        """Return the rows in a form that the kernel of the options accepts, and the kernel.
 
-        gamma must be a number or None.
+        `options.gamma` must be a number or None. Raises ValueError.
         """
 
     def duplicates(
@@ -146,7 +146,7 @@ class RowSource(Protocol):
     ) -> tuple[RowComponents, Tree | None]:  # fmt: skip
         """Find the components and the order of the rows. Raises Stopped.
 
-        Also returns a tree of clusters if it determines the order, as for out-of-core rows.
+        Also returns the cluster tree if it determines the order, as it can for out-of-core rows.
         """
 
     def engine(
@@ -220,8 +220,8 @@ class LocalRows:
     Attributes
     ----------
     owns_rows : whether rows are reordered in place.
-    copy_bytes : memory of a second storage format of packed rows, as the kernel takes it.
-    chosen : encoding of packed rows for the kernel.
+    copy_bytes : size of a second copy of packed rows, in another storage format.
+    chosen : encoding of packed rows for the kernel, or None.
     """
 
     rows: Rows
@@ -329,7 +329,7 @@ def prepare_rows(
     *,
     consume: bool = False,
 ) -> Prepared:
-    """Prepare to train on rows in this process, see `prepare`; `consume` may change them."""
+    """Prepare to train on rows in this process, see `prepare`; `consume` lets it change them."""
     source = LocalRows.of(rows, options, consume=consume)
     return prepare(source, labels, options, sample_weight, stop)
 
@@ -342,7 +342,7 @@ def kernel_of(options: TrainOptions, n_features: int) -> Kernel:
 
 
 def negligible(formulation: Formulation, options: TrainOptions) -> float:
-    """Return the absolute tolerance; truncation errors of gradients are a small part of it."""
+    """Return the absolute tolerance, of which truncation errors may use a small part."""
     problem, tolerance = formulation.problem, options.tolerance
     least = min(tolerance, options.gap or tolerance)
     return least * (SMALL_MARGIN if problem.divides_by_margin else problem.violation_scale)
@@ -351,8 +351,8 @@ def negligible(formulation: Formulation, options: TrainOptions) -> float:
 def _levels_asked(options: TrainOptions) -> int | None:
     """Return the requested number of levels, None for the default.
 
-    The default of a linear kernel is 0 unless early prediction is requested: its solver needs no
-    kernel values.
+    For a linear kernel the default is 0, because the linear solver needs no kernel values. Early
+    prediction needs levels and has the usual default.
     """
     is_early = options.early or options.early_level is not None
     if options.levels is None and options.kernel_type.is_linear and not is_early:
@@ -378,31 +378,36 @@ def plan_of(options: TrainOptions, formulation: Formulation, n_rows: int) -> Pla
 
 
 class Columns:
-    """Columns of the training problem: columns with values in `rows` or `others`, or all.
+    """Columns used for training.
 
-    Memory then grows with the number of distinct indices, not with the largest.
+    For sparse rows these are the columns with values in `rows` or `others`. Memory then grows with
+    the number of distinct indices, not with the largest index. If any rows are dense, all columns
+    are used.
     """
 
     def __init__(self, rows: Rows, *others: Rows):
         self.n_features, self.used = rows.n_features, None
         sides = [rows, *others]
-        if not any(one.is_dense for one in sides):  # more features could copy dense rows
+        if not any(one.is_dense for one in sides):  # adding features could copy dense rows
             n_features = max(one.n_features for one in sides)
             self.used = used_columns(*(one.with_features(n_features) for one in sides))
 
     def of(self, rows: Rows) -> Rows:
-        """Return the rows with these columns alone."""
+        """Return the rows with only these columns."""
         return rows if self.used is None else narrowed(rows, self.used)
 
     def options(self, options: TrainOptions, rows: Rows) -> TrainOptions:
-        """Return the options with the gamma of rows with all columns, where it depends on them."""
+        """Return the options with the gamma of rows with all columns.
+
+        Only the default gamma depends on the number of columns.
+        """
         options = with_number(options, RowStatistics.of(rows, 1))
         if self.used is None or options.gamma is not None:
             return options
         return replace(options, gamma=kernel_of(options, self.n_features).gamma)
 
     def model(self, model: Model) -> Model:
-        """Return a model that was trained on these columns with the caller's indices."""
+        """Convert a model trained on these columns to the caller's column indices."""
         if self.used is None:
             return model
         exact, early = model.exact, model.early
@@ -414,7 +419,7 @@ class Columns:
         return replace(model, exact=exact, early=early)
 
     def _all(self, rows: Any) -> Any:
-        """Return Rows or ChosenRows with all columns."""
+        """Expand Rows or ChosenRows to all columns."""
         assert self.used is not None
         if isinstance(rows, ChosenRows):
             return replace(rows, rows=self._all(rows.rows))

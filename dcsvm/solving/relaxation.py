@@ -1,9 +1,10 @@
 """Lagrangian relaxation of one equality constraint over many components.
 
-A sum that is kept couples groups that do not touch each other otherwise. With the sum's multiplier
-(rho) fixed, in the linear term, they are problems of their own. The sum that their solution has
-grows with the multiplier (Everett, "Generalized Lagrange Multiplier Method", 1963), so that secants
-lead to the one where the sum is right; from there the coupled problem is nearly solved.
+The constraint fixes the sum of alpha and so couples components that are otherwise independent. With
+its multiplier (rho) fixed in the linear term, each component is a separate problem. The sum of
+alpha at their solutions grows with the multiplier (Everett, "Generalized Lagrange Multiplier
+Method", 1963). Secant steps find the multiplier for which the constraint nearly holds. The coupled
+problem is then nearly solved.
 """
 
 from __future__ import annotations
@@ -12,30 +13,31 @@ import numpy as np
 
 from dcsvm.solving.solver import FormulationSolver
 
-GROWTH = 0.2  # of the sum with the multiplier, a free variable, before it is measured
-MAX_MOVES = 8  # of the multiplier; then the coupled solver does what is left
-# of the tolerance: the coupled violation is the difference of two variables, and alpha still moves
+GROWTH = 0.2  # initial guess: growth of sum(alpha) per free variable and unit of multiplier
+MAX_MOVES = 8  # maximum changes of the multiplier; the coupled solver does the rest
+# share of the tolerance for the relaxed solves. The coupled violation is the difference of two
+# gradients, and restoring the constraint changes alpha again.
 RELAXED_TOLERANCE = 0.3
-NEAR = 0.5  # of the tolerance: a move of the multiplier that is not worth another solve
-SHARE = 0.1  # of a move of the multiplier: no solve need be more exact than what it is to tell
+NEAR = 0.5  # share of the tolerance: smaller changes of the multiplier need no other solve
+SHARE = 0.1  # tolerance of a solve as a share of the change of the multiplier before it
 
 
 def can_relax(solver: FormulationSolver) -> bool:
-    """Whether one sum of one problem is all that couples groups."""
+    """Return whether only the equality constraint of a single problem couples components."""
     formulation = solver.formulation
     is_one = formulation is solver.prepared.formulation and formulation.n_problems == 1
     return is_one and solver.problem.n_constraints == 1 and solver.locality.n_components > 1
 
 
 def relax(solver: FormulationSolver, multiplier: float) -> None:
-    """Go on without the sum, its multiplier fixed."""
+    """Relax the constraint from now on, with this fixed multiplier."""
     solver.state.multiplier = multiplier
     _set_relaxed(solver)
     solver.forget_whole()
 
 
 def resume_relaxed(solver: FormulationSolver) -> None:
-    """Solve the formulation that is relaxed by the multiplier of a resumed state, if it has one."""
+    """Relax the formulation with the multiplier of a resumed state, if it has one."""
     if solver.state.multiplier is not None:
         _set_relaxed(solver)
 
@@ -54,7 +56,7 @@ def solve_relaxed(solver: FormulationSolver, tolerance: float) -> None:
         state.move = state.missing / _expected_growth(solver)
     while state.n_moves < MAX_MOVES:
         step, missing_before = state.move, state.missing
-        if state.solve is None:  # else it is moved already
+        if state.solve is None:  # a resumed solve already has the new multiplier
             _move_multiplier(solver, step)
         wanted = max(least, SHARE * abs(step))
         solver.solve(everything, sizes, wanted)
@@ -70,7 +72,7 @@ def solve_relaxed(solver: FormulationSolver, tolerance: float) -> None:
 
 
 def restore_constraint(solver: FormulationSolver) -> None:
-    """Restore the equality constraint of a relaxed problem, and an alpha that satisfies it."""
+    """Restore the equality constraint of a relaxed problem, and make alpha satisfy it."""
     state = solver.state
     if state.multiplier is None:
         return
@@ -89,7 +91,7 @@ def _set_relaxed(solver: FormulationSolver) -> None:
 
 
 def _missing(solver: FormulationSolver) -> float:
-    """Return the constraint's sum minus that of alpha."""
+    """Return the sum of alpha that the constraint requires minus the current sum."""
     return float(solver.prepared.formulation.alpha.sum() - solver.alpha.sum())
 
 

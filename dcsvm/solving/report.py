@@ -1,4 +1,4 @@
-"""What a training run tells: its Progress while it works, and a TrainReport of what it did."""
+"""Progress of a training run while it works, and its TrainReport at the end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EVALUATION_COUNTS = ("kernel_evaluations", "pairs_skipped", "rows_computed", "ro
 METRICS = ERROR_RATE, SQUARED_ERROR = "error_rate", "squared_error"
 STEPS = ("levels", "refine", "gradient", "conquer", "check")
 PHASE_SECONDS = ("tiles", "inner", "newton", "selection", "rebuild")
-# what JSON has of a report, before the seconds and after them
+# fields of a report in JSON, before and after the seconds
 REPORTED = (
     ("objective", "objective_error", "violation", "duality_gap", "relative_gap", "kernel_error",
      "n_duplicates", "n_negligible", "n_row_components", "problems", "n_sv", "n_bsv", "converged",
@@ -50,7 +50,7 @@ class EarlyChoice:
     Attributes
     ----------
     level : the chosen level.
-    finest, coarsest : the levels searched.
+    finest, coarsest : first and last level of the search.
     loss : mean of the `metric` over `n_rows`; None if unknown.
     standard_error : standard error of the loss.
     metric : "error_rate" or "squared_error".
@@ -69,11 +69,11 @@ class EarlyChoice:
 
 @dataclass
 class ProblemReport:
-    """The solution of one of the problems of a task (one against one), as svm-train states it.
+    """Solution of one binary problem of a task, with the values that svm-train prints.
 
-    `parameter` is what LIBSVM says beside it: ("nu", value) for C-SVC with equal bounds and
-    epsilon-SVR, ("C", value) for nu-SVC, ("epsilon", value) for nu-SVR. `iterations` are its
-    coordinate updates, of the levels too.
+    `parameter` is the parameter that LIBSVM prints too: ("nu", value) for C-SVC with equal bounds
+    and epsilon-SVR, ("C", value) for nu-SVC, ("epsilon", value) for nu-SVR. `iterations` counts
+    coordinate updates, including the updates at levels.
     """
 
     objective: float | None
@@ -88,7 +88,7 @@ class ProblemReport:
 class ProblemReports(Sequence[ProblemReport]):
     """Reports of all problems of a task, with an array (n_problems,) for each field.
 
-    NaN is an unknown objective or parameter. `parameter_name` is the same for all.
+    An unknown objective or parameter is NaN. All problems have the same `parameter_name`.
     """
 
     objective: np.ndarray
@@ -129,7 +129,7 @@ class ProblemReports(Sequence[ProblemReport]):
 
 @dataclass
 class WorkerTraffic:
-    """What a worker has done of a run on several."""
+    """Work of one worker in a distributed run."""
 
     tasks: int = 0
     seconds_computing: float = 0.0
@@ -142,10 +142,10 @@ class Traffic:
 
     Attributes
     ----------
-    bytes_sent, bytes_received : bytes to the workers, and to the client.
-    bytes_moved : upper bound of bytes of rows moved between workers.
+    bytes_sent, bytes_received : bytes sent to the workers, and received from them.
+    bytes_moved : upper bound on the bytes of rows moved between workers.
     tasks, rounds : numbers of tasks and of chunking rounds.
-    workers : traffic by the address of the worker.
+    workers : work of each worker, by its address.
     """
 
     bytes_sent: int = 0
@@ -163,10 +163,10 @@ class Costs:
     Attributes
     ----------
     counts : counters of the solver.
-    evaluations_by_phase : kernel evaluations of each of STEPS, those of the check in float64.
+    evaluations_by_phase : kernel evaluations of each step in STEPS; the check uses float64.
     seconds_by_phase : seconds of the solver's phases.
 
-    The other fields are seconds of steps and in all.
+    The other fields are seconds, in total and of single steps.
     """
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(EVALUATION_COUNTS, 0))
@@ -180,19 +180,19 @@ class Costs:
     conquer_seconds: float = 0.0
 
     def add(self, solved: np.ndarray) -> None:
-        """Count what the core reports of solved parts (SOLVE_REPORT)."""
+        """Add the core's reports of solved parts (SOLVE_REPORT)."""
         for name in EVALUATION_COUNTS:
             self.counts[name] += int(solved[name].sum())
         for name in PHASE_SECONDS:
             self.seconds_by_phase[name] += float(solved[f"seconds_{name}"].sum())
 
     def count_values_of(self, step: str) -> None:
-        """Count the kernel values that are of no step yet."""
+        """Count unassigned kernel evaluations as evaluations of `step`."""
         known = sum(n for name, n in self.evaluations_by_phase.items() if name != "check")
         self.evaluations_by_phase[step] += self.counts["kernel_evaluations"] - known
 
     def include(self, other: Costs) -> None:
-        """Count the work of another solver as work of this one."""
+        """Add the counts of another solver and the seconds of its phases."""
         for name in EVALUATION_COUNTS:
             self.counts[name] += other.counts[name]
         for name in PHASE_SECONDS:
@@ -204,8 +204,8 @@ class TrainReport(Costs):
     """Report of a training run; the manual has a page on its fields.
 
     `missing` lists requested results that a stopped run lacks. The model is `usable` if its
-    violation is smaller than the scale of decision values. `gamma` is that of the kernel, or None.
-    `traffic` is that of workers, or None.
+    violation is smaller than the scale of decision values. `gamma` is the gamma of the kernel, or
+    None. `traffic` is None for rows in this process.
     """
 
     objective: float | None = None
@@ -238,25 +238,28 @@ class TrainReport(Costs):
 
 
 class Progress:
-    """Told what happens; the default ignores all but warnings."""
+    """Receiver of progress events; the default ignores all but warnings."""
 
     def plan(self, text: str) -> None:
         """Receive the description of the run, before it starts."""
 
     def resume(self, name: str) -> None:
-        """Training goes on from a checkpoint, in this phase."""
+        """Receive the name of the phase in which training resumes from a checkpoint."""
 
     def warn(self, sentence: str) -> None:
         """Receive a failure that does not end training; the default issues a Python warning."""
         warnings.warn(sentence, stacklevel=2)
 
     def begin(self, name: str, n_rows: int) -> None:
-        """Start a phase over n_rows rows or variables: "level 3", "refine", "conquer"."""
+        """Receive the start of a phase ("level 3", "refine", "conquer") and its number of rows.
+
+        Some phases count variables instead of rows.
+        """
 
     def advance(
         self, rows_done: int, violation: float | None = None, n_active: int | None = None
     ) -> None:
-        """Rows that are done so far, and where the solver at work is."""
+        """Receive the number of rows done, the KKT violation and the number of active variables."""
 
     def end_level(self, report: LevelReport) -> None:
         """Receive the report of a finished level."""
@@ -265,13 +268,17 @@ class Progress:
         """Receive the choice of the early level."""
 
     def end(self, name: str, seconds: float, n_sv: int | None = None) -> None:
-        """End a phase other than a level; `n_sv` counts the support vectors, if it changed."""
+        """Receive the end of a phase other than a level.
+
+        `n_sv` is the number of support vectors if it changed, else None.
+        """
 
 
 class PartOfProgress(Progress):
     """Progress of phases inside one phase of another Progress.
 
-    It passes on no names, only that more of the `n_phases` times `n_rows` rows are done.
+    It does not pass on names. Its `n_phases` phases together count as `n_rows` rows of the outer
+    phase, after the `n_done` rows before.
     """
 
     def __init__(self, whole: Progress, n_phases: int, n_done: int, n_rows: int):
@@ -293,7 +300,7 @@ class PartOfProgress(Progress):
 
 
 def report_dict(report: TrainReport) -> dict:
-    """Return the report as plain values for JSON, without the fields of the command."""
+    """Return the report as plain values for JSON; the command adds its own fields."""
     before, after = ({name: _plain(getattr(report, name)) for name in own} for own in REPORTED)
     seconds = {"train": report.seconds_train, "verify": report.seconds_verify}
     return {**before, "seconds": seconds, **after, **report.counts}

@@ -1,4 +1,4 @@
-"""A formulation that is being solved: its iterate over prepared rows, and solves of parts of it."""
+"""Solve a formulation over prepared rows, as a whole or in parts."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import Costs
 from dcsvm.solving.state import Budget, RunState
 
-BATCH_VALUES = 4 * 10**9  # kernel values of a gradient between two chances of a checkpoint
+BATCH_VALUES = 4 * 10**9  # kernel evaluations of a gradient between two possible checkpoints
 
 
 class FormulationSolver:
     """Solver of a formulation over prepared rows.
 
-    `prepared` and `control` do not change; `state` does. `formulation` is the current one, with its
-    `problem`, `units` and `cutoff`. `save` stores a checkpoint if one is due. A `budget` of
-    iterations may be shared.
+    `prepared` and `control` do not change; `state` does. `problem`, `units` (components of the
+    variables) and `cutoff` belong to the current `formulation`. `save` stores a due checkpoint.
+    Several solvers may share a `budget` of iterations.
     """
 
     def __init__(
@@ -59,17 +59,17 @@ class FormulationSolver:
         )
 
     def set_formulation(self, formulation: Formulation) -> None:
-        """Solve this formulation from now on."""
+        """Replace the formulation, and its components and cutoff."""
         self.formulation, self.problem = formulation, formulation.problem
         self.units = VariableComponents(formulation, self.locality)
         self.cutoff = self.locality.cutoff(coupled=formulation.has_constraints)
 
     def forget_whole(self) -> None:
-        """No unit is solved as a whole: the units may be others than before."""
+        """Mark every component as not solved as a whole, as the components may have changed."""
         self.state.whole_tolerance = np.full(self.units.n_components, np.inf)
 
     def begin_with(self, alpha: np.ndarray, gradient: np.ndarray | None = None) -> None:
-        """Begin with a feasible alpha, and with its gradient if it is near the solution."""
+        """Start from a feasible alpha; its gradient is given if alpha is near the solution."""
         self.state.iterate = Iterate.of(alpha)
         self.is_warm, self.is_near = True, gradient is not None
         if gradient is not None:
@@ -93,19 +93,19 @@ class FormulationSolver:
 
     @property
     def solution(self) -> Solution:
-        """The current alpha, as models are made of it."""
+        """The current alpha as a Solution, to make models from."""
         return Solution(self.prepared, self.formulation, self.iterate)
 
     @property
     def size_of_values(self) -> float:
-        """What decision values of a settled run are compared with."""
+        """Scale of decision values; requires a certificate."""
         assert self.state.certificate is not None
         multipliers = self.state.certificate.multipliers[0]
         return self.task.size_of_values(self.prepared.targets, *multipliers[:1].tolist())
 
     @property
     def needs_float64(self) -> bool:
-        """Whether decision values of float32 kernel values would show their rounding."""
+        """Whether rounding kernel values to float32 would noticeably change decision values."""
         state = self.state
         if state.certificate is None:
             return False
@@ -113,14 +113,14 @@ class FormulationSolver:
         return is_seen(state.rounding, size, is_regression=self.task.is_regression)
 
     def begin_phase(self, name: str, n_rows: int) -> None:
-        """Tell that a phase of so many rows or variables begins."""
+        """Report the start of a phase over `n_rows` rows or variables."""
         self.engine.phase = name.replace(" ", "")
         self.control.progress.begin(name, n_rows)
 
     def extend_gradient(self) -> None:
         """Compute the gradient of all variables from the known one.
 
-        The variables with a known gradient contain all support vectors, or none.
+        The gradient must be known for all support vectors, or for none of them.
         """
         start, state = time.perf_counter(), self.state
         if state.begun_with is None:
@@ -150,9 +150,9 @@ class FormulationSolver:
         how: KernelEvalOptions,
         sources: tuple[TermIndex, np.ndarray] | None = None,
     ) -> tuple[np.ndarray, int]:
-        """Compute the gradient of variables without kernel values between components.
+        """Compute the gradient of variables; kernel values between components count as 0.
 
-        Returns also the number of kernel evaluations. Raises Stopped.
+        Also returns the number of kernel evaluations. Raises Stopped.
         """
         terms, alpha = sources or self.sources()
         sums, n_values = self.engine.sums(self.units.terms(variables), terms, alpha, how)
@@ -163,15 +163,15 @@ class FormulationSolver:
     ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
         """Yield variables, their gradient and the number of kernel evaluations, batch by batch.
 
-        Variables that `is_done` bool (n_variables,) marks are skipped. Checkpoints are stored in
-        between. Raises Stopped.
+        Variables marked in `is_done`, bool (n_variables,), are skipped. Due checkpoints are stored
+        between batches. Raises Stopped.
         """
         n_blocks, sources = 1 + len(variables) // self.engine.targets_at_once, self.sources()
         if self.control.checkpoint is not None:
             unit = self.units.terms(variables).component
             n_sources = np.bincount(sources[0].component, minlength=unit.max(initial=0) + 1)
             n_blocks += int(n_sources[unit].sum() / BATCH_VALUES)
-        # in the order of rows, whose kernel values problems share
+        # in row order: problems share the kernel values of a row
         by_row = variables
         if self.formulation.n_problems > 1:
             by_row = variables[group_order(self.problem.rows[variables])]
@@ -193,10 +193,11 @@ class FormulationSolver:
     def solve(
         self, members: np.ndarray, sizes: np.ndarray, tolerance: float, attainable: float = 0.0
     ) -> np.ndarray:
-        """Solve parts of the problem in place, from wherever the state is.
+        """Solve parts of the problem in place, starting from the current state.
 
-        The parts are `sizes` of the variables `members`. Return an array of SOLVE_REPORT, one for
-        each. Raises Stopped if not all are solved.
+        `members` lists the variables part by part; `sizes` has the number of variables of each
+        part. Returns an array of SOLVE_REPORT, one entry per part. Raises Stopped if a part is not
+        solved.
         """
         state = self.state
         state.solve = state.solve or _core.SolveState(sizes)
@@ -226,7 +227,7 @@ class FormulationSolver:
         return solved
 
     def count_unfinished(self) -> None:
-        """Count the cost of a stopped solve, once its state is stored."""
+        """Add the cost of a stopped solve; call this after its state is stored."""
         if self.state.solve is not None:
             self._count(*self._unfinished, self.state.solve.reports)
 
@@ -239,5 +240,5 @@ class FormulationSolver:
         state.budget.use(int(solved["iterations"].sum()) // self.formulation.n_folds)
 
     def reserve(self, nbytes: int) -> None:
-        """Leave memory to somebody else."""
+        """Reduce the solver's memory by `nbytes`, which others may use."""
         self.memory_bytes -= nbytes

@@ -1,4 +1,4 @@
-"""The state of a run: all that is needed to resume, and exactly the contents of a checkpoint."""
+"""The state of a run: exactly the data that a checkpoint stores to resume the run."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dcsvm.solving.certificate import Certificate, CheckState
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.report import METRICS, Costs, EarlyChoice, LevelReport
 
-CERTIFICATE, LEVEL = "certificate_", "level_"  # begin the names of their arrays
-DONE = "done"  # instead of the name of a step
+CERTIFICATE, LEVEL = "certificate_", "level_"  # prefixes of array names
+DONE = "done"  # value of `next_step` after the last step
 JSON_FIELDS = ("next_step", "neglected", "is_global", "has_begun", "n_bsv", "checks",
                "last_violation", "float64", "rounding", "n_moves")  # fmt: skip
 UNKNOWN_AT_FIRST = ("multiplier", "move", "missing", "weight", "gap_tolerance")
@@ -25,7 +25,7 @@ UNKNOWN_AT_FIRST = ("multiplier", "move", "missing", "weight", "gap_tolerance")
 
 @dataclass(eq=False)
 class Budget:
-    """Coordinate updates that are left; negative: no limit."""
+    """Remaining coordinate updates; a negative number means no limit."""
 
     iterations_left: int
 
@@ -52,24 +52,25 @@ class RunState:
     converged : bool (n_folds,), convergence of each fold.
     costs : cost of the run.
     next_step : name of the step that is next or in progress, "" before the first, or DONE.
-    neglected : bound on what the solver skipped in an entry of the gradient.
-    is_global : whether the gradient is that of the whole problem, not of clusters.
+    neglected : bound on the truncation error of each entry of the gradient.
+    is_global : whether the gradient belongs to the whole problem, not to separate clusters.
     has_begun : whether the level in progress has changed its starting point.
-    solve : state of the solve in progress, beside its iterate; None between solves. Its costs are
-        counted at its end.
-    begun_with : int32, the variables at the start of refine or gradient; None before and after.
+    solve : state of the solve in progress, without its iterate; None between solves. `costs`
+        includes a solve only after its end.
+    begun_with : int32, variables selected at the start of the refine or gradient step; None outside
+        these steps.
     level : arrays of the LevelSolver of the level in progress, by name; or None.
-    sample : int32, rows from which the level in progress was clustered, if it was directly.
+    sample : int32, sample rows of the clustering of the level in progress, if it used no tree.
     early : model of the early level, or of the last level before it.
-    n_bsv : number of its bounded support vectors.
+    n_bsv : number of bounded support vectors of `early`.
     multiplier : multiplier of the relaxed constraint (relaxation.py), or None.
-    n_moves, move, missing : number of changes of the multiplier, the current change, and the
-        difference of the constraint after it.
-    weight : sum of |alpha| before the solve of conquer in progress, None before it.
+    n_moves, move, missing : number of changes of the multiplier, the current or next change, and
+        the required minus the actual sum of alpha at the last measurement.
+    weight : sum of |alpha| before the conquer solve in progress, else None.
     checked : state of the float64 check in progress, or None.
     checks : number of finished checks of the whole problem.
     last_violation : violation of the last check, inf before.
-    gap_tolerance : violation to which the whole problem is solved for the gap, None before.
+    gap_tolerance : tolerance of the solve of the whole problem for the duality gap, or None.
     float64 : whether float32 kernel values were not accurate enough.
     rounding : largest error of a float32 gradient in a check.
     certificate : certificate of the solution, or None.
@@ -110,7 +111,7 @@ class RunState:
     early_choice: EarlyChoice | None = None
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return all but the early model as arrays by name; "values" is JSON."""
+        """Return the state, without the early model, as arrays by name; "values" is JSON."""
         arrays: dict[str, np.ndarray] = {**vars(self.iterate)}
         if self.checked is not None:
             arrays |= vars(self.checked)
@@ -139,10 +140,11 @@ class RunState:
     def set_arrays(
         self, arrays: dict[str, np.ndarray], problem: BoxQP, n_rows: int, n_groups: int
     ) -> bool:
-        """Restore the arrays of `to_arrays`, of a run on `n_rows` rows in `n_groups` components.
+        """Restore the state from the arrays of `to_arrays`.
 
-        Returns whether there was an early model. Raises ValueError, KeyError, TypeError,
-        AttributeError, OverflowError or RecursionError for arrays that do not fit this problem.
+        The run has `n_rows` rows in `n_groups` components. Returns whether it had an early model.
+        Raises ValueError, KeyError, TypeError, AttributeError, OverflowError or RecursionError if
+        the arrays do not fit this problem.
         """
         values = json.loads(arrays["values"].tobytes())
         self.budget = Budget(_whole(values["iterations_left"], least=-1))
@@ -197,7 +199,7 @@ class RunState:
 
 
 def _number(value: Any, *, unknown: bool = False) -> Any:
-    """Return the value if it is a finite number, or None if that is `unknown`."""
+    """Check that a value is a finite number, or None if `unknown` is set, and return it."""
     if value is None and unknown:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
@@ -212,7 +214,7 @@ def _whole(value: Any, *, least: int = 0) -> int:
 
 
 def _like(known: Any, value: Any) -> Any:
-    """Return the value if its type is that of `known`: bool, string, count, number, or dict."""
+    """Check that a value has the type of `known` (bool, str, int, float or dict); return it."""
     if isinstance(known, dict):
         if value.keys() != known.keys():
             raise ValueError("keys")
@@ -227,7 +229,7 @@ def _like(known: Any, value: Any) -> Any:
 
 
 def _choice(values: dict | None) -> EarlyChoice | None:
-    """Return the stored choice of the early level, if it is valid."""
+    """Check and return the stored choice of the early level."""
     if values is None:
         return None
     metric, on_test_rows = values.pop("metric"), bool(values.pop("on_test_rows"))
@@ -241,7 +243,7 @@ def _choice(values: dict | None) -> EarlyChoice | None:
 
 
 def _certificate(arrays: dict[str, np.ndarray], n_problems: int, n_constraints: int) -> Certificate:
-    """Return the stored certificate, if it has this number of problems."""
+    """Check and return the stored certificate."""
     found = Certificate(*(arrays[CERTIFICATE + one.name] for one in fields(Certificate)))
     if found.multipliers.shape != (n_problems, n_constraints):
         raise ValueError("multipliers")
