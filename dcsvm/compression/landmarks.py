@@ -79,7 +79,7 @@ def fitted(
     """Fit landmarks that start at the `chosen` rows (at least one).
 
     Landmarks contribute to the values for which `used` bool (m, p) is true. By default `steps` is
-    EPOCHS passes over the rows, but from MIN_STEPS to MAX_STEPS. `each` is a map; the result does
+    EPOCHS passes over the rows, clipped to [MIN_STEPS, MAX_STEPS]. `each` is a map; the result does
     not depend on its number of threads. `tell(step, n_steps)` reports progress.
     """
     rng = np.random.default_rng(seed)

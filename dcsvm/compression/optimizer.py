@@ -25,7 +25,7 @@ DECAYS = np.float32(0.9), np.float32(0.99)  # of Adam's first and second moments
 # Corrections kept by L-BFGS. On three clusters of covtype, with a tenth of the vectors, 20
 # corrections change 1.8 % of the labels; 60 change 1.65 %, but take more memory.
 PAIRS_KEPT = 20
-SHARD_WORK, ROWS_OF_SHARD = 2**25, 64  # multiplications above which threads share a step of Adam
+SHARD_WORK, ROWS_OF_SHARD = 2**25, 64  # products above which Adam uses shards; rows of a shard
 BATCH_ROWS = 1024  # rows of a shard of L-BFGS
 BLOCK = 2**14  # numbers of an array updated at a time, to fit the second-level cache
 
@@ -113,8 +113,8 @@ class LandmarkOptimizer:
     ) -> list[np.ndarray]:
         """Return the gradients of the mean loss on the rows of all shards.
 
-        The list has the gradients by vectors, coefficients and offset, and then the loss if
-        `with_loss`.
+        The list has the gradients with respect to vectors, coefficients and offset. The loss
+        follows if `with_loss`.
         """
         n = sum(map(len, shards))
         total, *others = each(lambda shard: self._gradients_of(target, shard, n, with_loss), shards)
@@ -252,9 +252,9 @@ def values_and_slopes(
 def slope_gradient(
     kernel: Kernel, pulls: np.ndarray, rows: np.ndarray, vectors: np.ndarray
 ) -> np.ndarray:
-    """Compute the gradient of the loss by the vectors, float32 (m, d).
+    """Compute the gradient of the loss with respect to the vectors, float32 (m, d).
 
-    `pulls` (n, m) are the derivatives of the loss by K, times the slopes.
+    `pulls` (n, m) are the derivatives of the loss with respect to K, times the slopes.
     """
     gradient = pulls.T @ rows
     if kernel.type.argument == SQUARED_DISTANCE:  # K depends on |z|, too

@@ -28,15 +28,15 @@ from dcsvm.problem.options import CompressOptions
 
 MAX_VALUES = 2**27  # features plus decision values, summed over the rows to fit
 MIN_TRIED = 8  # sizes tried to meet a loss: 2^-8, 2^-7, ... 2^-1 of the support vectors
-# Rounding landmarks may change decision values by this root mean square, in units of Sample.scale
-# (the margin of a classifier). At most this number of rows measures the change. On MNIST with a
-# tenth of the vectors it is 0.003, and no label changes.
+# MAX_STEPPED is the largest root mean square change of decision values by rounding landmarks, in
+# units of Sample.scale (the margin of a classifier). On MNIST with a tenth of the vectors it is
+# 0.003, and no label changes. At most ROWS_OF_STEPS rows are used to measure it.
 MAX_STEPPED, ROWS_OF_STEPS = 0.02, 2000
 
 
 @dataclass(frozen=True)
 class CompressionReport:
-    """Size, prediction cost and accuracy of a model before and after compression.
+    """Size and prediction cost before and after compression, and the changes of predictions.
 
     Attributes
     ----------

@@ -104,7 +104,7 @@ def compressed_exact(
 
 
 def _summed_by_pairs(model: ModelParts, part: ExactModel) -> ExactModel:
-    """Replace the support vectors of pair (i, j) by their sum: class i, coefficient 1."""
+    """Replace the support vectors of pair (i, j) by their weighted sum: class i, coefficient 1."""
     n_pairs, k = model.n_pairs, len(model.labels)
     owner, pair, coefficients = PairWeights(part, n_pairs).entries()
     weights = np.zeros((part.rows.n_samples, n_pairs))

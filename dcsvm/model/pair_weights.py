@@ -94,7 +94,7 @@ def pairs_of_lines(class_: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 def is_seen(error: float, size: float, *, is_regression: bool = False) -> bool:
-    """Return whether an error of decision values is too large to ignore; nan is.
+    """Return whether an error of decision values is too large to ignore; nan is too large.
 
     `size` is the margin, or the standard deviation of the values of a regression.
     """
@@ -142,7 +142,7 @@ def _values(
 ) -> np.ndarray:
     """Compute decision values, without rho, of the support vectors `sample`, which must ascend.
 
-    In an early model each support vector uses the others of its cluster.
+    In an early model each value uses the support vectors of the same cluster.
     """
     if isinstance(part, ExactModel):
         return sources.product(weights, target_rows=sample, how=KernelEvalOptions(float64))

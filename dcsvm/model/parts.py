@@ -17,7 +17,7 @@ from dcsvm.problem.option_table import CLASSIFIERS
 class ConvergenceStatus:
     """Convergence status of an exact solution.
 
-    `violation` is the largest KKT violation found. `gap` is the duality gap, or None if unknown.
+    `violation` is the largest KKT violation found. `gap` is the duality gap, or None without one.
     """
 
     converged: bool
@@ -169,7 +169,7 @@ class ModelParts:
 
     @property
     def says_first_index(self) -> bool:
-        """Whether `first_index` is known. A LIBSVM file shows only 0, if a vector has index 0."""
+        """Whether `first_index` is known. A LIBSVM file reveals only 0, by a feature index 0."""
         return self.first_index == 0 or self.exact is None or self.exact.row_numbers is not None
 
     def for_first_index(self, first_index: int) -> ModelParts:

@@ -4,7 +4,7 @@ Exact values use all support vectors. Early values use the support vectors of th
 Rows are processed in blocks. Each kernel value is computed once for all pairs of classes.
 
 `few_values` is a fast path for repeated predictions of few rows: validation and allocation would
-take most of the time of a single row. The first call prepares the model, later ones only call the
+take most of the time of a single row. The first call prepares the model; later ones only call the
 core. The values are the same, bit for bit.
 """
 

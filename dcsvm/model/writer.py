@@ -281,7 +281,7 @@ AnyParts = TypeVar("AnyParts", bound=ModelParts)
 def with_label_order(model: AnyParts, labels: np.ndarray) -> AnyParts:
     """Return the model with its classes in the order of `labels` (k,).
 
-    Raises ValueError if `labels` does not have the same labels as the model.
+    Raises ValueError if `labels` is not a permutation of the model's labels.
     """
     if np.array_equal(model.labels, labels):
         return model
