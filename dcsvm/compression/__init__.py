@@ -1,1 +1,1 @@
-"""Fewer vectors for a sum of kernel values."""
+"""Approximation of kernel sums by fewer vectors, the landmarks."""

@@ -1,9 +1,9 @@
-"""Landmarks: few vectors that approximate the kernel sums of many support vectors.
+"""Fit landmarks: few vectors that approximate the kernel sums of many support vectors.
 
 These are reduced sets (Burges, "Simplified support vector decision rules", ICML 1996). Landmarks
-start as some of the support vectors, with least squares coefficients. Dense landmarks are then
-optimized (pseudo-landmarks; Hsieh, Si and Dhillon, "Fast prediction for large-scale kernel
-machines", NIPS 2014), see moving.py.
+start at some of the rows to fit, with least squares coefficients. optimizer.py then optimizes dense
+landmarks (pseudo-landmarks; Hsieh, Si and Dhillon, "Fast prediction for large-scale kernel
+machines", NIPS 2014).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from dcsvm.kernel.kernel_rows import two_sides
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import Partition, partition_of
 
-MAX_STARTED = 20_000  # rows of the least squares fit, or 4 for each landmark
+MAX_STARTED = 20_000  # rows of the least squares fit, or 4 per landmark if that is more
 RIDGE = 1e-4  # relative to the mean diagonal of the normal equations
 MAX_START = 1.5  # larger decision values are clipped: only their sign matters
 EPOCHS, MAX_STEPS, MIN_STEPS = 200, 6000, 400  # of Adam
-REFINED = 2  # rows that L-BFGS visits, relative to Adam
-FAR_KEPT = 0.25  # part of the rows far from the boundary that L-BFGS uses; 1 is no better, slower
-MAX_REFINED, ROWS_A_LANDMARK = 2**13, 20
-MIN_STEP = 2  # of evenly spaced landmarks
+REFINED = 2  # row visits of L-BFGS / row visits of Adam
+FAR_KEPT = 0.25  # fraction of rows far from the boundary that L-BFGS uses; 1 is slower, no better
+MAX_REFINED, ROWS_A_LANDMARK = 2**13, 20  # rows of L-BFGS, whichever is more; see _refined_rows
+MIN_STEP = 2  # smallest spacing of rounded landmarks, see in_steps
 CONFIDENCE = 0.95
 
 
@@ -37,8 +37,8 @@ CONFIDENCE = 0.95
 class FitTarget:
     """Decision values to fit on some rows.
 
-    `values` float32 (n, p) are the decision values of `rows`, `weights` float32 (n, p) multiply
-    their losses. If `by_sign`, only signs matter.
+    `values` float32 (n, p) are the decision values of `rows`. `weights` float32 (n, p) multiply
+    their losses. If `by_sign`, only the signs of the values matter.
     """
 
     rows: Rows
@@ -55,8 +55,8 @@ class FitTarget:
 class Landmarks:
     """Landmarks with their coefficients.
 
-    `rows` (m, d) have `coefficients` float64 (m, p), 0 for a landmark that is not `used` bool
-    (m, p), and there is an `offset` float64 (p,).
+    `rows` (m, d) are the landmarks. `coefficients` float64 (m, p) are 0 where `used` bool (m, p) is
+    false. `offset` float64 (p,) is added to the kernel sums.
     """
 
     rows: Rows
@@ -78,9 +78,9 @@ def fitted(
 ) -> Landmarks:
     """Fit landmarks that start at the `chosen` rows (at least one).
 
-    Landmarks contribute to the values for which `used` bool (m, p) is true. `steps` None is EPOCHS,
-    between MIN_STEPS and MAX_STEPS steps. The result does not depend on the number of threads of
-    the map `each`. `tell(step, n_steps)` reports progress.
+    Landmarks contribute to the values for which `used` bool (m, p) is true. By default `steps` is
+    EPOCHS passes over the rows, clipped to [MIN_STEPS, MAX_STEPS]. `each` is a map; the result does
+    not depend on its number of threads. `tell(step, n_steps)` reports progress.
     """
     rng = np.random.default_rng(seed)
     start = started(kernel, wanted, chosen, used, rng)
@@ -124,7 +124,7 @@ def started(
 
 
 def _solution(gram: np.ndarray, products: np.ndarray, used: np.ndarray) -> np.ndarray:
-    """Solve the normal equations of each column for the unknowns it uses."""
+    """Solve the normal equations of each column for the unknowns that `used` marks."""
     if used.all():
         return np.linalg.solve(gram, products)
     solution = np.zeros_like(products)
@@ -171,7 +171,7 @@ def _optimized(
         refine(moving, refined, more, each, lambda done: tell(steps + done, steps + more))
         if not moving.is_finite:
             moving.set(before)
-    if not moving.is_finite:  # of a steep polynomial
+    if not moving.is_finite:  # a steep polynomial overflows
         return start
     vectors[:, columns] = moving.vectors
     return replace(start, rows=_dense(vectors), coefficients=moving.coefficients.astype(np.float64),
@@ -183,10 +183,11 @@ def _dense(values: np.ndarray) -> Rows:
 
 
 def _fixed_features(kernel: Kernel, rows: np.ndarray) -> np.ndarray:
-    """Return which features are not optimized, bool (d,).
+    """Return a mask of the features that are not optimized, bool (d,).
 
-    These are 0/1 features if gamma is so large that K vanishes between rows that differ in one of
-    them: a landmark in between would be far from both. Fixed, they can still be one-hot codes.
+    These are the 0/1 features if gamma is so large that K vanishes between rows that differ in one
+    of them. A landmark between such rows would be far from both. Fixed features can still be
+    one-hot codes.
     """
     fall, apart = kernel.type.fall, float(np.finfo(np.float32).epsneg)
     if fall is None or fall.argument_at(kernel.gamma, apart) > 1:
@@ -199,8 +200,8 @@ def _refined_rows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sample rows for L-BFGS; return their indices, ascending, and weights, float32.
 
-    If signs matter, rows near the decision boundary are sampled more often. The weight of a row is
-    the reciprocal of its probability.
+    If only signs matter, rows near the decision boundary are sampled with a higher probability. The
+    weight of a row is the reciprocal of its probability.
     """
     probability = np.ones(len(wanted.values))
     if wanted.by_sign:
@@ -216,7 +217,7 @@ def _refined_rows(
 
 
 def _width(kernel: Kernel, rows: Rows) -> float:
-    """Return the length scale of moves: the kernel's width, or less if the rows are closer."""
+    """Return the length scale of moves: the kernel's width, or the row distance if smaller."""
     width = float(np.sqrt(rows.mean_squared_distance()))
     if kernel.type.fall is None or kernel.gamma * width**kernel.type.length_power <= 1:
         return width
@@ -227,8 +228,8 @@ def in_steps(landmarks: Rows) -> Rows | None:
     """Round dense landmarks to multiples of an integer.
 
     Byte products of rounded landmarks and byte rows take a quarter of the time of float products.
-    The integer is the smallest that makes all values fit. Returns None if there is no such integer
-    or no landmark.
+    The integer is the smallest for which all values fit in a byte. Returns None if the core does
+    not support it or there are no landmarks.
     """
     vectors = landmarks.as_floats().features
     lowest, highest = float(vectors.min(initial=0.0)), float(vectors.max(initial=0.0))
@@ -240,7 +241,7 @@ def in_steps(landmarks: Rows) -> Rows | None:
 
 
 def with_single_centers(partition: Partition) -> Partition:
-    """Replace the sampled rows of each cluster by their mean, without overlap.
+    """Replace the sampled rows of each cluster by their mean, and remove the overlap.
 
     Rows are then assigned by Euclidean distance. Sparse samples are kept, since their means would
     not be sparse.
@@ -262,7 +263,7 @@ def with_single_centers(partition: Partition) -> Partition:
 
 
 def values_on_the_way(partition: Partition) -> np.ndarray:
-    """Count the kernel evaluations that assign a row to each leaf cluster, int64 (n_clusters,)."""
+    """Count kernel evaluations to assign a row to each leaf cluster, int64 (n_clusters,)."""
     n_evaluations = np.zeros(1, np.int64)
     for split in partition.splits:
         n_evaluations = np.repeat(n_evaluations + np.diff(split.start), split.n_parts)
@@ -270,9 +271,9 @@ def values_on_the_way(partition: Partition) -> np.ndarray:
 
 
 def shares(sizes: np.ndarray, total: int) -> np.ndarray:
-    """Divide `total` in proportion to `sizes` int (n,), by the largest remainders; int64 (n,).
+    """Divide `total` in proportion to `sizes` int (n,); return the shares, int64 (n,).
 
-    No share exceeds its size.
+    Shares are rounded by the largest remainder method. No share exceeds its size.
     """
     total = min(total, int(sizes.sum()))
     exact = sizes * (total / max(int(sizes.sum()), 1))
@@ -283,9 +284,10 @@ def shares(sizes: np.ndarray, total: int) -> np.ndarray:
 
 
 def most_changed(n_changed: int, n: int, n_trials: int) -> float:
-    """Bound the probability of a change, given n_changed of n random rows.
+    """Return an upper bound on the probability of a change, given n_changed of n random rows.
 
-    The bound of Clopper and Pearson (1934) holds with CONFIDENCE in all of n_trials together.
+    This is the bound of Clopper and Pearson (1934). The bounds of n_trials calls hold
+    simultaneously with probability CONFIDENCE.
     """
     from scipy.special import betaincinv  # slow to import, and used only here
 
@@ -296,5 +298,5 @@ def most_changed(n_changed: int, n: int, n_trials: int) -> float:
 
 
 def fewest_rows(part: float, n_trials: int) -> int:
-    """Return how many rows without a change make most_changed at most `part`."""
+    """Return the smallest number of rows, none changed, for which most_changed <= `part`."""
     return math.ceil(math.log((1 - CONFIDENCE) / n_trials) / math.log1p(-part))

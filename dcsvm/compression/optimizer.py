@@ -1,9 +1,9 @@
-"""Optimization of landmarks: vectors, coefficients and offsets together.
+"""Optimize the vectors, coefficients and offsets of landmarks together.
 
-Adam (Kingma and Ba, 2015) on random batches of rows, with a learning rate that falls to 0, then
-L-BFGS (Liu and Nocedal, 1989) on fixed rows. If only the signs of decision values matter, the loss
-is the cross entropy of their sigmoids: it weighs rows near the decision boundary, and beyond it
-depends on the side only. Otherwise the loss is half the squared error.
+Adam (Kingma and Ba, 2015) runs first, on random batches of rows, with a learning rate that falls to
+0. L-BFGS (Liu and Nocedal, 1989) follows, on fixed rows. If only the signs of decision values
+matter, the loss is the cross entropy of their sigmoids. It emphasizes rows near the decision
+boundary; far from it only the side of a row matters. Otherwise the loss is half the squared error.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from dcsvm.kernel.kernels import SQUARED_DISTANCE, Kernel
 
 SHARPNESS = np.float32(2.0)  # slope of the sigmoid of a decision value; 4 is as good
 ROWS_A_STEP = 256  # rows of a batch of Adam
-# Learning rates: of coefficients and offsets, relative to their size; of the length of a move of a
-# vector, relative to the width of the kernel.
+# Learning rates. RATE is for coefficients and offsets, relative to their size. LENGTH is for the
+# Euclidean length of a vector's move, relative to LandmarkOptimizer.width.
 RATE, LENGTH = 0.06, 0.2
 DECAYS = np.float32(0.9), np.float32(0.99)  # of Adam's first and second moments
-# Corrections kept by L-BFGS. With a tenth of the vectors of three clusters of covtype 20 change
-# 1.8 % of the labels, 60 change 1.65 % and take more memory.
+# Corrections kept by L-BFGS. On three clusters of covtype, with a tenth of the vectors, 20
+# corrections change 1.8 % of the labels; 60 change 1.65 %, but take more memory.
 PAIRS_KEPT = 20
-SHARD_WORK, ROWS_OF_SHARD = 2**25, 64  # products of a step above which threads share it
+SHARD_WORK, ROWS_OF_SHARD = 2**25, 64  # products above which Adam uses shards; rows of a shard
 BATCH_ROWS = 1024  # rows of a shard of L-BFGS
-BLOCK = 2**14  # numbers that fit the second-level cache
+BLOCK = 2**14  # numbers of an array updated at a time, to fit the second-level cache
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 class Map(Protocol):
-    """`map` of one sequence, or a function like it that uses several threads."""
+    """Type of `map` with one sequence, or of a multithreaded equivalent."""
 
     def __call__(self, function: Callable[[T], R], items: Iterable[T], /) -> Iterable[R]: ...
 
@@ -57,7 +57,7 @@ class Target:
         return Target(rows, sigmoid(values) if by_sign else values, weights, by_sign)
 
     def losses(self, outputs: np.ndarray, chosen: np.ndarray) -> float:
-        """Sum the losses of the chosen rows, given their decision values."""
+        """Sum the weighted losses of the chosen rows, given their decision values."""
         expected, weights = self.values[chosen], self.weights[chosen]
         if self.by_sign:
             outputs = SHARPNESS * outputs
@@ -67,18 +67,18 @@ class Target:
         return float(np.sum(weights * losses, dtype=np.float64))
 
     def errors(self, outputs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """Return the derivatives of the losses with respect to the decision values."""
+        """Return the derivatives of the weighted losses with respect to the decision values."""
         outputs = sigmoid(outputs) if self.by_sign else outputs
         return (outputs - self.values[chosen]) * self.weights[chosen]
 
 
 @dataclass(eq=False)
 class LandmarkOptimizer:
-    """Landmarks while they are optimized.
+    """Current landmarks of an optimization.
 
-    `vectors` (m, d), `coefficients` (m, p) and `offset` (p,) are float32. Coefficients that are not
-    `used` float32 (m, p) stay 0; None means that all are used. Features that are `fixed` bool (d,)
-    do not change. `width` is the length scale of the vectors.
+    `vectors` (m, d), `coefficients` (m, p) and `offset` (p,) are float32. `used` float32 (m, p) is
+    0 for coefficients that stay 0, else 1; None means that all are used. `fixed` bool (d,) marks
+    features that do not change. `width` is the length scale of the vectors.
     """
 
     kernel: Kernel
@@ -90,7 +90,7 @@ class LandmarkOptimizer:
     fixed: np.ndarray
 
     def __post_init__(self) -> None:
-        self.set([np.ascontiguousarray(part) for part in self.parts])  # _step takes them flattened
+        self.set([np.ascontiguousarray(part) for part in self.parts])  # _step flattens views
 
     @property
     def parts(self) -> list[np.ndarray]:
@@ -113,7 +113,8 @@ class LandmarkOptimizer:
     ) -> list[np.ndarray]:
         """Return the gradients of the mean loss on the rows of all shards.
 
-        They are by vectors, by coefficients and by offset; the loss follows if `with_loss`.
+        The list has the gradients with respect to vectors, coefficients and offset. The loss
+        follows if `with_loss`.
         """
         n = sum(map(len, shards))
         total, *others = each(lambda shard: self._gradients_of(target, shard, n, with_loss), shards)
@@ -129,7 +130,7 @@ class LandmarkOptimizer:
         self, target: Target, chosen: np.ndarray, n: int, with_loss: bool
     ) -> list[np.ndarray]:
         rows = target.rows[chosen]
-        with np.errstate(over="ignore", invalid="ignore"):  # see is_finite
+        with np.errstate(over="ignore", invalid="ignore"):  # is_finite detects overflow
             values, slopes = values_and_slopes(self.kernel, rows, self.vectors)
             outputs = values @ self.coefficients + self.offset
             errors = target.errors(outputs, chosen) / np.float32(n)
@@ -147,7 +148,7 @@ def descend(
     each: Map,
     tell: Callable[[int], None],
 ) -> None:
-    """Run steps of Adam, each on ROWS_A_STEP random rows."""
+    """Run n_steps of Adam, each on ROWS_A_STEP random rows."""
     n = begin = len(target.rows)
     size = min(ROWS_A_STEP, n)
     n_shards = -(-size // ROWS_OF_SHARD) if size * moving.vectors.size > SHARD_WORK else 1
@@ -190,7 +191,7 @@ def _step(
 def refine(
     moving: LandmarkOptimizer, target: Target, n_steps: int, each: Map, tell: Callable[[int], None]
 ) -> None:
-    """Run steps of L-BFGS on all rows of the target."""
+    """Run at most n_steps of L-BFGS on all rows of the target."""
     from scipy.optimize import minimize  # slow to import, and used only here
 
     shapes = [part.shape for part in moving.parts]
@@ -231,11 +232,11 @@ def sigmoid(values: np.ndarray) -> np.ndarray:
 def values_and_slopes(
     kernel: Kernel, rows: np.ndarray, vectors: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute K(rows, vectors) and its slopes, float32 (n, m), of a kernel that has slopes.
+    """Compute K(rows, vectors) and its slopes, float32 (n, m); the kernel must have slopes.
 
-    Slopes are dK/ds by the inner product s, with |x| and |z| fixed and without a constant factor.
-    NumPy computes them, since the vectors change at every step: preparing them for the core does
-    not pay.
+    Slopes are dK/ds, divided by a constant factor. s is the inner product; |x| and |z| are fixed.
+    NumPy computes the values, because the vectors change at every step and preparing them for the
+    core would take too long.
     """
     argument = rows @ vectors.T
     if kernel.type.argument == SQUARED_DISTANCE:
@@ -251,9 +252,12 @@ def values_and_slopes(
 def slope_gradient(
     kernel: Kernel, pulls: np.ndarray, rows: np.ndarray, vectors: np.ndarray
 ) -> np.ndarray:
-    """Compute sum_i pulls_ij dK_ij/dz_j, float32 (m, d); `pulls` (n, m) include the slopes."""
+    """Compute the gradient of the loss with respect to the vectors, float32 (m, d).
+
+    `pulls` (n, m) are the derivatives of the loss with respect to K, times the slopes.
+    """
     gradient = pulls.T @ rows
-    if kernel.type.argument == SQUARED_DISTANCE:  # depends on |z|, too
+    if kernel.type.argument == SQUARED_DISTANCE:  # K depends on |z|, too
         gradient -= pulls.sum(axis=0)[:, None] * vectors
     slopes = kernel.type.slopes
     assert slopes is not None

@@ -1,1 +1,1 @@
-"""Trained models: their parts, prediction, the model file."""
+"""Trained models: parts, prediction, compression and model files."""

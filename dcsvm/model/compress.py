@@ -1,9 +1,9 @@
-"""Compression of a model: the number of landmarks, and what changes.
+"""Compress a model: choose the number of landmarks and measure the changes of predictions.
 
 Landmarks are fitted to the decision values of the model, so rows need no labels. The loss is the
-fraction of predicted labels that change, counted on test rows, with the bound of Clopper and
-Pearson. Training rows would underestimate it: few of them are within the margin, where labels
-change, but many new rows are.
+fraction of predicted labels that change. It is measured on test rows, with the upper bound of
+Clopper and Pearson. Training rows would underestimate it: labels change within the margin, which
+contains few training rows but many new rows.
 """
 
 from dataclasses import dataclass, replace
@@ -26,16 +26,17 @@ from dcsvm.model.predict import decision_values, predicted_from
 from dcsvm.problem.option_table import OptionError
 from dcsvm.problem.options import CompressOptions
 
-MAX_VALUES = 2**27  # features and decision values of the rows that landmarks are fitted to
-MIN_TRIED = 8  # sizes tried for a loss: 2^-8, 2^-7, ... 2^-1 of the support vectors
-# Largest root mean square change of decision values by rounding landmarks, in margins, and the rows
-# it is measured on. With a tenth of the vectors of MNIST it is 0.003, and no label changes.
+MAX_VALUES = 2**27  # features plus decision values, summed over the rows to fit
+MIN_TRIED = 8  # sizes tried to meet a loss: 2^-8, 2^-7, ... 2^-1 of the support vectors
+# MAX_STEPPED is the largest root mean square change of decision values by rounding landmarks, in
+# units of Sample.scale (the margin of a classifier). On MNIST with a tenth of the vectors it is
+# 0.003, and no label changes. At most ROWS_OF_STEPS rows are used to measure it.
 MAX_STEPPED, ROWS_OF_STEPS = 0.02, 2000
 
 
 @dataclass(frozen=True)
 class CompressionReport:
-    """What compression did.
+    """Size and prediction cost before and after compression, and the changes of predictions.
 
     Attributes
     ----------
@@ -44,13 +45,14 @@ class CompressionReport:
     values_before, values : float
         Mean number of kernel evaluations to predict a row, before and after.
     n_test : int
-        Number of test rows; without any the other attributes are None.
+        Number of test rows. If it is 0, the attributes below are None.
     changed : float or None
-        Fraction of the test rows with another predicted label; None for regression.
+        Fraction of the test rows whose predicted label changes; None for regression.
     changed_at_most : float or None
-        Upper bound on `changed` for all such rows, with 95 % confidence.
+        Upper bound, with 95 % confidence, on the probability that the label of a new row changes;
+        None for regression.
     error : float or None
-        Root mean square change of the values of a regression.
+        Root mean square change of the predicted values of a regression, else None.
     """
 
     vectors_before: int
@@ -72,8 +74,9 @@ def compress(
 ) -> tuple[ModelParts, CompressionReport]:
     """Replace the support vectors of one part of a model by landmarks, and drop the other part.
 
-    Landmarks are fitted on rows, None for the support vectors. `tell(done, total)` reports
-    progress. Raises ValueError for a model, rows or options that do not fit.
+    Landmarks are fitted on `rows`, or on the support vectors if it is None. `tell(done, total)`
+    reports progress. Raises ValueError if the model cannot be compressed, or if rows or options do
+    not suit it.
     """
     part = model.part(options.method)
     if model.kernel.is_precomputed:
@@ -97,7 +100,7 @@ def compress(
 
 
 def _check_loss(model: ModelParts, test: Rows | None, loss: float) -> None:
-    """Raise ValueError for a loss that cannot be measured."""
+    """Raise ValueError if the loss cannot be measured."""
     if model.is_regression:
         raise OptionError("loss", "requires a classifier")
     if test is None:
@@ -109,7 +112,7 @@ def _check_loss(model: ModelParts, test: Rows | None, loss: float) -> None:
 
 
 class _Compression:
-    """The compression of a part of a model."""
+    """A part of a model, the sample that landmarks are fitted to, and the test rows."""
 
     def __init__(
         self,
@@ -132,7 +135,7 @@ class _Compression:
         self.expected = None if test is None else self.predictions(self.model, test)
 
     def sampled(self, rows: Rows) -> Rows:
-        """Return random rows within the memory limit."""
+        """Return the rows, or a random sample if they exceed MAX_VALUES."""
         most = max(MAX_VALUES // (rows.row_size + self.model.n_pairs), 1)
         if rows.n_samples <= most:
             return rows
@@ -148,7 +151,7 @@ class _Compression:
     def by_size(self) -> tuple[ModelParts, CompressionReport]:
         n_sv, n_vectors = self.part.rows.n_samples, self.options.vectors
         if n_vectors is None:
-            assert self.options.times is not None  # one of the three is given
+            assert self.options.times is not None  # one of vectors, times and loss is given
             n_vectors = self.vectors_of_times(self.options.times)
         if n_vectors >= n_sv:
             reason = f"must be below the number of support vectors, {n_sv}, got {n_vectors}"
@@ -156,7 +159,7 @@ class _Compression:
         return self.tried(n_vectors, 1)
 
     def vectors_of_times(self, times: float) -> int:
-        """Return the number of vectors for `times` fewer kernel evaluations per row."""
+        """Return the number of vectors that divides kernel evaluations per row by `times`."""
         target, n_sv = self.before / times, self.part.rows.n_samples
         if isinstance(self.part, ExactModel):
             n_vectors = int(target)
@@ -176,11 +179,11 @@ class _Compression:
         return n_vectors
 
     def by_loss(self, loss: float) -> tuple[ModelParts, CompressionReport]:
-        """Return the smallest model of several sizes with at most this loss, in percent."""
+        """Return the smallest model tried whose loss bound is at most `loss` percent."""
         n_sv, best = self.part.rows.n_samples, 1.0
         for power in range(min(MIN_TRIED, n_sv.bit_length() - 1), 0, -1):
             model, report = self.tried(n_sv >> power, MIN_TRIED)
-            assert report.changed_at_most is not None  # of a classifier with test rows
+            assert report.changed_at_most is not None  # a classifier has it with test rows
             if 100 * report.changed_at_most <= loss:
                 return model, report
             best = min(best, report.changed_at_most)
@@ -191,7 +194,7 @@ class _Compression:
         )
 
     def tried(self, n_vectors: int, n_trials: int) -> tuple[ModelParts, CompressionReport]:
-        """Fit landmarks; the bound on the loss holds for all of n_trials together."""
+        """Fit and test landmarks; the loss bounds of n_trials calls hold simultaneously."""
         fixed = self.sample, n_vectors, self.options, self.threads, self.tell
         part: ExactModel | EarlyModel
         if isinstance(self.part, ExactModel):
@@ -209,7 +212,7 @@ class _Compression:
         return model, self.with_loss(report, model, n_trials)
 
     def in_steps(self, part: ExactModel | EarlyModel) -> ExactModel | EarlyModel:
-        """Round landmarks of byte rows to evenly spaced integers, if values hardly change."""
+        """Round landmarks to evenly spaced integers if rows are bytes and values hardly change."""
         is_of_bytes = self.model.kernel.type.fall is not None and self.part.rows.is_bytes
         vectors = in_steps(part.rows) if is_of_bytes else None
         if vectors is None:
@@ -223,7 +226,7 @@ class _Compression:
     def with_loss(
         self, report: CompressionReport, model: ModelParts, n_trials: int
     ) -> CompressionReport:
-        """Add the changes on test rows, if any."""
+        """Add the changes of predictions on the test rows, if any."""
         if self.test is None or self.expected is None:
             return report
         found, n = self.predictions(model, self.test), len(self.expected)
@@ -246,9 +249,10 @@ def values_of_row(model: ModelParts, rows: Rows, threads: int) -> float:
 def early_values_of_row(
     part: EarlyModel, rows: Rows, threads: int, *, single_centers: bool = False
 ) -> tuple[float, float]:
-    """Return the mean number of kernel evaluations with centers and with support vectors.
+    """Return the mean kernel evaluations per row with centers, and with support vectors.
 
     With overlap, a row near a cluster boundary is assigned to the clusters on both sides.
+    `single_centers` counts one center per cluster, as in a compressed model.
     """
     part = part.with_features(max(rows.n_features, part.rows.n_features))
     rows = rows.with_features(part.rows.n_features).in_form_of(part.rows, threads)

@@ -1,7 +1,8 @@
-"""Models with landmarks in place of their support vectors; compress.py chooses their number.
+"""Build models with landmarks in place of support vectors; compress.py chooses their number.
 
-The landmarks of an exact model are fitted on all rows. An early model has landmarks for each
-cluster, in a tree with one center per cluster. Landmarks start at rows near the decision boundary.
+The landmarks of an exact model are fitted on all rows. An early model has separate landmarks for
+each cluster, and its tree of clusters has one center per cluster. Landmarks start at rows near the
+decision boundary.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from dcsvm.model.pair_weights import PairWeights, most_voted, pairs_of_lines
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 from dcsvm.problem.options import CompressOptions
 
-MARGIN = 1.01  # largest |decision value| of support vectors, with the tolerance
-OTHER_PAIRS = 0.1  # weight of the pairs that do not contain the predicted class
+MARGIN = 1.01  # largest |decision value| of a support vector: 1 plus a tolerance
+OTHER_PAIRS = 0.1  # loss weight of the pairs that do not contain the predicted class
 Tell = Callable[[int, int], None] | None
 
 
@@ -36,9 +37,10 @@ Tell = Callable[[int, int], None] | None
 class Sample:
     """Rows to fit landmarks to.
 
-    `wanted` has their decision values in units of `scale`, `class_` int32 (n,) is the predicted
-    class, and `near` bool (n,) says whether a row is near the decision boundary: a decision value
-    of a pair with this class is within the margin, as for support vectors.
+    `wanted` has the rows and their decision values, divided by `scale`. `class_` int32 (n,) is the
+    predicted class, 0 without classes. `near` bool (n,) marks rows near the decision boundary: a
+    decision value of a pair with the predicted class is within MARGIN. Without classes all rows are
+    near.
     """
 
     wanted: FitTarget
@@ -48,7 +50,7 @@ class Sample:
 
     @staticmethod
     def of(model: ModelParts, rows: Rows, values: np.ndarray) -> Sample:
-        """Make the sample of rows with these decision values (n, n_pairs), nan for no vote."""
+        """Make a sample from rows and their decision values (n, n_pairs), nan for no vote."""
         known = np.isfinite(values)
         filled, weights = np.where(known, values, 0.0), known.astype(np.float32)
         class_, near, scale = np.zeros(len(values), np.int32), np.ones(len(values), bool), 1.0
@@ -73,7 +75,7 @@ class Sample:
         return replace(self, wanted=wanted, class_=self.class_[indices], near=self.near[indices])
 
     def starts(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Choose at most n rows at random, near ones first; returns indices, sorted by class."""
+        """Choose at most n random rows, near ones first; return indices, sorted by class."""
         order = rng.permutation(len(self.near))
         order = order[np.argsort(~self.near[order], kind="stable")][:n]
         return order[np.lexsort((order, self.class_[order]))]
@@ -90,7 +92,7 @@ def compressed_exact(
 ) -> ExactModel:
     """Fit at most n_vectors landmarks to all rows.
 
-    With a linear kernel one vector per pair is exact, if that many are allowed.
+    With a linear kernel and n_vectors >= n_pairs, one vector per pair is exact and is used instead.
     """
     if model.kernel.type.is_linear and n_vectors >= model.n_pairs:
         return _summed_by_pairs(model, part)
@@ -102,7 +104,7 @@ def compressed_exact(
 
 
 def _summed_by_pairs(model: ModelParts, part: ExactModel) -> ExactModel:
-    """Sum the support vectors of each pair (i, j) to one of class i, with coefficient 1."""
+    """Replace the support vectors of pair (i, j) by their weighted sum: class i, coefficient 1."""
     n_pairs, k = model.n_pairs, len(model.labels)
     owner, pair, coefficients = PairWeights(part, n_pairs).entries()
     weights = np.zeros((part.rows.n_samples, n_pairs))
@@ -116,9 +118,9 @@ def _summed_by_pairs(model: ModelParts, part: ExactModel) -> ExactModel:
 
 
 def _summed(rows: Rows, coefficients: np.ndarray) -> Rows:
-    """Compute float32 rows (p, d), sum_i coefficients[i, k] rows[i], in the form of the rows.
+    """Compute sum_i coefficients[i, k] rows[i] for each k, float32 (p, d), dense if `rows` is.
 
-    With a linear kernel sum_i a_i x_i'x is (sum_i a_i x_i)'x.
+    With a linear kernel, sum_i a_i x_i'x = (sum_i a_i x_i)'x.
     """
     n_constraints, n_features = coefficients.shape[1], rows.n_features
     if rows.is_dense:
@@ -151,7 +153,11 @@ def compressed_early(
     threads: int,
     tell: Tell,
 ) -> EarlyModel:
-    """Fit at most n_vectors landmarks, shared out by the rows of each cluster near the boundary."""
+    """Fit at most n_vectors landmarks, divided among the clusters.
+
+    A cluster's share is proportional to its number of near rows, or of all rows if n_vectors is at
+    least the total number of near rows.
+    """
     partition = with_single_centers(part.partition)
     cluster = partition.assign(sample.wanted.rows, threads)
     n_clusters = partition.n_clusters
@@ -207,7 +213,7 @@ def _landmarks(
     each: Map = map,
     tell: Tell = None,
 ) -> tuple[np.ndarray, Landmarks]:
-    """Fit at most n landmarks to a sample; returns their classes, too."""
+    """Fit at most n landmarks to a sample; return their classes and the landmarks."""
     chosen = sample.starts(n, np.random.default_rng(options.seed))
     class_, wanted = sample.class_[chosen], sample.wanted
     if len(chosen) == 0:
@@ -235,7 +241,7 @@ def _landmarks(
 
 
 def _constant(model: ModelParts, sample: Sample) -> Landmarks:
-    """Return no landmarks, with the mean decision values as offset."""
+    """Return an empty set of landmarks with the mean decision values as offset."""
     wanted = sample.wanted
     values = wanted.values.astype(np.float64)
     if wanted.by_sign:

@@ -1,4 +1,4 @@
-"""A trained model: predictions, and its file."""
+"""Provide Model, a trained model that predicts, compresses and saves itself."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 class Model(ModelParts):
     """A trained model: the exact solution, the early level, or both.
 
-    With many rows, rbf kernel values beyond a cutoff are skipped. This changes no label, and a
-    decision value by at most 2^-24 of the largest coefficient. Kernel values are float32, or
+    With many rows, rbf kernel values beyond a cutoff are skipped. This changes no label. It changes
+    a decision value by at most 2^-24 times the largest coefficient. Kernel values are float32, or
     float64 if the coefficients are so large that rounding would matter.
 
     Attributes
@@ -50,7 +50,7 @@ class Model(ModelParts):
     report : TrainReport, CompressionReport or None
         Report of the training or the compression; None for a loaded model.
     scaling : Scaling or None
-        Scaling of the training rows. The methods apply it to X; the model file has it.
+        Scaling of the training rows. The methods apply it to X. The model file contains it.
     """
 
     report: object | None = None
@@ -80,22 +80,22 @@ class Model(ModelParts):
         X : array-like or sparse matrix (n, n_features)
             Rows. For a precomputed kernel, kernel values (n, n_training_rows).
         method : {"exact", "early"}, optional
-            The part of the model to use; by default the exact solution, or the early level of a
-            model without one.
+            The part of the model to use. The default is the exact solution, or the early level if
+            the model has no exact solution.
         threads : int, optional
-            Threads; the default is as for the commands.
+            Number of threads; the default is the same as for the commands.
 
         Returns
         -------
         float64 (n,) or (n, n_pairs)
-            With two classes, positive for the first. With more classes a column for each pair
-            (0, 1), (0, 2), ..., (k - 2, k - 1), positive for its first class. nan if the cluster of
-            a row has neither class of the pair.
+            With two classes, a value is positive for the first. More classes have one column per
+            pair (0, 1), (0, 2), ..., (k - 2, k - 1), positive for the first class of the pair. A
+            value is nan if the row's cluster has neither class of the pair.
 
         Raises
         ------
         ValueError
-            If X does not fit the model, or the model does not have the part.
+            If X does not fit the model, or the model lacks the part that `method` names.
         """
         values = self._few_values(X, method, threads)
         if values is None:
@@ -116,8 +116,8 @@ class Model(ModelParts):
         Returns
         -------
         float64 or str (n,)
-            The label with the most votes of the pairs, ties go to the first; +1 or -1 (outlier) for
-            one-class; values for regression.
+            For a classifier the label with the most pair votes; ties go to the first. For one-class
+            +1, or -1 for an outlier. For regression the value.
 
         Raises
         ------
@@ -160,7 +160,7 @@ class Model(ModelParts):
     def _few_values(
         self, X: ArrayLike | Rows, method: str | None, threads: int | None
     ) -> np.ndarray | None:
-        """Compute decision values (n, n_pairs) of few rows; None if they need `_arguments`."""
+        """Compute decision values (n, n_pairs) on the fast path for few rows, None if unsuited."""
         TrainOptions.check("threads", threads)
         return few_values(self, X, method) if self.scaling is None else None
 
@@ -174,9 +174,9 @@ class Model(ModelParts):
     def rows_of(self, X: ArrayLike) -> Rows:
         """Convert an array or matrix to rows, scaled as the training rows were.
 
-        Dense rows must have the features of the training rows, sparse ones may have fewer. A LIBSVM
-        model does not know their number, so that more are allowed; features without a range are
-        ignored.
+        Dense rows must have as many features as the training rows; sparse rows may have fewer. More
+        features are allowed for a LIBSVM model, which does not store their number, and for a model
+        with a scaling, which ignores features without a range.
 
         Parameters
         ----------
@@ -226,20 +226,20 @@ class Model(ModelParts):
         Parameters
         ----------
         X : array-like or sparse matrix (n, n_features), optional
-            Rows to fit to: the training rows, or others like them. By default the support vectors.
+            Rows to fit, such as the training rows. The default is the support vectors.
         test : array-like or sparse matrix (m, n_features), optional
-            Rows that the model has not seen, to measure the changes.
+            Rows to measure the changes on. The model must not have been trained on them.
         vectors : int, optional
             Largest number of landmarks.
         times : float, optional
             Approximate reduction factor of the kernel evaluations per row.
         loss : float, optional
-            Percentage of the labels that may change, by the test rows and with 95 % confidence.
+            Percentage of labels that may change, with 95 % confidence. It requires test rows.
         method : {"exact", "early"}, optional
             As for `decision_function`.
         steps : int, optional
-            Optimization steps for the landmarks of a cluster, or for all of an exact model; more
-            steps fit better. By default up to 6000.
+            Optimization steps: per cluster of an early model, in total for an exact model. More
+            steps fit better. The default is at most 6000.
         seed : int, default 0
             Random seed.
         threads : int, optional
@@ -253,8 +253,8 @@ class Model(ModelParts):
         Raises
         ------
         ValueError
-            If the model cannot be compressed, the test rows cannot measure the loss, or no size
-            keeps it.
+            If the model cannot be compressed, the test rows cannot measure the loss, or no tried
+            size meets it.
         TypeError
             For an unknown option.
         """
@@ -277,12 +277,12 @@ class Model(ModelParts):
         path : str or path-like
             The model file.
         format : {"dcsvm", "libsvm"}, default "dcsvm"
-            "libsvm" writes what svm-train writes: no early level and no row numbers.
+            "libsvm" writes the format of svm-train, without early level and row numbers.
 
         Raises
         ------
         ValueError
-            If the format cannot hold the model, such as labels that are strings.
+            If the format cannot hold the model, for example because labels are strings.
         OSError
             If the file cannot be written.
         """
@@ -291,5 +291,5 @@ class Model(ModelParts):
         write_beside(path, model_text(self, format))
 
     def scaled_by(self, scaling: Scaling) -> Model:
-        """Return the model for rows that this scaling is applied to."""
+        """Return the model with this scaling, which it applies to rows before prediction."""
         return replace(self, scaling=scaling)

@@ -1,7 +1,7 @@
-"""Coefficients of support vectors for all pairs of classes, votes and coupled probabilities.
+"""Compute pair coefficients of support vectors, votes, and coupled probabilities.
 
-A support vector of class i contributes to the k - 1 pairs of i, with the coefficients that are not
-0.
+A support vector of class i has a coefficient for each of the k - 1 pairs that contain i. Only
+nonzero coefficients are stored.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 # One column, or a CSR matrix (indptr, columns, coefficients, n_columns): see KernelRows.product.
 Weights = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray, int]
 
-SAMPLED = 64  # support vectors
-# Negligible errors: relative to the margin, which training determines to 1e-3, and to the standard
-# deviation of the values of a regression. a9a with C = 32 has 4e-5.
+SAMPLED = 64  # support vectors on which the rounding error is measured
+# Largest negligible error of a decision value: relative to the margin, which training determines to
+# 1e-3, or to the standard deviation of a regression's values. a9a with C = 32 has an error of 4e-5.
 SMALL, SMALL_OF_REGRESSION = 1e-4, 2e-5
 ROUNDING = 2.0**-22  # bound on the rounding error of a kernel value up to 1
-MIN_PROBABILITY = 1e-7  # probability of a class of a pair
-TOLERANCE = 0.005  # divided by the number of classes
-MAX_SWEEPS = 100  # or the number of classes
+MIN_PROBABILITY = 1e-7  # smallest probability of a class in its pair
+TOLERANCE = 0.005  # of the optimality condition in _minimize; divided by the number of classes
+MAX_SWEEPS = 100  # of _minimize; the number of classes if that is larger
 
 _kept: weakref.WeakKeyDictionary[ExactModel | EarlyModel, PairWeights] = weakref.WeakKeyDictionary()
 _is_needed: weakref.WeakKeyDictionary[ExactModel | EarlyModel, tuple[Kernel, bool]]
@@ -34,14 +34,14 @@ _is_needed = weakref.WeakKeyDictionary()
 
 
 class PairWeights:
-    """Weights of a model's support vectors, as KernelRows.product takes them."""
+    """Pair coefficients of a part's support vectors, in the form that KernelRows.product takes."""
 
     def __init__(self, part: ExactModel | EarlyModel, n_pairs: int):
         self.coefficients, self.n_pairs = part.dual_coef, n_pairs
         if n_pairs == 1:
             self.coefficients = np.ascontiguousarray(part.dual_coef[0])
             return
-        assert part.class_ is not None  # several pairs have classes
+        assert part.class_ is not None  # several pairs imply classes
         coef = part.dual_coef.T
         pair = pairs_of_lines(part.class_, coef.shape[1] + 1)
         used = coef != 0
@@ -50,7 +50,7 @@ class PairWeights:
 
     @staticmethod
     def kept(part: ExactModel | EarlyModel, n_pairs: int) -> PairWeights:
-        """Return the cached weights of a part; the cache lives as long as the part."""
+        """Return the weights of a part, cached for the lifetime of the part."""
         weights = _kept.get(part)
         if weights is None:  # two threads may both compute them
             weights = _kept[part] = PairWeights(part, n_pairs)
@@ -76,7 +76,7 @@ class PairWeights:
         return np.bincount(pair, np.abs(coefficients), self.n_pairs)
 
     def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return (support vector, pair, coefficient) of all nonzeros, by support vector."""
+        """Return arrays (support vector, pair, coefficient) of nonzeros, by support vector."""
         if self.n_pairs == 1:
             owner = np.flatnonzero(self.coefficients)
             return owner, np.zeros(len(owner), np.int64), self.coefficients[owner]
@@ -85,7 +85,7 @@ class PairWeights:
 
 
 def pairs_of_lines(class_: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the pair of each coefficient, int32 (n, n_classes - 1), given the classes (n,)."""
+    """Return the pair index of each coefficient, int32 (n, n_classes - 1), by classes (n,)."""
     class_, n_others = class_[:, None].astype(np.int32), n_classes - 1
     line = np.arange(n_others, dtype=np.int32)
     other = line + (line >= class_)
@@ -94,7 +94,7 @@ def pairs_of_lines(class_: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 def is_seen(error: float, size: float, *, is_regression: bool = False) -> bool:
-    """Return whether an error of decision values is not negligible; nan is not.
+    """Return whether an error of decision values is too large to ignore; nan is too large.
 
     `size` is the margin, or the standard deviation of the values of a regression.
     """
@@ -105,8 +105,8 @@ def needs_float64(model: ModelParts, part: ExactModel | EarlyModel) -> bool:
     """Return whether decision values need float64 kernel values.
 
     Rounding to float32 changes a kernel value by a factor of up to 1 + 2^-24. The effect is
-    measured once for a part, on some of its support vectors: it must not depend on the rows that
-    are predicted.
+    measured once per part, on some of its support vectors, because the precision must not depend on
+    the rows to predict.
     """
     cached = _is_needed.get(part)
     if cached is None or cached[0] != model.kernel:
@@ -140,7 +140,10 @@ def _values(
     sample: np.ndarray,
     float64: bool,
 ) -> np.ndarray:
-    """Compute decision values, without rho, of support vectors (ascending), each in its cluster."""
+    """Compute decision values, without rho, of the support vectors `sample`, which must ascend.
+
+    In an early model each value uses the support vectors of the same cluster.
+    """
     if isinstance(part, ExactModel):
         return sources.product(weights, target_rows=sample, how=KernelEvalOptions(float64))
     ranges = ClusterRanges.of(part.cluster[sample], part.cluster)
@@ -159,7 +162,8 @@ def most_voted(values: np.ndarray, n_classes: int) -> np.ndarray:
 def pair_probabilities(values: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Compute 1 / (1 + exp(a f + b)), the probability of the first class of each pair (n, n_pairs).
 
-    Values are clipped to [1e-7, 1 - 1e-7]; nan becomes 1/2.
+    `values` are the decision values f. Probabilities are clipped to [1e-7, 1 - 1e-7]. A nan gives
+    1/2.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         first = 1.0 / (1.0 + np.exp(a * values + b))
@@ -171,8 +175,9 @@ def coupled(first: np.ndarray, n_classes: int) -> np.ndarray:
 
     This is the second method of Wu, Lin and Weng, "Probability Estimates for Multi-class
     Classification by Pairwise Coupling" (JMLR 5, 2004). The start and the stopping rule are
-    LIBSVM's, so that all digits it prints agree. With r_ij the probability of i in the pair of i
-    and j, it minimizes sum_ij (r_ji p_i - r_ij p_j)^2 subject to sum p = 1: p'Qp with
+    LIBSVM's, so results agree with LIBSVM's in all digits that it prints. Let r_ij be the
+    probability of class i in the pair of i and j. The method minimizes
+    sum_ij (r_ji p_i - r_ij p_j)^2 subject to sum p = 1. The objective is p'Qp, up to a factor, with
     Q_ij = -r_ij r_ji and Q_ii = sum_s r_si^2.
     """
     if n_classes == 1:
@@ -191,8 +196,9 @@ def coupled(first: np.ndarray, n_classes: int) -> np.ndarray:
 def _minimize(Q: np.ndarray) -> np.ndarray:
     """Minimize p'Qp subject to sum p = 1 for Q (n, k, k); returns p (n, k).
 
-    At the minimum Qp = (p'Qp) e (Equation 47 of the paper). A step of its Algorithm 2 satisfies
-    entry t of this equation and divides p by its new sum, 1 + step.
+    At the minimum Qp = (p'Qp) e, where e is all ones (Equation 47 of the paper). A step of the
+    paper's Algorithm 2 changes p_t so that entry t of this equation holds. It then divides p by its
+    new sum, 1 + step.
     """
     n, k = Q.shape[:2]
     result = np.empty((n, k))

@@ -1,4 +1,4 @@
-"""The parts of a trained model: plain data, as in a model file."""
+"""Define data classes for the parts of a trained model, as stored in a model file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dcsvm.problem.option_table import CLASSIFIERS
 class ConvergenceStatus:
     """Convergence status of an exact solution.
 
-    `violation` is the largest KKT violation that was found, `gap` the duality gap or None.
+    `violation` is the largest KKT violation found. `gap` is the duality gap, or None without one.
     """
 
     converged: bool
@@ -27,24 +27,24 @@ class ConvergenceStatus:
 
 @dataclass(frozen=True, eq=False)
 class ExactModel:
-    """Support vectors of the whole problem.
+    """Exact solution: support vectors of the whole problem.
 
     Attributes
     ----------
     rows : Rows (n_sv, n_features)
         Support vectors, sorted by class in the order of the labels.
     dual_coef : float64 (k - 1, n_sv), or (1, n_sv) without classes
-        LIBSVM's sv_coef. For a support vector of class i, line j is its coefficient in the pair
-        with class j, or class j + 1 if j >= i.
+        LIBSVM's sv_coef. For a support vector of class i, row j has its coefficient in the pair
+        with class j if j < i, and with class j + 1 if j >= i.
     rho : float64 (n_pairs,)
         The decision value of a pair is sum dual_coef K - rho. Pairs are (0, 1), (0, 2), ...,
         (k - 2, k - 1).
     n_sv : int64 (k,) or None
         Number of support vectors of each class; None without classes.
     row_numbers : int64 (n_sv,) or None
-        Indices of the support vectors in the training file, from 0. Landmarks of a compressed model
-        are numbered from 0. None if the model file lacks them.
-    worth : Worth or None
+        Indices of the support vectors in the training file, from 0. A compressed model has
+        0, 1, ..., n_sv - 1. None if the model file lacks them.
+    status : ConvergenceStatus or None
         Convergence status; None if the model file lacks it.
     """
 
@@ -70,8 +70,8 @@ class ExactModel:
 class EarlyModel:
     """One model per cluster of a level, and the partition that assigns rows to clusters.
 
-    Support vectors are sorted by cluster, class and order in the training file. A row can be a
-    support vector of two clusters.
+    Support vectors are sorted by cluster, then class, then index in the training file. A row can be
+    a support vector of two clusters.
 
     Attributes
     ----------
@@ -88,8 +88,8 @@ class EarlyModel:
     dual_coef : float64 (k - 1, n_sv), or (1, n_sv) without classes
         As in ExactModel, within the cluster.
     rho : float64 (n_clusters, n_pairs)
-        If a cluster has one class of a pair, the coefficients of the pair are 0, and rho is -1 for
-        the first class, +1 for the second. If it has neither, rho is nan and the pair does not
+        If a cluster has only one class of a pair, the coefficients of the pair are 0, and rho is -1
+        for the first class, +1 for the second. If it has neither, rho is nan and the pair does not
         vote.
     row_numbers : int64 (n_sv,)
         Indices of the support vectors in the training file, from 0.
@@ -169,14 +169,14 @@ class ModelParts:
 
     @property
     def says_first_index(self) -> bool:
-        """Whether `first_index` is known; a LIBSVM file shows it only by a vector with index 0."""
+        """Whether `first_index` is known. A LIBSVM file reveals only 0, by a feature index 0."""
         return self.first_index == 0 or self.exact is None or self.exact.row_numbers is not None
 
     def for_first_index(self, first_index: int) -> ModelParts:
-        """Return a model with an unknown first index for rows with this one."""
+        """Return the model with this first index; its own must be unknown or the same."""
         if first_index == self.first_index:
             return self
-        assert self.exact is not None  # the file of an early model has the first index
+        assert self.exact is not None  # the file of an early model states its first index
         exact = replace(self.exact, rows=self.exact.rows.after_empty_column())
         return replace(self, exact=exact, first_index=first_index)
 

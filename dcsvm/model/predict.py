@@ -1,11 +1,11 @@
-"""Decision values and predictions.
+"""Compute decision values and predictions.
 
-Exact values use all support vectors, early ones the support vectors of the row's cluster. Rows are
-processed in blocks; each kernel value is computed once for all pairs of classes.
+Exact values use all support vectors. Early values use the support vectors of the row's cluster.
+Rows are processed in blocks. Each kernel value is computed once for all pairs of classes.
 
-Callers that predict few rows often have a path of their own, as validation and allocation take most
-of the time of a single row: the model is prepared once, at the first such call, and later calls
-only call the core. The values are the same bits.
+`few_values` is a fast path for repeated predictions of few rows: validation and allocation would
+take most of the time of a single row. The first call prepares the model; later ones only call the
+core. The values are the same, bit for bit.
 """
 
 import threading
@@ -32,23 +32,24 @@ from dcsvm.model.pair_weights import (
 )
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 
-LEFT_OUT = 2.0**-24  # truncation error, of the largest coefficient: float32 rounding of K near 1
-LEFT_OUT_FLOAT64 = 2.0**-53  # the same for float64
-MIN_TARGETS = 1000  # rows; sorting the support vectors takes about as long
+LEFT_OUT = 2.0**-24  # truncation error / largest coefficient: as float32 rounding of K near 1
+LEFT_OUT_FLOAT64 = 2.0**-53  # the same for float64 kernel values
+MIN_TARGETS = 1000  # rows; predicting them takes about as long as sorting the support vectors
 MIN_VALUES = 2**22  # kernel values; the search for negligible ones takes some milliseconds
-# Decision values within this multiple of the truncation error are computed again without
-# truncation. Rounding of float64 sums is far smaller than the error bound.
+# Decision values below this multiple of the truncation error bound are recomputed without
+# truncation. Rounding of float64 sums is far smaller than the bound.
 UNSURE = 2.0
-BATCH_PREDICTED = 2**17  # rows; in larger blocks rows are closer, and more can be skipped
-BATCH_VALUES = 2**23  # features in a block
+BATCH_PREDICTED = 2**17  # rows; in larger blocks rows are closer, so more values are skipped
+BATCH_VALUES = 2**23  # feature values in a block
 BATCH_PAIR_VALUES = 2**22  # decision values in a block
 
 
 class SupportSums:
-    """Decision values of blocks of rows from all support vectors.
+    """An exact model, prepared to compute decision values of blocks of rows.
 
     If `n_targets`, the total number of rows, is large, negligible rbf kernel values are skipped.
-    `by_sign` says that only signs matter, `float64` is the precision of kernel values.
+    `by_sign` means that only the signs of decision values matter. `float64` means that kernel
+    values are float64.
     """
 
     def __init__(
@@ -107,7 +108,10 @@ def decision_values(model: ModelParts, rows: Rows, method: str | None, threads: 
 
 
 def predictions(model: ModelParts, rows: Rows, method: str | None, threads: int) -> np.ndarray:
-    """Predict labels, +1 and -1, or values float64 (n,); raises as `decision_values`."""
+    """Predict labels, +1 or -1 (one-class), or regression values, (n,).
+
+    Raises as `decision_values`.
+    """
     result = np.empty(rows.n_samples, model.labels.dtype if model.is_classifier else np.float64)
     for batch, block in blocks(model, rows, method, threads):
         result[batch] = predicted_from(model, block)
@@ -115,7 +119,7 @@ def predictions(model: ModelParts, rows: Rows, method: str | None, threads: int)
 
 
 def predicted_from(model: ModelParts, values: np.ndarray) -> np.ndarray:
-    """Return the predictions (n,) that follow from decision values (n, n_pairs)."""
+    """Convert decision values (n, n_pairs) to predictions (n,)."""
     if model.is_classifier:
         return model.labels[most_voted(values, len(model.labels))]
     return values[:, 0] if model.is_regression else np.where(values[:, 0] > 0, 1.0, -1.0)
@@ -139,7 +143,7 @@ def class_probabilities(
 
 
 def probabilities_from(model: ModelParts, values: np.ndarray) -> np.ndarray:
-    """Return the class probabilities (n, k) that follow from decision values (n, n_pairs)."""
+    """Convert decision values (n, n_pairs) to class probabilities (n, k)."""
     sigmoids = model.probability
     assert sigmoids is not None and sigmoids.B is not None  # class_probabilities checks the model
     return coupled(pair_probabilities(values, sigmoids.A, sigmoids.B), len(model.labels))
@@ -148,7 +152,7 @@ def probabilities_from(model: ModelParts, values: np.ndarray) -> np.ndarray:
 def blocks(
     model: ModelParts, rows: Rows, method: str | None, threads: int
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield (slice of the rows, decision values (m, n_pairs)) until all rows are done.
+    """Yield (slice of the rows, decision values (m, n_pairs)) for consecutive blocks of rows.
 
     Raises as `decision_values`, before the first block.
     """
@@ -200,7 +204,10 @@ def _early_values(
     some: np.ndarray | slice,
     cluster: np.ndarray,
 ) -> np.ndarray:
-    """Compute decision values by the support vectors of one cluster per target (Equation 11)."""
+    """Compute decision values with the support vectors of one cluster per target (Equation 11).
+
+    `some` selects the targets; `cluster` is the cluster of each.
+    """
     targets = np.arange(meeting.n_targets, dtype=np.int32)[some]
     order = group_order(cluster)
     ranges = ClusterRanges.of(cluster[order], part.cluster)
@@ -209,9 +216,10 @@ def _early_values(
     return values
 
 
-# Maximum number of rows. With the 2487 support vectors of ijcnn1 8 rows take as long as in blocks,
-# 16 rows twice as long. Rows of an early model are in different clusters: with the 1024 clusters of
-# covtype 64 rows take a fifth of the time, with 16 clusters the same.
+# Maximum number of rows on the fast path. With the 2487 support vectors of ijcnn1, 8 rows take as
+# long as in blocks, and 16 rows take twice as long. Rows of an early model are in different
+# clusters. With the 1024 clusters of covtype, 64 rows take a fifth of the time of blocks; with 16
+# clusters they take the same time.
 FEW = {ExactModel: 8, EarlyModel: 64}
 
 _kept: "weakref.WeakKeyDictionary[ExactModel | EarlyModel, _Prepared]" = weakref.WeakKeyDictionary()
@@ -221,8 +229,8 @@ _lock = threading.Lock()
 def few_values(model: ModelParts, X: object, method: str | None) -> np.ndarray | None:
     """Compute decision values float64 (n, n_pairs) of a real NumPy array X (n, d).
 
-    `method` is as for ModelParts.part. Returns None if the values have to be computed by
-    predict.py, which also reports invalid rows.
+    `method` is as for ModelParts.part. Returns None if X or the model does not suit this path. Then
+    call `decision_values`, which also reports invalid rows.
     """
     part = model.part(method)
     if type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "biuf":
@@ -239,7 +247,7 @@ def few_values(model: ModelParts, X: object, method: str | None) -> np.ndarray |
 
 
 class _Prepared:
-    """A part of a model and its kernel, in the form of the core; `core` None: not supported."""
+    """A part of a model, prepared for the core; `core` is None if the core does not support it."""
 
     def __init__(self, model: ModelParts, part: ExactModel | EarlyModel):
         kernel = model.kernel
@@ -269,14 +277,14 @@ class _Prepared:
 
 
 def _served(sources: EncodedSources) -> KernelRows:
-    """Return the form of sources that serves single rows."""
+    """Return the encoding of the sources that single rows use."""
     form = sources.stepped() or sources.form()
     assert form is not None  # only the "stepped" form can be missing
     return form
 
 
 def _suits(sources: EncodedSources) -> bool:
-    """Return whether single rows are supported and their copy of the sources is small enough."""
+    """Return whether the core supports single rows and its copy of the sources is small."""
     if not sources.rows.is_dense or sources.kernel.is_precomputed:
         return False
     form = _served(sources)
@@ -285,10 +293,10 @@ def _suits(sources: EncodedSources) -> bool:
 
 
 def _suits_tree(tree: Partition) -> bool:
-    """Return whether the sampled rows of a partition suit.
+    """Return whether the core can assign single rows to clusters of this tree.
 
-    With a linear kernel, predict.py takes the product with the mean of a center's rows, not with
-    each of them, which rounds differently.
+    With a linear kernel, prediction in blocks multiplies a row by the mean of a center's rows. The
+    core would multiply it by each of them, which rounds differently.
     """
     if tree.kernel.type.is_linear and tree.sample.n_samples > sum(
         np.count_nonzero(np.repeat(split.n_parts > 1, split.n_parts)) for split in tree.splits

@@ -1,8 +1,9 @@
-"""Read model files, of dcsvm or of LIBSVM's svm-train.
+"""Read model files of dcsvm and of LIBSVM's svm-train.
 
-An exact model begins as a LIBSVM model, which svm-predict can read: it stops after the last support
-vector. A section with the other contents follows. A model with an early level only begins with a
-key that LIBSVM refuses. float32 features and float64 coefficients are restored bit for bit.
+The file of an exact model begins as a LIBSVM model. svm-predict can read it, since it stops after
+the last support vector. A section with the other contents follows. The file of a model without an
+exact solution begins with a key that LIBSVM rejects. float32 features and float64 coefficients are
+restored bit for bit.
 """
 
 import os
@@ -42,7 +43,7 @@ KERNEL_KEYS = {"kernel_type", "degree", "gamma", "coef0"}
 LIBSVM_KEYS = {
     *KERNEL_KEYS,
     *("svm_type", "nr_class", "total_sv", "rho", "label", "probA", "probB", "nr_sv"),
-    "prob_density_marks",  # of one-class models, not used
+    "prob_density_marks",  # in one-class models; ignored
 }
 EARLY_KEYS = {
     *("early_level", "n_features", "rows", "n_clusters", "total_center_rows", "total_early_sv"),
@@ -57,7 +58,7 @@ EARLY_ONLY_KEYS = {EARLY_ONLY, *FILE_KEYS, *LIBSVM_KEYS, *EARLY_KEYS} - {"total_
 
 
 class ModelReader(ModelTextReader):
-    """A reader that makes a model from the lines of its file."""
+    """Reader of a whole model file."""
 
     def read(self) -> Model:
         """Read the model. Raises ModelError."""
@@ -77,7 +78,7 @@ class ModelReader(ModelTextReader):
         return self.with_exact(self.problem(values), values)
 
     def problem(self, values: Header) -> Model:
-        """Read the properties that both parts of a model share."""
+        """Return a model without parts, from the keys that both parts share."""
         svm_type = " ".join(values.get("svm_type", ["missing"]))
         if svm_type not in SVM_TYPES:
             raise self.error(f"svm_type {shown([svm_type])} is not supported")
@@ -122,7 +123,7 @@ class ModelReader(ModelTextReader):
         )
 
     def with_exact(self, model: Model, values: Header) -> Model:
-        # With -s 2 -n 1 svm-train has all alphas at their bounds and writes an infinite rho.
+        # With -s 2 -n 1 all alphas are at their bounds, and svm-train writes an infinite rho.
         is_one_class = model.svm_type == "one_class"
         rho = self.numbers(values, "rho", model.n_pairs, inf_allowed=is_one_class)
         total = self.number(values, "total_sv", int)
@@ -132,7 +133,7 @@ class ModelReader(ModelTextReader):
         self.line += total
         section = self.section(total)
         features: Features = None, None
-        if section is not None:  # it says how to read the lines before it
+        if section is not None:  # it defines the format of the lines before it
             features = self.number(section, "n_features", int), self.form(section)
             model = self.with_file(model, section)
         self.says_first_index = section is not None or self.has_serials
@@ -146,7 +147,7 @@ class ModelReader(ModelTextReader):
         return self.with_early(model, section) if section and "early_level" in section else model
 
     def with_file(self, model: Model, values: Header) -> Model:
-        """Return the model with the properties of its training file."""
+        """Return the model with the scaling and the first index in `values`."""
         if FIRST_INDEX in values:
             self.first_index = self.number(values, FIRST_INDEX, int)
             if self.first_index > 1:
@@ -157,7 +158,7 @@ class ModelReader(ModelTextReader):
         return replace(model, scaling=scaling, first_index=self.first_index)
 
     def scaling(self, values: Header) -> Scaling:
-        """Return the scaling of the features."""
+        """Read the scaling of the features."""
         kind = " ".join(values[SCALING])
         n = len(values.get(COLUMNS, []))
         columns = self.integers(self.numbers(values, COLUMNS, n)) - self.first_index
@@ -202,7 +203,7 @@ class ModelReader(ModelTextReader):
         return ConvergenceStatus(bool(converged), violation, gap)
 
     def n_coefficients(self, model: Model, total: int) -> int:
-        """Return the number of coefficients of each of `total` support vectors."""
+        """Return the number of coefficients per support vector, for `total` support vectors."""
         n_coefficients = len(model.labels) - 1 if model.is_classifier else 1
         if n_coefficients == 0 and total > 0:
             raise self.error("a model of one class cannot have support vectors")
@@ -215,7 +216,7 @@ class ModelReader(ModelTextReader):
         return n_sv
 
     def section(self, n_sv: int) -> Header | None:
-        """Read the section after the support vectors; None without one."""
+        """Read the section after the support vectors; return None if it is missing."""
         words = (self.next_line() or "").split()
         if words[:1] != [SECTION]:
             return None
@@ -273,7 +274,7 @@ class ModelReader(ModelTextReader):
         return replace(model, early=early)
 
     def partition(self, values: Header, n_clusters: int, features: Features) -> Partition:
-        """Read the tree of clusters: keys of the header and the lines CENTERS."""
+        """Read the tree of clusters from keys of the header and the lines after CENTERS."""
         n_centers = self.number(values, "total_center_rows", int)
         prefix, sample = self.lines(n_centers, 2, b"cluster", features)
         cluster = self.below(prefix[:, 1], n_clusters, "cluster index")
@@ -301,7 +302,7 @@ class ModelReader(ModelTextReader):
     def by_level(
         self, level: np.ndarray, cluster: np.ndarray, n_parts: np.ndarray
     ) -> list[np.ndarray]:
-        """Return the clusters of the sampled rows of each level."""
+        """Split `cluster`, one index per sampled row, by level."""
         n_levels, n_nodes, remaining = 0, 1, n_parts
         while len(remaining) >= n_nodes > 0 and len(remaining):
             n_levels += 1
@@ -326,7 +327,10 @@ class ModelReader(ModelTextReader):
     def with_features_elsewhere(
         self, rows: Rows, elsewhere: np.ndarray, row_numbers: np.ndarray, exact: ExactModel | None
     ) -> Rows:
-        """Return the rows with the features that are written once, see writer.py."""
+        """Fill in features that the file stores with another support vector of the same row.
+
+        `elsewhere` is as in writer.py's _elsewhere.
+        """
         places = self.below(elsewhere, 3, "place of features")
         if self.has_serials or not places.any():
             return rows
@@ -349,7 +353,7 @@ class ModelReader(ModelTextReader):
         return rows.take(index)
 
     def find(self, targets: np.ndarray, numbers: np.ndarray | None, name: str) -> np.ndarray:
-        """Return the index of each target among the numbers."""
+        """Return the index of each target in `numbers`."""
         numbers = np.empty(0, np.int64) if numbers is None else numbers
         order = np.argsort(numbers, kind="stable")
         at = np.searchsorted(numbers, targets, sorter=order)
@@ -375,7 +379,7 @@ def load_model(path: str | os.PathLike[str], *, threads: int = 1) -> Model:
     path : str or path-like
         The model file. A model with a scaling applies it to the rows it predicts.
     threads : int, default 1
-        Threads that parse the file.
+        Number of threads to parse the file.
 
     Returns
     -------

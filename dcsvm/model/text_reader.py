@@ -1,7 +1,7 @@
-"""The lines of a model file: headers, numbers, and rows after a prefix of numbers.
+"""Parse the lines of a model file: headers, numbers, and rows with a prefix of numbers.
 
-The file is not trusted: every count is checked against the rest of the file before memory is
-allocated, and every error names its line.
+The file is not trusted. Every count is checked against the rest of the file before memory is
+allocated. Errors name the line.
 """
 
 import math
@@ -16,9 +16,9 @@ from dcsvm.data.dataset import parsed_rows
 from dcsvm.data.rows import Rows
 from dcsvm.data.sorting import slices
 
-MAX_QUOTE = 40
-BATCH_SCANNED = 2**22  # bytes, whole pages
-MAX_EXPANSION = 256  # bytes of dense rows per byte of text
+MAX_QUOTE = 40  # characters of the file in an error message
+BATCH_SCANNED = 2**22  # bytes scanned at a time for line ends; whole pages
+MAX_EXPANSION = 256  # bytes of dense rows per byte of the file
 
 Header = dict[str, list[str]]  # keys and the words that follow them
 Features = tuple[int | None, str | None]  # n_features and storage format of rows; None: any
@@ -36,15 +36,15 @@ def shown(words: list[str]) -> str:
 
 
 class ModelTextReader:
-    """A cursor on the lines of a model file; `name` is the file's name in errors."""
+    """A cursor on the lines of a model file; errors name the file `name`."""
 
     def __init__(self, text: bytearray | mmap.mmap, name: str, threads: int):
         self.text, self.name, self.threads = text, name, threads
         self.ends = _ends_of_lines(text)
-        self.line = 0  # lines read
-        self.first_index = 1  # of the features
+        self.line = 0  # number of lines read
+        self.first_index = 1  # index of the first feature
         self.says_first_index = True  # false for a LIBSVM file
-        self.has_serials = False  # rows are serial numbers: a precomputed kernel
+        self.has_serials = False  # true for a precomputed kernel: rows are serial numbers
 
     def error(self, reason: str) -> ModelError:
         return ModelError(f"{self.name}:{self.line}: {reason}")
@@ -74,7 +74,7 @@ class ModelTextReader:
         raise self.error(f"the file ends before the line {last_key}")
 
     def number(self, values: Header, key: str, kind: type[Number]) -> Number:
-        """Return the value of a key, finite; an int is from 0 to 2^31 - 2."""
+        """Return the value of a key, which must be finite; an int must be from 0 to 2^31 - 2."""
         try:
             (word,) = values[key]
             number = _number(kind, word)
@@ -121,7 +121,10 @@ class ModelTextReader:
     def lines(
         self, n_lines: int, n_prefix: int, name: bytes, features: Features = (None, None)
     ) -> tuple[np.ndarray, Rows]:
-        """Read n_lines as (prefix float64 (n_lines, n_prefix), rows); `name` is a prefix number."""
+        """Read n_lines as (prefix float64 (n_lines, n_prefix), rows).
+
+        In errors, `name` stands for a number of the prefix.
+        """
         n_features, form = features
         if n_lines == 0:
             return np.empty((0, n_prefix)), self.no_rows(n_features or 0, form)
@@ -152,7 +155,7 @@ class ModelTextReader:
         return prefix, rows
 
     def extent(self, n_lines: int) -> tuple[int, int]:
-        """Return where the next n_lines begin and end in the text."""
+        """Return the byte offsets (begin, end) of the next n_lines in the text."""
         remaining = len(self.ends) - self.line
         if n_lines > remaining:
             raise self.error(f"expected {n_lines} lines, got {remaining}")
@@ -168,7 +171,7 @@ class ModelTextReader:
         return Rows(0, n_features, dense=np.empty((0, n_features), np.float32))
 
     def serial_rows(self, text: _svmlight.Text, n_features: int | None) -> tuple[np.ndarray, Rows]:
-        """Return (prefix, rows) of lines that end in serial numbers."""
+        """Convert lines that end in a serial number to (prefix, rows)."""
         prefix, _, _, _, n_columns = text.csr()
         if n_columns:
             raise self.error("rows of a precomputed kernel must only have a serial number")
@@ -188,11 +191,11 @@ class ModelTextReader:
     def check_features(
         self, text: _svmlight.Text, n_features: int | None, form: str | None
     ) -> None:
-        """Widen the text to n_features."""
+        """Check the features of the text against n_features, and widen it to n_features."""
         if n_features is None:
             return
         if text.n_features > n_features:
-            text.csr()  # an error in the text comes first
+            text.csr()  # reports errors in the text first
             self.line += text.n_rows
             index = text.n_features - 1 + self.first_index
             raise self.error(f"a feature index {index} is above n_features {n_features}")
@@ -216,7 +219,7 @@ class ModelTextReader:
 
 
 def _ends_of_lines(text: bytearray | mmap.mmap) -> np.ndarray:
-    """Find the ends of the lines, int64; pages of a mapped file are released again."""
+    """Return the byte offsets of line ends, int64; release scanned pages of a mapped file."""
     parts = []
     for block in slices(len(text), BATCH_SCANNED):
         codes = np.frombuffer(text, np.uint8, block.stop - block.start, block.start)
@@ -229,7 +232,7 @@ def _ends_of_lines(text: bytearray | mmap.mmap) -> np.ndarray:
 
 
 def _number(kind: type[Number], word: str) -> Number:
-    """Convert a word, without the underscores that Python allows."""
+    """Convert a word to a number; reject underscores, which Python allows."""
     if "_" in word:
         raise ValueError(word)
     return kind(word)

@@ -19,24 +19,24 @@ from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel, ModelPa
 
 SECTION = "dcsvm_section"
 EARLY_ONLY = "dcsvm_early_model"
-SCALING = "scaling"  # minmax or quantile; the other keys of a scaling follow
+SCALING = "scaling"  # its value is minmax or quantile; the other keys of a scaling follow
 COLUMNS, WEIGHTS, LIMITS, MINIMA, MAXIMA, N_KNOTS, KNOTS, LEVELS = (
     f"scaling_{key}"
     for key in ("columns", "weights", "limits", "minima", "maxima", "n_knots", "knots", "levels")
 )
-FIRST_INDEX = "first_index"  # of the features, if it is 0
+FIRST_INDEX = "first_index"  # index of the first feature; written only if it is 0
 VERSION = "4"
 FORMATS = ("dcsvm", "libsvm")
 
 
 def plain(number: float) -> str:
-    """Format a label as LIBSVM does: an integer without a point, else all digits."""
+    """Format a label as LIBSVM does: integers without a decimal point, others with all digits."""
     number = float(number)
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
 
 
 def model_text(model: ModelParts, format: str = "dcsvm") -> Iterator[bytes]:
-    """Yield the file in parts. Raises ValueError for a model that the format cannot hold."""
+    """Yield the file in parts. Raises ValueError if the format cannot hold the model."""
     if format not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
     if model.labels.dtype.kind == "U":
@@ -92,7 +92,7 @@ def _kernel_lines(kernel: Kernel) -> list[str]:
 
 
 def _problem_lines(model: ModelParts, exact: ExactModel | None = None) -> list[str]:
-    """Return LIBSVM's header; some of its lines need an exact model."""
+    """Return the lines of LIBSVM's header, without total_sv, rho and nr_sv if `exact` is None."""
     lines = [f"svm_type {model.svm_type}", *_kernel_lines(model.kernel)]
     lines += [f"nr_class {len(model.labels) if model.is_classifier else 2}"]
     if exact is not None:
@@ -109,13 +109,13 @@ def _problem_lines(model: ModelParts, exact: ExactModel | None = None) -> list[s
 
 
 def _file_lines(model: ModelParts) -> list[str]:
-    """Return the lines that describe the training file."""
+    """Return the lines with the first index and the scaling."""
     lines = [] if model.first_index == 1 else [f"{FIRST_INDEX} {model.first_index}"]
     return lines if model.scaling is None else [*lines, *_scaling_lines(model.scaling)]
 
 
 def _scaling_lines(scaling: Scaling) -> list[str]:
-    """Return a line for each array of the scaling of the features."""
+    """Return a line with the kind of scaling, then a line for each of its arrays."""
     maps = scaling.features
     arrays: dict[str, np.ndarray | list[float]] = {COLUMNS: scaling.indices}
     if scaling.weights is not None:
@@ -146,8 +146,9 @@ def _form(rows: Rows | ChosenRows) -> str:
 def _early_text(early: EarlyModel, exact: ExactModel | None, digits: "Digits") -> Iterator[bytes]:
     """Yield the early section.
 
-    It has the centers (level, cluster, row), a line of rho for each cluster, and the support
-    vectors (cluster, class, row number, place of the features, coefficients, row).
+    After a header it has a line for each center (level, cluster, row), a line of rho for each
+    cluster, and a line for each support vector (cluster, class, row number, place of the features,
+    coefficients, row).
     """
     partition, n_sv = early.partition, early.rows.n_samples
     splits = partition.splits
@@ -157,7 +158,7 @@ def _early_text(early: EarlyModel, exact: ExactModel | None, digits: "Digits") -
     lines += [f"n_clusters {partition.n_clusters}", f"blend {float(partition.blend)!r}"]
     lines += [f"n_parts {_listed(np.concatenate([split.n_parts for split in splits]))}"]
     lines += [f"center_{line}" for line in _kernel_lines(partition.kernel)]
-    if partition.kernel.is_precomputed:  # the sample does not have these values
+    if partition.kernel.is_precomputed:  # not computable from the sample
         lines += [
             f"center_products {_listed(np.concatenate([split.products for split in splits]))}"
         ]
@@ -174,10 +175,10 @@ def _early_text(early: EarlyModel, exact: ExactModel | None, digits: "Digits") -
 
 
 def _elsewhere(early: EarlyModel, exact: ExactModel | None) -> np.ndarray:
-    """Return the place of the features of each early support vector.
+    """Return the place in the file of each early support vector's features, int8 (n_sv,).
 
-    It is 0 for its own line, 1 for the exact support vector of the same row, and 2 for the first
-    early one.
+    0 is its own line. 1 is the line of the exact support vector of the same row. 2 is the line of
+    the first early support vector of the same row.
     """
     place = np.zeros(early.rows.n_samples, np.int8)
     if _form(early.rows) == "serials":
@@ -192,10 +193,10 @@ def _elsewhere(early: EarlyModel, exact: ExactModel | None) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Digits:
-    """How features are written.
+    """Number format of features.
 
-    `first_index` is the index of the first feature. With `float64` values have the digits that
-    restore float32 values when they are read as float64.
+    `first_index` is the index of the first feature. With `float64`, values have enough digits that
+    a reader of float64 numbers gets the exact float32 values.
     """
 
     first_index: int
@@ -203,10 +204,9 @@ class Digits:
 
 
 def _needs_digits(kernel: Kernel, exact: ExactModel) -> bool:
-    """Return whether terms of the decision values are large.
+    """Return whether terms of the decision values are so large that float32 rounding matters.
 
-    LIBSVM's tools, which read features as float64, must then read the same numbers as float32
-    holds.
+    LIBSVM's tools read features as float64. They must then get the exact float32 values.
     """
     largest = 1.0
     if kernel.is_precomputed:
@@ -218,7 +218,7 @@ def _needs_digits(kernel: Kernel, exact: ExactModel) -> bool:
 
 
 def _largest_norm(rows: Rows) -> float:
-    """Return the largest |x|^2."""
+    """Return the largest squared norm |x|^2 of the rows."""
     return _core.Points(rows.as_floats(), 1).largest_squared_norm
 
 
@@ -235,7 +235,8 @@ def _row_lines(
 ) -> Iterator[bytes]:
     """Yield the lines of the rows, in batches.
 
-    A line has one number of each column of `prefix`, then the features, unless the row is `blank`.
+    A line has one number from each array in `prefix`, then the features. Rows marked in `blank`
+    have no features.
     """
     for batch in _slices(rows, len(prefix)):
         numbers = np.column_stack([column[batch] for column in prefix]).astype(np.float64)
@@ -261,7 +262,7 @@ def _lines(prefix: np.ndarray, rows: Rows, digits: Digits) -> bytes:
 
 
 def _blanked(rows: Rows, blank: np.ndarray) -> Rows:
-    """Return the rows with the features of blank ones set to 0."""
+    """Return the rows with the features of blank rows set to 0."""
     if not blank.any():
         return rows
     if rows.dense is not None:
@@ -280,7 +281,7 @@ AnyParts = TypeVar("AnyParts", bound=ModelParts)
 def with_label_order(model: AnyParts, labels: np.ndarray) -> AnyParts:
     """Return the model with its classes in the order of `labels` (k,).
 
-    Raises ValueError if these are other labels.
+    Raises ValueError if `labels` is not a permutation of the model's labels.
     """
     if np.array_equal(model.labels, labels):
         return model
@@ -290,7 +291,7 @@ def with_label_order(model: AnyParts, labels: np.ndarray) -> AnyParts:
     order = _Order(np.argsort(labels)[rank])
     probability = model.probability
     if probability is not None and probability.B is not None:
-        # with -f for f the other class of the pair has 1 / (1 + exp(A f - B))
+        # Swapping a pair negates f. The other class has the probability 1 / (1 + exp(A f - B)).
         offsets = order.of_pairs(probability.B) * order.sign
         probability = Probability(order.of_pairs(probability.A), offsets)
     return replace(
@@ -305,8 +306,8 @@ def with_label_order(model: AnyParts, labels: np.ndarray) -> AnyParts:
 class _Order:
     """A permutation of the classes.
 
-    `rank` (k,) is the new index of each class, `sign` (n_pairs,) is -1 for a new pair with its
-    classes swapped.
+    `rank` (k,) is the new index of each old class. `sign` (n_pairs,) is -1 for a new pair whose
+    classes are swapped, else 1.
     """
 
     def __init__(self, rank: np.ndarray):
@@ -323,7 +324,7 @@ class _Order:
         return np.ascontiguousarray(values[..., self.pair])
 
     def coefficients(self, coef: np.ndarray, class_: np.ndarray) -> np.ndarray:
-        """Convert LIBSVM's sv_coef (k - 1, n) of support vectors with these old classes."""
+        """Convert sv_coef (k - 1, n) of support vectors with old classes `class_` (n,)."""
         line = np.arange(len(coef))[:, None]
         new = self.rank[class_]
         other = self.old[line + (line >= new)]  # old index of the other class of each line
@@ -333,7 +334,7 @@ class _Order:
 
 
 def _reordered(part: Part, order: _Order) -> Part:
-    assert part.class_ is not None  # labels have classes
+    assert part.class_ is not None  # a model with labels has classes
     class_ = order.rank[part.class_]
     cluster = part.cluster if isinstance(part, EarlyModel) else np.zeros(len(class_), np.int32)
     index = np.lexsort((class_, cluster))
