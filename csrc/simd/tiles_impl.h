@@ -92,8 +92,8 @@ DCSVM_INLINE void select_queries(const DenseTile& t, std::size_t first, std::siz
   if (t.n_codes > 0) count_matches(t, q);
 }
 
-// Adds the contribution of codes: equal ones to a dot product, columns set in one row only to a
-// distance. Integers, hence exact.
+// Returns the contribution of codes, an exact integer: to a dot product the number of equal codes,
+// to a distance the number of columns set in only one of the rows.
 template <class Sum, bool difference>
 DCSVM_INLINE typename Traits<Sum>::Vector coded_part(const DenseTile& t, const float* matches,
                                                      double term, std::size_t at) {
