@@ -15,17 +15,17 @@ namespace dcsvm {
 
 namespace {
 
-// Largest tolerated gamma |x|^2 2^-24 of the product form, that is, gamma |x|^2 up to 1: the
-// rounding of the dot product and of the norms then moves an RBF value by a few times this. Half as
-// much sends more data to the slower difference form, twice as much doubles the error.
+// Largest gamma |x|^2 2^-24 for the product form, that is, gamma |x|^2 up to 1. Rounding of the dot
+// product and of the norms then changes an RBF value by a few times this limit. Half the limit
+// would send more data sets to the slower difference form; twice the limit would double the error.
 constexpr double product_error = 6e-8;
 constexpr double half_unit = 5.9604644775390625e-8;  // 2^-24, relative rounding of float32
-// Up to this many features a distance takes the difference form, which is more accurate and allows
-// a cutoff. Its cost relative to the product form: with AVX2 equal at 32 and 15 % more at 128
-// features; with AVX-512 25 % more at 32, 50 % more at 64 and 70 % more at 128.
+// Up to this many features, distances use the difference form, which is more accurate and allows a
+// cutoff. Compared with the product form, it costs the same at 32 features and 15 % more at 128
+// with AVX2; with AVX-512 it costs 25 % more at 32 features, 50 % at 64 and 70 % at 128.
 constexpr std::size_t difference_features = 64;
 
-// All features are integers and no sum of products over a chain reaches 2^24.
+// Returns whether all features are integers and no sum of products over a chain reaches 2^24.
 bool has_exact_products(const Points& points) {
   for (std::size_t i = 0; i < points.n_samples; ++i) {
     const float* row = features_of(points, i);
@@ -41,7 +41,8 @@ bool has_exact_products(const Points& points) {
   return true;
 }
 
-// Returns the terms of n values, in independent partial sums; zeros at the end do not matter.
+// Returns the sum of the terms of n values, as independent partial sums. Trailing zeros do not
+// change it.
 template <Argument argument>
 double sum_of_terms(const float* x, std::size_t n) {
   constexpr std::size_t n_sums = 8;
@@ -54,7 +55,7 @@ double sum_of_terms(const float* x, std::size_t n) {
   return std::accumulate(sums, sums + n_sums, 0.0);
 }
 
-// The term of the features of a row, codes not included.
+// Returns the term of a row's features, without its codes.
 double features_term(const Points& points, Argument argument, std::size_t row) {
   const float* x =
       points.is_dense() ? features_of(points, row) : points.values + points.indptr[row];
@@ -80,11 +81,12 @@ double codes_term(const Points& points, Argument argument, std::size_t row) {
   return term;
 }
 
-// Nanoseconds for the kernel itself and for every feature. On one core of a Xeon with AVX-512 a
-// value takes 0.62 (model: 0.73) at 16 and 3.1 (3.8) at 128 features as differences, 1.9 (2.7) at
-// 128 as products; with AVX2 half as much again for differences and twice as much for products. A
-// feature of bytes takes 1.2 times as long in absolute differences as in products (EPYC with
-// AVX-512). The model decides what is cached, when Newton steps pay and when variables are shrunk.
+// Nanoseconds for the kernel function and for each feature. Measured on one core of a Xeon with
+// AVX-512 (model in parentheses): differences of 16 features take 0.62 (0.73), of 128 features 3.1
+// (3.8); products of 128 features take 1.9 (2.7). AVX2 takes 1.5 times as long for differences and
+// twice as long for products. A feature of bytes takes 1.2 times as long in absolute differences as
+// in products (EPYC with AVX-512). The model decides which rows are cached, when Newton steps pay
+// and when variables are shrunk.
 struct TileCost {
   double value, feature;
 };
@@ -93,12 +95,13 @@ constexpr TileCost difference_tiles{0.3, 0.027}, product_tiles{0.4, 0.018},
 constexpr double precomputed_cost = 0.5;
 constexpr double code_features = 0.6;  // cost of a code relative to a feature
 
-// Nanoseconds from which a value is cached; for cheaper values, writing fresh memory cost more than
-// it saved.
+// Values that cost more nanoseconds than this are cached. For cheaper values, writing to fresh
+// memory cost more than the cache saved.
 constexpr double caching_threshold = 2.0;
-constexpr double expensive_ratio = 8.0;  // of computing a value to reading it
+constexpr double expensive_ratio = 8.0;  // cost of computing a value over that of reading it
 
-// Kernel values below which starting threads costs more than it saves: some 0.1 ms of work.
+// Below this number of kernel values, about 0.1 ms of work, starting threads costs more than it
+// saves.
 constexpr std::size_t threads_threshold = 100000;
 
 double of(const TileCost& cost, double n_features) {

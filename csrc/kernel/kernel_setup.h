@@ -15,10 +15,10 @@ struct KernelSetup {
   Kernel kernel;
   Form form = Form::product;
   bool exact_products = false;  // float32 sums of products over a chain are exact
-  bool is_flat = false;         // most values are above 1/2: products sum them less 1
+  bool is_flat = false;         // most values are above 1/2: products sum them minus 1
 
-  // Returns the setup for products without a cutoff, which sum values less 1 and add the sum of the
-  // weights.
+  // Returns the setup for kernel products without a cutoff, which sum values minus 1 and then add
+  // the sum of the weights.
   KernelSetup less_one() const {
     KernelSetup setup = *this;
     setup.kernel.less_one = true;
@@ -26,36 +26,36 @@ struct KernelSetup {
   }
 };
 
-// The setup for a kernel on points: precomputed for that kernel, sparse for CSR, bytes where the
-// points have them. Dense rows take the product form, but a distance takes the difference form
-// where that is as cheap, or where the product form would be inaccurate: gamma |x|^2 2^-24 is
-// large, by largest_squared_norm(), and the products are not exact. Throws std::invalid_argument
-// for bytes if the processor has no byte_loop() for the argument.
+// Returns the setup for a kernel on points. The form is precomputed for a precomputed kernel, bytes
+// for points with bytes and sparse for CSR rows. Dense rows use the product form, but for a
+// distance the difference form if it is as cheap, or if the product form would be inaccurate: gamma
+// |x|^2 2^-24 is large for the largest |x|^2, and the products are not exact. Throws
+// std::invalid_argument for bytes if the processor has no byte_loop() for the argument.
 KernelSetup choose_setup(const Points& points, const Kernel& kernel, double largest_squared_norm);
 
 // Returns the largest |x|^2 of dense or sparse points; 0 without points.
 double largest_squared_norm(const Points& points, int n_threads);
 
-// Computes the term of each row of the argument of the kernel, in float64: |x|^2 for a squared
-// distance, codes included (the number of codes set, in the difference form); 0 for a product and
-// for absolute differences of bytes.
+// Computes each row's term of the kernel argument, in float64. For a squared distance it is |x|^2,
+// codes included; in the difference form, the number of codes set. For a product and for absolute
+// differences of bytes it is 0.
 void compute_row_terms(const Points& points, const KernelSetup& setup, int n_threads,
                        double* row_terms);
 
-// The cost of kernel values, by a fixed model. Decisions based on it (caching, choice of method)
-// are the same in every run, and so are the bits of the result.
+// Cost of kernel values by a fixed model. Decisions based on it (caching, choice of method) are the
+// same in every run, so that results are bitwise reproducible.
 
-// Nanoseconds of one kernel value on one core.
+// Returns the nanoseconds for one kernel value on one core.
 double tile_cost(const KernelSetup& setup, const Points& points);
-// The same for reading a cached value while a gradient is updated.
+// Nanoseconds to read a cached value while a gradient is updated.
 constexpr double cached_entry_cost = 0.3;
 
-// Whether bytes of all features are cheaper than the sparse rows that the points are.
+// Returns whether the sparse rows of the points would be cheaper as bytes of all features.
 bool bytes_beat_sparse(const Points& points, Argument argument);
 
 // Returns whether caching kernel rows pays: a value costs more than writing to fresh memory.
 bool caching_pays(const KernelSetup& setup, const Points& points);
-// Whether computing a kernel row costs many times reading it.
+// Returns whether computing a kernel row costs many times as much as reading it.
 bool has_expensive_rows(const KernelSetup& setup, const Points& points);
 
 // Returns how many threads share n_values kernel evaluations: one if they are few.

@@ -1,4 +1,4 @@
-// Vectors aligned to cache lines, with huge pages for large ones if available: scattered short
+// Vectors aligned to cache lines. Large vectors use huge pages if available, since scattered short
 // reads would otherwise miss the TLB. Also returns freed memory to the system.
 #pragma once
 
@@ -51,8 +51,8 @@ struct AlignedAllocator {
 template <class T>
 using AlignedVector = std::vector<T, AlignedAllocator<T>>;
 
-// Gives memory that was freed and that the C library keeps back to the system: glibc has arrays of
-// up to 32 MB in its heap, where what lies above holds what lies below.
+// Returns freed memory that the C library retains to the system. glibc keeps arrays of up to 32 MB
+// in its heap, where a block in use prevents the release of free memory below it.
 inline void trim_heap() {
 #ifdef __GLIBC__
   malloc_trim(0);

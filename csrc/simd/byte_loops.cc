@@ -1,6 +1,6 @@
 // Compiles byte_loops_impl.h for dot products (AVX-VNNI and AVX-512 VNNI) and for sums of absolute
 // differences (SSE2, AVX2, AVX-512BW and NEON), and picks one of each at run time: see isa.h. The
-// instruction set that isa() runs bounds the choice, so DCSVM_ISA holds here too.
+// choice is limited to the instruction set that isa() selected, so DCSVM_ISA applies here, too.
 
 #include <cstring>
 
@@ -11,7 +11,7 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
-// PSADBW adds the differences of eight bytes to a 64-bit integer: those of one row.
+// PSADBW sums the absolute differences of eight bytes, here of one row, in a 64-bit integer.
 #define DCSVM_BYTE_LOOP distances_sse2
 #define DCSVM_VECTOR_BYTES 16
 #define DCSVM_BYTE_QUERIES 4

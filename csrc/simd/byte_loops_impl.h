@@ -1,7 +1,10 @@
-// A loop of byte_loop() in isa.h, included once per loop by byte_loops.cc, which defines
-// DCSVM_BYTE_LOOP (the name of the function), DCSVM_VECTOR_BYTES, DCSVM_BYTE_QUERIES (queries of a
-// tile, as many as the registers hold), DCSVM_BATCH (the integer type that holds a batch of
-// features, and sums) and DCSVM_ADD(sum, a, b). Therefore no include guard.
+// A loop of byte_loop() in isa.h. byte_loops.cc includes this file once per loop, so that it has no
+// include guard, and defines:
+//   DCSVM_BYTE_LOOP: the name of the function
+//   DCSVM_VECTOR_BYTES: bytes of a vector
+//   DCSVM_BYTE_QUERIES: queries per tile, limited by the registers
+//   DCSVM_BATCH: the integer type of a batch of features and of a sum
+//   DCSVM_ADD(sum, a, b): the sum plus the contribution of the batches a and b
 
 namespace dcsvm {
 

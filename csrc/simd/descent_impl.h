@@ -1,9 +1,9 @@
 // Coordinate and pair descent on a working set. Part of isa_impl.h, inside its namespace.
 //
-// An update is two passes: one over the kernel row of the first variable to choose its partner, and
-// one over both rows that updates the gradient and finds the next first variable on the way.
+// An update takes two passes. The first one, over the kernel row of the first variable, chooses its
+// partner. The second one, over both rows, updates the gradient and finds the next first variable.
 
-// |g| where alpha may move against the gradient, else 0.
+// Returns |g|, scaled, where alpha may move against the gradient, else 0.
 template <bool is_scaled>
 DCSVM_INLINE DoubleVector scaled_violation(const CoordinateState& s, std::size_t i,
                                            DoubleVector g) {
@@ -12,8 +12,8 @@ DCSVM_INLINE DoubleVector scaled_violation(const CoordinateState& s, std::size_t
   return is_scaled ? inward * load<DoubleVector>(s.scale + i) : inward;
 }
 
-// The largest of some values and its place. The loop keeps the chunk of panel_rows that has the
-// largest so far; the place inside that chunk is looked up at the end.
+// The largest of several values and its index. The loop only tracks which chunk of panel_rows
+// values contains the largest; place() finds the index in that chunk at the end.
 template <class Real>
 struct Largest {
   using Vector = typename Traits<Real>::Vector;
@@ -74,7 +74,7 @@ DCSVM_INLINE FloatVector joined(HalfFloatVector low, HalfFloatVector high,
   return __builtin_shufflevector(low, high, static_cast<int>(lane)...);
 }
 
-// The lanes of a vector of Real, from differences that need the accuracy of double.
+// Returns a vector of Real from differences, which are computed in double for accuracy.
 template <class Real, class DifferencesAt>
 DCSVM_INLINE typename Traits<Real>::Vector lanes_of(DifferencesAt differences_at, std::size_t i) {
   if constexpr (sizeof(Real) == sizeof(double)) {
@@ -118,7 +118,7 @@ static std::size_t descend(const CoordinateState& state, const Real* first_row, 
   return work(state, first_row, first_step, second_row, second_step, largest);
 }
 
-// Gains only choose the partner: float is exact enough for them, and its divisions are cheaper.
+// Gains only choose the partner, so float is accurate enough; its divisions are cheaper.
 template <class Real>
 static std::size_t best_companion(const CoordinateState& state, const Real* diagonal,
                                   const Real* row, std::size_t place, double* gain) {
@@ -142,7 +142,7 @@ static std::size_t best_companion(const CoordinateState& state, const Real* diag
 
 constexpr double nothing = -1e300;
 
-// -gradient where alpha may go up.
+// Returns -gradient where alpha may increase, else `nothing`.
 DCSVM_INLINE DoubleVector upward(const CoordinateState& s, std::size_t i, DoubleVector g) {
   const DoubleVector zero = {};
   return load_lanes<double>(s.side + i) >= zero ? -g : zero + nothing;

@@ -16,19 +16,20 @@
 namespace dcsvm {
 
 // How a tile computes the argument of the kernel from two rows.
-//   difference:  sum over the features of a distance (accurate for any norm; dense rows)
-//   product:     dot product, and norms for distances (cheaper; accurate where the norms are small)
-//   sparse:      sum over the entries that both rows store, in float64, and a term of each row
-//   bytes:       dot product or absolute differences of 8-bit integers, exact
+//   difference:  sum of each feature's contribution to a distance (dense; accurate for any norm)
+//   product:     dot product, plus norms for a distance (dense; cheaper; accurate for small norms)
+//   sparse:      sum over the features that both rows store, in float64, plus a term of each row
+//   bytes:       dot product or sum of absolute differences of 8-bit integers, exact
 //   precomputed: no argument; the value is an entry of one row, at the other row's column
 enum class Form { difference, product, sparse, bytes, precomputed };
 
-// Rows per panel. One side of a tile is packed in panels feature by feature, so that a vector holds
-// the same feature of consecutive rows: two vectors of float in the widest registers.
+// Rows per panel: two float vectors of the widest registers. One side of a tile is packed into
+// panels, feature by feature, so that a vector holds the same feature of consecutive rows.
 constexpr std::size_t panel_rows = 32;
 
-// Features summed before the sum is added to the total. Shorter chains round less and stop more
-// often; sums of products of 8-bit integers over a chain are below 2^24, which float holds exactly.
+// Features that are summed before the sum is added to the total. Shorter chains have smaller
+// rounding errors but interrupt the loop more often. For 8-bit integers, sums of products over a
+// chain are below 2^24, so that float is exact.
 constexpr std::size_t chain_length = 256;
 
 struct DenseTile {
@@ -43,11 +44,12 @@ struct DenseTile {
   const std::uint8_t* const* query_codes;  // n_queries pointers to n_codes codes
   const std::uint8_t* panel_codes;         // n_codes x panel_rows
   const double* lane_terms;                // panel_rows
-  std::size_t n_lanes;                     // whose values are wanted; others may be computed, too
+  std::size_t n_lanes;                     // lanes to compute; others may be computed, too
   std::size_t out_stride;                  // out[query * out_stride + lane]
 };
 
-// Arguments of the kernel as integers: a multiple of a sum of byte_loop() plus a term of each row.
+// Arguments of the kernel as integers: `factor` times a sum of byte_loop(), plus a term of each
+// row.
 struct ByteTile {
   const Kernel* kernel;
   const std::int32_t* sums;         // n_queries x panel_rows
@@ -66,13 +68,13 @@ struct SparseTile {
   const std::int32_t* queries;  // row numbers, n_queries
   const double* query_terms;    // n_queries
   std::size_t n_queries;
-  const std::int32_t* slot;  // column -> row of `packed`, 0 for a column no lane has
+  const std::int32_t* slot;  // column -> row of `packed`, 0 if no lane has the column
   const float* packed;       // n_slots x panel_rows, row 0 all zero
   const double* lane_terms;  // panel_rows
   std::size_t out_stride;
 };
 
-// W of a product K W: one row of weights per source, in CSR form, whose first entry is at
+// W of a kernel product K W, in CSR form: one row of weights per source, with its first entry at
 // indptr[0]. Every target gets n_columns sums.
 struct SourceWeights {
   std::size_t n_columns = 1;
@@ -80,15 +82,16 @@ struct SourceWeights {
   const std::int32_t* columns = nullptr;
   const double* values = nullptr;
 
-  // The weights of the sources from `begin` on.
+  // Returns the weights from source `begin` on.
   SourceWeights from(std::size_t begin) const {
     return indptr ? SourceWeights{n_columns, indptr + begin, columns, values}
                   : SourceWeights{n_columns, nullptr, nullptr, values + begin};
   }
 };
 
-// Curvatures below these count as these, so that equal or nearly equal rows give finite steps: of a
-// pair, K_ii + K_jj - 2 K_ij (LIBSVM's tau); and of K_ii, the part that a second variable leaves.
+// Lower limits of curvatures, so that equal or nearly equal rows give finite steps.
+// min_pair_curvature (LIBSVM's tau) limits K_ii + K_jj - 2 K_ij. min_share limits the curvature of
+// one variable while another follows at its optimum, as a fraction of K_ii.
 constexpr double min_pair_curvature = 1e-12;
 constexpr double min_share = 1e-6;
 
@@ -96,11 +99,11 @@ constexpr double min_share = 1e-6;
 struct CoordinateState {
   std::size_t size;  // padded
   double* gradient;
-  const float* side;    // 1 where alpha may only go up, -1 only down, 0 both, NaN neither
+  const float* side;    // alpha may only increase: 1, only decrease: -1, both: 0, neither: NaN
   const double* scale;  // 1/sqrt(K_ii): makes violations comparable; null: all 1
 };
 
-// The loops whose kernel values are of one type.
+// Loops for kernel values of one type.
 template <class Real>
 struct Loops {
   void (*dense)(const DenseTile&, Real* out);
@@ -109,19 +112,19 @@ struct Loops {
   // sum[i] += weight[j] * rows[j][i] for i < lanes (a multiple of panel_rows), in the order of j
   void (*add_weighted)(const Real* const* rows, const double* weight, std::size_t n,
                        std::size_t lanes, double* sum);
-  // gradient += the steps times the rows; returns the place of the largest scaled violation
+  // gradient += the steps times the rows; returns the index of the largest scaled violation
   std::size_t (*descend)(const CoordinateState&, const Real* first_row, double first_step,
                          const Real* second_row, double second_step, double* largest);
   // returns the variable that lowers the objective most together with `place`; gain is twice the
-  // decrease beyond moving `place` alone
+  // decrease in excess of moving `place` alone
   std::size_t (*best_companion)(const CoordinateState&, const Real* diagonal, const Real* row,
                                 std::size_t place, double* gain);
   // gradient += the steps times the rows; returns the variable with the largest -gradient (`up`)
   // that can increase; `down` is the smallest -gradient of variables that can decrease
   std::size_t (*descend_pair)(const CoordinateState&, const Real* first_row, double first_step,
                               const Real* second_row, double second_step, double* up, double* down);
-  // returns the variable that lowers the objective most if it decreases by the increase of `place`;
-  // gain is twice the decrease, or not positive (Fan, Chen and Lin, JMLR 6, 2005)
+  // returns the variable that lowers the objective most if it decreases as much as `place`
+  // increases; gain is twice the decrease, or not positive (Fan, Chen and Lin, JMLR 6, 2005)
   std::size_t (*best_partner)(const CoordinateState&, const Real* diagonal, const Real* row,
                               std::size_t place, double* gain);
 };
@@ -130,14 +133,14 @@ struct Isa {
   const char* name;
   Loops<float> f32;
   Loops<double> f64;
-  // add_weighted() for one target, with a value of each of n sources: n_columns sums += values
-  // times W, the same bits
+  // sums += W' values for one target: one kernel value for each of n sources, n_columns sums; the
+  // sums are bitwise equal to those of add_weighted()
   void (*add_in_order)(const float* values, const SourceWeights& weights, std::size_t n,
                        double* sums);
   // C -= A B' for tiles of a Cholesky factorisation; see cholesky.cc
   void (*subtract_product)(const double* a, const double* b_transposed, std::size_t depth,
                            std::size_t rows, std::size_t columns, double* c, std::size_t c_stride);
-  // <x, w>, and w += weight x, of a dense row of n features
+  // dot: <x, w>; add_multiple: w += weight x; x is a dense row of n features
   double (*dot)(const float* x, const double* w, std::size_t n);
   void (*add_multiple)(const float* x, double weight, std::size_t n, double* w);
 };
@@ -156,22 +159,22 @@ const Loops<Real>& loops() {
 // Loops over rows of 8-bit integers: dot products, for processors that have an instruction for
 // them, and sums of absolute differences. Sums are exact: 32-bit integers.
 
-// Most queries of a call; their rows are read in whole groups.
+// Maximum number of queries per call, and the group size: rows of queries are read in whole groups.
 constexpr std::size_t byte_queries = 32, byte_query_group = 8;
 
-// Features of a row that are side by side in a panel: the instruction for products adds four to a
-// sum, the one for absolute differences eight.
+// Returns how many features of a row are contiguous in a panel. The instruction for products adds
+// four to a sum, the one for absolute differences eight.
 constexpr std::size_t byte_batch(Argument argument) { return is_from_products(argument) ? 4 : 8; }
 
 // out[query * panel_rows + lane] = sum of query[k] * panel[k][lane], or of their absolute
-// differences. The queries begin `stride` bytes apart. A panel holds n_batches times byte_batch()
-// neighbouring features of each of panel_rows rows. The instruction for products multiplies
-// unsigned bytes with signed ones: their panels hold every value less 128, and the caller adds what
-// that takes away (kernel_tile.cc).
+// differences. The queries begin `stride` bytes apart. A panel holds n_batches batches of
+// panel_rows rows; a batch is byte_batch() consecutive features of a row. The instruction for
+// products multiplies unsigned by signed bytes. Therefore panels for products hold every value
+// minus 128, and the caller corrects the sums (kernel_tile.cc).
 using ByteLoop = void (*)(const std::uint8_t* queries, std::size_t stride, std::size_t n_queries,
                           const std::uint8_t* panel, std::size_t n_batches, std::int32_t* out);
 
-// The loop whose sums give an argument; null where the processor has no such instruction.
+// Returns the loop whose sums give an argument, or null if the processor lacks the instruction.
 ByteLoop byte_loop(Argument argument);
 
 }  // namespace dcsvm

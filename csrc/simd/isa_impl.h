@@ -10,8 +10,8 @@ namespace DCSVM_ISA {
 
 constexpr std::size_t vector_bytes = DCSVM_VECTOR_BYTES;
 
-// A tile of sums stays in registers while one chain of features runs over it: tile_queries rows on
-// one side, tile_vectors vectors of lanes on the other. AVX-512 has 32 registers, the others 16.
+// A tile of sums (tile_queries rows by tile_vectors vectors of lanes) stays in registers while one
+// chain of features is added. AVX-512 has 32 registers, the other instruction sets 16.
 constexpr std::size_t tile_queries = DCSVM_VECTOR_BYTES == 64 ? 8 : 4;
 constexpr std::size_t tile_vectors = 2;
 
@@ -48,7 +48,7 @@ struct Traits<double> {
 template <class Real>
 constexpr std::size_t width = vector_bytes / sizeof(Real);
 
-// x in every lane. 0 + x would be an addition, which differs from x where x is -0; x - 0 is x.
+// Returns x in every lane, as x - 0: the sum 0 + x would turn -0 into 0.
 template <class Vector, class Real>
 DCSVM_INLINE Vector broadcast(Real x) {
   return x - Vector{};
@@ -66,13 +66,13 @@ DCSVM_INLINE void store(Target* p, const Vector& v) {
   std::memcpy(p, &v, sizeof v);
 }
 
-// Lane by lane: gcc 12 compiles this to one instruction, and the conversion of a vector to four.
+// Converts lane by lane: gcc 12 compiles this to one instruction, but a vector conversion to four.
 template <std::size_t... lane>
 DCSVM_INLINE DoubleVector widened(const float* p, std::index_sequence<lane...>) {
   return DoubleVector{static_cast<double>(p[lane])...};
 }
 
-// The lanes of one vector of Real, from floats.
+// Loads a vector of Real from floats.
 template <class Real>
 DCSVM_INLINE typename Traits<Real>::Vector load_lanes(const float* p) {
   if constexpr (sizeof(Real) == sizeof(float)) {
@@ -88,7 +88,7 @@ DCSVM_INLINE DoubleVector load_lanes(const double* p) {
   return load<DoubleVector>(p);
 }
 
-// The same from doubles.
+// Loads a vector of Real from doubles.
 template <class Real>
 DCSVM_INLINE typename Traits<Real>::Vector load_doubles(const double* p) {
   if constexpr (sizeof(Real) == sizeof(double)) {

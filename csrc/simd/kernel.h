@@ -1,7 +1,7 @@
 // Definition of a kernel: a function of an argument of two rows.
 //
-// dcsvm/kernel/kernels.py has the names and properties used in Python, kernel_value_impl.h the
-// formulas of the functions, tiles_impl.h the contribution of a feature to an argument.
+// dcsvm/kernel/kernels.py defines the names and properties used in Python, kernel_value_impl.h the
+// formulas of the functions, and tiles_impl.h the contribution of a feature to an argument.
 #pragma once
 
 #include <cstddef>
@@ -30,11 +30,12 @@ struct Kernel {
   double gamma = 1.0;
   double coef0 = 0.0;
   int degree = 3;
-  // Of a distance only: values less 1. Where most are near 1 their rounding is that much smaller.
+  // Whether to compute values minus 1, for distances only. If most values are near 1, this makes
+  // rounding errors much smaller.
   bool less_one = false;
 };
 
-// The value of an enumeration by its name. Throws std::invalid_argument for a name it lacks.
+// Returns the enumerator with this name. Throws std::invalid_argument for an unknown name.
 template <class Enum, std::size_t n>
 Enum named(const std::string_view (&names)[n], std::string_view name) {
   for (std::size_t k = 0; k < n; ++k) {
@@ -55,8 +56,8 @@ constexpr bool is_distance(Argument argument) {
   return argument == Argument::squared_distance || argument == Argument::absolute_distance;
 }
 
-// Calls work(term), where term(gap) is the contribution of a feature to a distance whose values in
-// two rows have this gap, at least 0.
+// Calls work(term). term(gap) returns the contribution of a feature to a distance; gap >= 0 is the
+// absolute difference of its values in two rows.
 template <class Work>
 void with_gap_term(Argument distance, Work work) {
   if (distance == Argument::absolute_distance) {
@@ -66,13 +67,14 @@ void with_gap_term(Argument distance, Work work) {
   }
 }
 
-// Whether the argument is a multiple of x'z plus a term of each row: matrix products give it, also
-// of bytes.
+// Returns whether the argument is a multiple of x'z plus a term of each row, so that it can be
+// computed by matrix products, also of bytes.
 constexpr bool is_from_products(Argument argument) {
   return argument == Argument::product || argument == Argument::squared_distance;
 }
 
-// Whether the argument is a sum of absolute differences: processors add those of bytes at once.
+// Returns whether the argument is a sum of absolute differences, for which processors have an
+// instruction on bytes.
 constexpr bool is_from_differences(Argument argument) {
   return argument == Argument::absolute_distance;
 }
@@ -92,7 +94,7 @@ constexpr double row_term(Argument argument, float value) {
   return 0.0;
 }
 
-// Whether a sum of weighted kernel values is the inner product with one vector.
+// Returns whether a weighted sum of kernel values is an inner product with one vector.
 constexpr bool is_linear(const Kernel& kernel) {
   return kernel.argument == Argument::product && kernel.function == Function::identity;
 }

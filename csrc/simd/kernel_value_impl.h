@@ -1,10 +1,10 @@
-// The formulas of the functions of kernel.h, for vectors of float and of double: the one place that
-// has them. Part of isa_impl.h, inside its namespace.
+// Formulas of the functions of kernel.h, for vectors of float and of double; defined only here.
+// Part of isa_impl.h, inside its namespace.
 //
-// exp and tanh are polynomials of our own: the library's are not vectors without -ffast-math.
+// exp and tanh use polynomials, since the library functions vectorize only with -ffast-math.
 
-// (2^f - 1) / f on [-1/2, 1/2]: minimax polynomial, relative error of 2^f 2e-9 before rounding
-// (float), Taylor to degree 13 (double, below 1e-16).
+// Returns (2^f - 1) / f for f in [-1/2, 1/2]. float: minimax polynomial; the relative error of 2^f
+// is 2e-9 before rounding. double: Taylor polynomial of degree 13; the error is below 1e-16.
 DCSVM_INLINE FloatVector fraction_slope(FloatVector f) {
   constexpr float c[] = {0.69314718246f, 0.24022646248f, 0.05550328642f,
                          0.00961848907f, 0.00133999309f, 0.00015345812f};
@@ -23,7 +23,7 @@ DCSVM_INLINE DoubleVector fraction_slope(DoubleVector f) {
   return p * ln2;
 }
 
-// A factor in two parts, so that its rounding does not show.
+// A factor as the sum of two numbers, so that its rounding error is negligible.
 template <class Real>
 struct Factor {
   Real high, low;
@@ -31,8 +31,8 @@ struct Factor {
       : high(static_cast<Real>(value)), low(static_cast<Real>(value - static_cast<double>(high))) {}
 };
 
-// x * factor as a whole number, shifted to where exponents are, and a fraction from -1/2 to 1/2;
-// the product is not rounded.
+// Splits x * factor, which is not rounded, into `whole`, shifted to the exponent bits, and the
+// returned fraction between -1/2 and 1/2.
 template <class Real>
 DCSVM_INLINE typename Traits<Real>::Vector split(typename Traits<Real>::Vector x,
                                                  const Factor<Real>& factor,
@@ -44,7 +44,7 @@ DCSVM_INLINE typename Traits<Real>::Vector split(typename Traits<Real>::Vector x
   return x * factor.low + (x * factor.high - (shifted - T::round_magic));
 }
 
-// Values near 1 times 2^whole.
+// Returns values, which are near 1, times 2^whole.
 template <class Real>
 DCSVM_INLINE typename Traits<Real>::Vector scaled(typename Traits<Real>::Vector values,
                                                   typename Traits<Real>::Integers whole) {
@@ -55,7 +55,7 @@ DCSVM_INLINE typename Traits<Real>::Vector scaled(typename Traits<Real>::Vector 
   return values;
 }
 
-// 2^(x * factor), which must lie in the normal range below 1.
+// Returns 2^(x * factor), which must be a normal number of at most 1.
 template <class Real>
 DCSVM_INLINE typename Traits<Real>::Vector exp2_product(typename Traits<Real>::Vector x,
                                                         const Factor<Real>& factor) {
@@ -64,7 +64,7 @@ DCSVM_INLINE typename Traits<Real>::Vector exp2_product(typename Traits<Real>::V
   return scaled<Real>(fraction_slope(f) * f + Real(1), whole);
 }
 
-// The same less 1, with a rounding error relative to that.
+// Returns 2^(x * factor) - 1, with a rounding error relative to this difference.
 template <class Real>
 DCSVM_INLINE typename Traits<Real>::Vector exp2_product_less_one(typename Traits<Real>::Vector x,
                                                                  const Factor<Real>& factor) {
@@ -85,8 +85,8 @@ DCSVM_INLINE typename Traits<Real>::Vector tanh_vector(typename Traits<Real>::Ve
   return x < zero ? -value : value;
 }
 
-// Constants of a tile: of a decay the factor of the argument, and the largest argument whose value
-// is still a normal number; larger ones are cut to it.
+// Constants of a tile, for decays: the factor of the argument, and the largest argument whose value
+// is a normal number. Larger arguments are clipped to it.
 template <class Real>
 struct Constants {
   Factor<Real> factor;
@@ -96,7 +96,7 @@ struct Constants {
         limit(factor.high < 0 ? Traits<Real>::lowest_exponent / factor.high : Real(0)) {}
 };
 
-// The kernel of its argument.
+// Returns the kernel values of arguments.
 template <class Real>
 DCSVM_INLINE typename Traits<Real>::Vector kernel_value(const Kernel& kernel,
                                                         const Constants<Real>& constants,
@@ -125,5 +125,5 @@ DCSVM_INLINE typename Traits<Real>::Vector kernel_value(const Kernel& kernel,
       return power;
     }
   }
-  return Vector{} + std::numeric_limits<Real>::quiet_NaN();  // of a function without a formula
+  return Vector{} + std::numeric_limits<Real>::quiet_NaN();  // unknown function
 }

@@ -1,7 +1,7 @@
 // Sums and products of float64 arrays: rows times weights, and the update of a Cholesky factor.
 // Part of isa_impl.h, inside its namespace.
 
-// n_vectors of the sums stay in registers while all rows are added to them.
+// Keeps n_vectors vectors of sums in registers while all rows are added to them.
 template <class Real, std::size_t n_vectors>
 DCSVM_INLINE void weighted_sum_step(const Real* const* rows, const double* weight, std::size_t n,
                                     std::size_t begin, double* sum) {
@@ -37,7 +37,7 @@ static void weighted_sum(const Real* const* rows, const double* weight, std::siz
   }
 }
 
-// Adds values times weights, in CSR form or one weight per value without indptr.
+// Adds values times weights: CSR rows of weights, or one weight per value if indptr is null.
 static void add_in_order(const float* values, const SourceWeights& w, std::size_t n, double* sums) {
   const double* const weight = w.values;
   if (!w.indptr) {
@@ -53,7 +53,7 @@ static void add_in_order(const float* values, const SourceWeights& w, std::size_
   }
 }
 
-// <x, w>; four sums hide the latency of additions.
+// Returns <x, w>; four partial sums hide the latency of additions.
 static double dot(const float* x, const double* w, std::size_t n) {
   constexpr std::size_t step = 4 * width<double>;
   DoubleVector sum[4] = {};

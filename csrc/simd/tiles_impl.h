@@ -1,13 +1,14 @@
-// Tiles of kernel values, of dense rows, rows of bytes and sparse rows. Part of isa_impl.h, inside
+// Tiles of kernel values for dense rows, rows of bytes and sparse rows. Part of isa_impl.h, inside
 // its namespace.
 //
-// Dense rows: differences or products over the features, and equal codes.
-// The arithmetic of a pair of rows is one chain over the features in ascending order, whatever the
-// tile it is part of: a value does not depend on how a product is cut into tiles.
+// Dense rows sum differences or products over the features and count equal codes. In every tile,
+// the sum of a pair of rows runs over the features in ascending order, so that a value does not
+// depend on how a kernel product is divided into tiles.
 
-// How an argument is made of two rows: by `gap`, what a feature adds to a distance, of the
-// difference of its values; or by `pair`, what a feature adds that both rows have, and `from` these
-// sums and the term of each row (row_term() in kernel.h).
+// How an argument is computed from two rows. In the difference form, gap() returns the contribution
+// of a feature, given the difference of its values. In the other forms, pair() returns the
+// contribution of a feature that both rows have; from() combines the sum of these with the terms of
+// both rows (row_term() in kernel.h).
 template <Argument argument, class Real>
 struct Terms;
 
@@ -41,7 +42,7 @@ struct Terms<Argument::absolute_distance, Real> {
   }
 };
 
-// The argument from the sums over pairs, with the terms of a query and of some lanes.
+// Returns the arguments, given the sums of pair() and the terms of a query and of the lanes.
 template <Argument argument, class Real>
 DCSVM_INLINE typename Traits<Real>::Vector argument_from(typename Traits<Real>::Vector pairs,
                                                          double query_term,
@@ -50,15 +51,15 @@ DCSVM_INLINE typename Traits<Real>::Vector argument_from(typename Traits<Real>::
   return Terms<argument, Real>::from(pairs, row_terms);
 }
 
-// Some queries of a tile, the last one repeated up to tile_queries.
+// Up to tile_queries queries of a tile; the last one is repeated to fill the block.
 struct QueryBlock {
   const float* rows[tile_queries];
   const std::uint8_t* codes[tile_queries];
   double terms[tile_queries];
-  float matches[tile_queries][panel_rows];  // equal codes, if there are codes
+  float matches[tile_queries][panel_rows];  // numbers of equal codes, if rows have codes
 };
 
-// Equal codes of each query with the rows of a panel. A byte counts up to 127 of them.
+// Counts the equal codes of each query and each row of a panel, in bytes that hold up to 127.
 DCSVM_INLINE void count_matches(const DenseTile& t, QueryBlock& q) {
   typedef std::int8_t Bytes __attribute__((vector_size(panel_rows)));
   for (std::size_t begin = 0; begin < t.n_codes; begin += 127) {
@@ -91,8 +92,8 @@ DCSVM_INLINE void select_queries(const DenseTile& t, std::size_t first, std::siz
   if (t.n_codes > 0) count_matches(t, q);
 }
 
-// Adds the contribution of codes: equal ones to a dot product, columns set in one row only to a
-// distance. Integers, hence exact.
+// Returns the contribution of codes, an exact integer: to a dot product the number of equal codes,
+// to a distance the number of columns set in only one of the rows.
 template <class Sum, bool difference>
 DCSVM_INLINE typename Traits<Sum>::Vector coded_part(const DenseTile& t, const float* matches,
                                                      double term, std::size_t at) {
@@ -101,7 +102,7 @@ DCSVM_INLINE typename Traits<Sum>::Vector coded_part(const DenseTile& t, const f
   return load_doubles<Sum>(t.lane_terms + at) + static_cast<Sum>(term) - (equal + equal);
 }
 
-// n float values as Real: themselves, or converted into the buffer.
+// Returns n float values as Real: the values, or a copy converted into the buffer.
 template <class Real>
 DCSVM_INLINE const Real* converted(const float* values, std::size_t n, Real* buffer) {
   if constexpr (sizeof(Real) == sizeof(float)) {
@@ -112,7 +113,7 @@ DCSVM_INLINE const Real* converted(const float* values, std::size_t n, Real* buf
   }
 }
 
-// Adds a chain of features to the sums of a tile: their gaps, or their pairs.
+// Adds a chain of features to the sums of a tile: the results of gap() or of pair().
 template <Argument argument, bool difference, class Real, std::size_t n_vectors>
 DCSVM_INLINE void add_chain(const Real* const* query, const float* panel, std::size_t n,
                             typename Traits<Real>::Vector (&sum)[tile_queries][n_vectors]) {
@@ -140,8 +141,8 @@ DCSVM_INLINE std::size_t chain_end(const DenseTile& t, std::size_t begin) {
   return begin + chain_length < t.n_features ? begin + chain_length : t.n_features;
 }
 
-// Values of n_queries queries and the lanes of so many vectors from `lane` on, in the precision of
-// the output.
+// Computes kernel values of n_queries queries and n_vectors vectors of lanes from `lane` on, in the
+// precision of the output.
 template <Argument argument, class Real, bool difference, std::size_t n_vectors>
 DCSVM_INLINE void dense_tile(const DenseTile& t, const QueryBlock& q, std::size_t lane,
                              std::size_t n_queries, Real* out) {
@@ -188,8 +189,8 @@ DCSVM_INLINE void add_lanes(const float* part, std::size_t n, double* total) {
     store(total + k, load<DoubleVector>(total + k) + load_lanes<double>(part + k));
 }
 
-// Dot products of integers, whose sums over a chain float holds exactly: totals and arguments in
-// double, so that only the kernel's own rounding is left.
+// Computes kernel values from dot products of integers. Sums over a chain are exact in float;
+// totals and arguments are double, so that only the kernel function rounds.
 template <Argument argument, class Real>
 DCSVM_INLINE void exact_tile(const DenseTile& t, const QueryBlock& q, std::size_t lane,
                              std::size_t n_queries, Real* out) {
@@ -225,7 +226,8 @@ DCSVM_INLINE void exact_tile(const DenseTile& t, const QueryBlock& q, std::size_
   }
 }
 
-// A function for each: all in one took 7 % longer for a value of few features and codes.
+// One function per combination: a single function took 7 % longer for rows of few features and
+// codes.
 template <Argument argument, class Real, bool difference, bool exact>
 static __attribute__((noinline)) void dense_tiles(const DenseTile& t, Real* out) {
   constexpr std::size_t lanes = tile_vectors * (exact ? width<float> : width<Real>);
@@ -246,7 +248,7 @@ static __attribute__((noinline)) void dense_tiles(const DenseTile& t, Real* out)
   }
 }
 
-// The tiles of one argument, by the forms that it has.
+// Computes a tile of one argument, in the form of the tile.
 template <Argument argument, class Real>
 DCSVM_INLINE void dense_of(const DenseTile& t, Real* out) {
   if constexpr (is_distance(argument)) {
@@ -270,7 +272,7 @@ static void dense(const DenseTile& t, Real* out) {
       return dense_of<Argument::squared_distance>(t, out);
     case Argument::absolute_distance:
       return dense_of<Argument::absolute_distance>(t, out);
-    case Argument::none:  // tiles are of arguments
+    case Argument::none:  // has no tiles
       break;
   }
 }
@@ -292,8 +294,8 @@ static void bytes(const ByteTile& t, Real* out) {
   }
 }
 
-// Sparse rows: the stored entries of a query against a panel that is packed by column, in float64.
-// A query's columns are looked up in the panel's slots; columns that no lane has are skipped.
+// Sums over the stored entries of each sparse query, in float64. The panel is packed by column; its
+// slots locate the query's columns, and columns that no lane has are skipped.
 template <Argument argument, class Real>
 DCSVM_INLINE void sparse_of(const SparseTile& t, Real* out) {
   constexpr std::size_t n_vectors = panel_rows / width<double>;
@@ -332,7 +334,7 @@ static void sparse(const SparseTile& t, Real* out) {
       return sparse_of<Argument::squared_distance>(t, out);
     case Argument::absolute_distance:
       return sparse_of<Argument::absolute_distance>(t, out);
-    case Argument::none:  // tiles are of arguments
+    case Argument::none:  // has no tiles
       break;
   }
 }

@@ -9,8 +9,8 @@ namespace dcsvm {
 
 namespace {
 
-// Consecutive outer steps at a bound before a variable is shrunk. Shrinking too early is noticed
-// only at the end; shrinking too late costs kernel evaluations in every step.
+// Consecutive outer steps at a bound before a variable is shrunk. A variable shrunk too early is
+// found only at the end; a variable shrunk too late costs kernel evaluations in every step.
 constexpr int shrink_delay = 3;
 
 struct Candidate {
@@ -57,7 +57,7 @@ class Histogram {
 
   std::size_t total() const { return total_; }
 
-  // Returns a threshold that at least `target_size` violations reach and few more, so that the
+  // Returns a threshold that at least `target_size` violations reach, but few others, so that the
   // exact selection has few candidates.
   double floor_of_largest(std::size_t target_size) const {
     std::size_t total = 0, bucket = count_.size();

@@ -1,11 +1,11 @@
 // The active (not shrunk) variables of a solve, in ascending order, one lane each.
 //
-// Shrinking follows Joachims and LIBSVM, but later and stricter: a variable is dropped after
-// several consecutive steps at a bound, and only with a margin.
+// Shrinking follows Joachims and LIBSVM, but drops variables later: only after several consecutive
+// steps at a bound, and only with a margin.
 //
 // Two selection rules alternate in working_step.cc: the most violating variables (SVMlight;
 // Joachims, 1999) plus free ones of the previous set, and the neighbours of the most violating
-// variable. Kernel values are passed in; kernels are unknown here.
+// variable. Callers pass kernel values in; nothing here computes kernels.
 #pragma once
 
 #include <cstddef>
@@ -40,9 +40,9 @@ struct ActiveSet {
   std::vector<std::int32_t> others(std::size_t n_variables) const;
   // Computes violations, violators and multipliers; returns the largest violation.
   double measure(int n_constraints);
-  // Counts an outer step. Returns how many variables have been shrinkable for `shrink_delay` steps:
-  // at a bound, with a gradient that points outwards by more than the largest violation or
-  // `max_margin`.
+  // Counts an outer step. Returns how many variables have been shrinkable for `shrink_delay`
+  // consecutive steps. A shrinkable variable is at a bound, and its gradient points outwards by
+  // more than the largest violation or `max_margin`, whichever is smaller.
   std::size_t count_shrinkable(double max_margin);
   std::vector<std::int32_t> not_shrinkable() const;  // positions
   // Keeps the given positions, ascending; returns the new position of each variable, or -1.
@@ -61,9 +61,9 @@ struct ActiveSet {
 };
 
 // Replaces a working set (positions, ascending) by one of at most `target` members. Up to three
-// quarters are its own free variables, most violating first; without them the method stalls on
-// ill-conditioned problems. The rest are the most violating others, half increasing and half
-// decreasing: with nearly constant kernel values only both together make progress.
+// quarters are free variables of the old set, most violating first; without them the method stalls
+// on ill-conditioned problems. The rest are the most violating other variables: half of them should
+// increase, half decrease. If kernel values are nearly constant, only both together make progress.
 void select_working_set(const ActiveSet& active, std::size_t target,
                         std::vector<std::int32_t>& working);
 
@@ -72,8 +72,8 @@ std::int32_t most_violating(const ActiveSet& active);
 
 // Replaces a working set by the neighbours of the most violating variable: at most `target`
 // variables with the largest `kernel_values`, chosen among violators that are free or violate by
-// more than `negligible`. Neighbours are strongly coupled and reach their optimum together, whereas
-// moving the most violating variables alone makes their neighbours violate next.
+// more than `negligible`. Neighbours are strongly coupled, so they are optimized together. If only
+// the most violating variables move, their neighbours violate next.
 void select_neighbourhood(const ActiveSet& active, const std::vector<float>& kernel_values,
                           double negligible, std::size_t target,
                           std::vector<std::int32_t>& working);

@@ -10,7 +10,7 @@
 // All solvers share one definition of the KKT violation. Without equality constraints it is the
 // gradient projected onto the box. With them it is m - M of LIBSVM (Keerthi et al., Neural
 // Computation 13, 2001): m is the largest -gradient of variables that can increase, M the smallest
-// of variables that can decrease.
+// -gradient of variables that can decrease.
 #pragma once
 
 #include <algorithm>
@@ -40,8 +40,8 @@ struct ConstraintRange {
     if (alpha > lower) down = std::min(down, -gradient);
   }
   double violation() const { return std::max(up - down, 0.0); }
-  // Returns the term that makes the gradients of the constraint's free variables zero at the
-  // optimum.
+  // Returns the multiplier. At the optimum, gradient plus multiplier is zero for the constraint's
+  // free variables.
   double multiplier() const {
     if (up == -std::numeric_limits<double>::infinity())
       return down == std::numeric_limits<double>::infinity() ? 0.0 : down;
@@ -90,8 +90,8 @@ struct BoxQP {
   BoxState state(const double* alpha, const double* gradient) const {
     return {size, alpha, gradient, lower, upper, constraint_of, n_constraints};
   }
-  // Returns the violation scale at the given multipliers: the margin if it is smaller, since the
-  // violation of the divided problem is the violation over the margin.
+  // Returns the violation scale at the given multipliers. For nu-SVC it is the margin if that is
+  // smaller, since dividing the solution by the margin also divides the violation.
   double violation_scale_at(const std::vector<double>& multipliers) const {
     if (!divides_by_margin || multipliers.empty()) return violation_scale;
     const double margin = 0.5 * std::fabs(multipliers[0] - multipliers[1]);
@@ -123,7 +123,7 @@ Optimality optimality(const BoxQP& qp, const double* alpha, const double* gradie
 
 // State of a solve, in arrays of the problem's size; a solve can stop and resume at any outer step.
 //
-// The gradient of a shrunk variable is not updated: it stays at `base`, the alpha when all
+// The gradient of a shrunk variable is not updated: it belongs to `base`, the alpha at which all
 // gradients were last known. Gradient reconstruction adds the change since.
 
 // Which alpha the stored gradient of a variable belongs to.

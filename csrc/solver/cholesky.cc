@@ -11,8 +11,8 @@ namespace dcsvm {
 namespace {
 
 constexpr std::size_t block = 32;
-// Blocks below the diagonal (768 rows) from which the factorization is parallel: the work must
-// outweigh two synchronizations per column of blocks.
+// The factorization is parallel from this number of blocks below the diagonal (768 rows): the work
+// must outweigh two synchronizations per column of blocks.
 constexpr std::size_t threads_threshold = 24;
 
 }  // namespace

@@ -27,8 +27,8 @@ class Cholesky {
   };
   // Sets all entries to 0.
   void reset(Columns& columns) const { columns.entries.assign(stride_ * width, 0.0); }
-  // Solves with the lower factor only, in place: afterwards the squared norm of a column is b' A^-1
-  // b. Entries before `first` must be 0.
+  // Solves with the lower factor only, in place. The squared norm of the result is b' A^-1 b for a
+  // column b. Entries before `first` must be 0.
   void divide(Columns& columns, std::size_t first) const;
 
  private:
@@ -37,7 +37,7 @@ class Cholesky {
   void update_row(std::size_t i, std::size_t k);
 
   std::size_t size_ = 0, stride_ = 0;
-  // panel_: the column of blocks divided last; panel_transposed_: its transposed blocks
+  // panel_: the last divided column of blocks; panel_transposed_: its transposed blocks
   std::vector<double> matrix_, panel_, panel_transposed_, inverse_;
 };
 
@@ -53,7 +53,8 @@ class FixedConstraints {
   void clear();
   // `factored` must be the same matrix for all constraints.
   void add(const Cholesky& factored, std::vector<double> constraint);
-  // Projects an unconstrained Newton direction onto the constraints; zero if they are dependent.
+  // Projects an unconstrained Newton direction onto the constraints; the result is zero if the
+  // constraints are dependent.
   void project(std::vector<double>& direction) const;
 
  private:

@@ -21,15 +21,15 @@ namespace dcsvm {
 namespace {
 
 // Problems of the linear kernel up to this size go to the general solver first, which is more
-// exact.
+// accurate.
 constexpr std::size_t small_problem = 64;
-// Variables up to which the general solver continues if the linear solver stalls far from the
-// tolerance: with an equality constraint and nearly all variables at a bound (diabetes, both
-// regressions).
+// Largest problem that the general solver continues if the linear solver stalls far from the
+// tolerance. Such stalls occur with an equality constraint if nearly all variables are at a bound
+// (diabetes, both regressions).
 constexpr std::size_t max_general = 20000;
 constexpr double far_off = 100;
-// Variables solved between two calls of the progress, which costs as much as two updates of 64
-// variables. Smaller clusters are not interrupted.
+// Variables solved between two progress calls. A call costs as much as two updates of 64 variables.
+// Smaller clusters are not interrupted.
 constexpr std::size_t progress_batch = 64;
 
 template <class Value>
@@ -42,8 +42,8 @@ const Value* copy(const Value* whole, const std::int32_t* members, std::size_t n
 
 // A box QP restricted to some variables, with a copy of their part of the iterate.
 //
-// Problem data are copied unless the variables are contiguous. One thread owns it without locks;
-// only read() and write() access the full iterate.
+// Problem data are copied unless the variables are contiguous. One thread uses the subproblem
+// without locks; only read() and write() access the full iterate.
 class SubProblem {
  public:
   // `members` must outlive the subproblem.
@@ -229,9 +229,9 @@ class LevelSolver {
     return static_cast<double>(size(c)) * static_cast<double>(size(c));
   }
 
-  // The memory not needed by the largest cluster holds copies of rows, up to one half, and caches,
-  // divided by cost. The number of threads does not enter, since the solver's decisions depend on
-  // these sizes.
+  // Memory beyond the minimum of the largest cluster holds copies of rows (up to half of it) and
+  // caches (in proportion to cost). The solver's decisions depend on these sizes, so they must not
+  // depend on the number of threads.
   std::size_t min_bytes(std::size_t c) const {
     const bool is_whole = size(c) == qp_.size;  // not copied
     return matrix_bytes(size(c), options_.solve.precision) + array_bytes(size(c)) +
@@ -343,12 +343,12 @@ class LevelSolver {
   std::vector<ClusterState>& states_;
   ClusterProgress progress_;
   std::size_t n_variables_ = 0,
-              n_unreported_ = 0;  // of all clusters; solved since the last progress call
+              n_unreported_ = 0;  // in all clusters; in clusters done since the last report
   double total_cost_ = 0;
   std::size_t spare_ = 0;     // memory beyond the minimum of the largest cluster
   std::mutex one_at_a_time_;  // guards the iterate, the states and the progress
   std::atomic<bool> failed_{false};
-  std::atomic<int> n_requests_{0};  // updates of the iterate requested by the progress
+  std::atomic<int> n_requests_{0};  // updates of the iterate requested by progress calls
 };
 
 }  // namespace

@@ -47,8 +47,8 @@ struct ClusterProgress {
 
 struct ClusterOptions {
   SolveOptions solve;  // n_threads is the total of all clusters; memory is divided among them
-  // For caches, matrices and copies of all clusters in progress. The minimum of a cluster
-  // (matrix_bytes(), array_bytes()) is exceeded if necessary.
+  // Budget for caches, matrices and copies of all clusters in progress. It is exceeded if a single
+  // cluster needs more (matrix_bytes(), array_bytes()).
   std::size_t memory_bytes = 0;
   // Called by one thread at a time, while no thread writes to the iterate or the states. If it
   // returns true, every cluster updates its part of both at its next outer step.
@@ -57,15 +57,15 @@ struct ClusterOptions {
 
 // Solves every cluster from its state and its part of the iterate, whose gradients are restricted
 // to the cluster. Clusters not started before a stop are unchanged. Clusters run concurrently
-// within the memory budget, largest first, and idle threads help inside them; results do not depend
-// on it.
+// within the memory budget, largest first, and idle threads help inside them. Results do not depend
+// on the schedule.
 void solve_clusters(const KernelSetup& setup, const Points& points, const BoxQP& qp,
                     const Clusters& clusters, const Iterate& iterate, const ClusterOptions& options,
                     std::vector<ClusterState>& states);
 
 // Computes span[i] = S_i^2 (span.cc) for support vectors of the clusters with is_target[i]; other
-// entries are not written. In a cluster with more than n_exact free support vectors the span uses a
-// subset, which can only make S_i larger. Memory per thread: about 12 n_exact^2 bytes.
+// entries are not written. In a cluster with more than n_exact free support vectors, the span is
+// that of a subset, which can only make S_i larger. Memory per thread: about 12 n_exact^2 bytes.
 void squared_spans(const KernelSetup& setup, const Points& points, const BoxQP& qp,
                    const Clusters& clusters, const double* alpha, const std::uint8_t* is_target,
                    std::size_t n_exact, int n_threads, double* span);

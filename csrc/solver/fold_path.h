@@ -1,4 +1,4 @@
-// A regularization path: one problem solved for ascending C, with its kernel matrix in memory if it
+// A regularization path: solves one problem for ascending C. Its kernel matrix is in memory if it
 // fits.
 #pragma once
 
@@ -22,8 +22,8 @@ struct FoldProblem {
   std::size_t size() const { return rows.size(); }
   // Returns whether all linear terms are 1, or all are -1.
   bool is_one_sided() const;
-  // Sorts the variables by the position of their rows in a kernel matrix; the second variables of
-  // rows follow after all first ones.
+  // Sorts the variables by the position of their rows in a kernel matrix. If two variables have the
+  // same row, the second one follows after all first ones.
   void sort(const std::vector<std::int32_t>& positions_of_rows);
 
   std::vector<std::int32_t> rows;

@@ -11,7 +11,7 @@ namespace dcsvm {
 
 namespace {
 
-// A block has this many kernel evaluations, about one second, and at least `min_block` variables.
+// A block has about this many kernel evaluations (one second), but at least `min_block` variables.
 constexpr std::size_t kernel_values_of_block = 1000000000, min_block = 4096;
 
 }  // namespace

@@ -33,14 +33,14 @@ struct FullGradient {
   void set_to_zero();
   // Marks all gradients as at alpha, and sets base to alpha.
   void settle();
-  // Copies alpha and gradient of the active variables; the other gradients are at base.
+  // Copies alpha and gradient of the active variables, and marks the other gradients as at base.
   void take(const ActiveSet& active);
   // Whether pairs beyond the cutoff were skipped in an unfinished reconstruction.
   bool has_skipped = false;
 
   // Adds K (alpha - base) to the gradient of `variables`, which are at base. Calls `between`
-  // between blocks. Returns false if stopped; it can resume with the variables still at base.
-  // Counts finished blocks only.
+  // between blocks. Returns false if stopped; a later call with the variables still at base
+  // resumes. The report counts finished blocks only.
   bool add_change(const std::vector<std::int32_t>& variables, const std::function<void()>& between);
   // Adds the truncation error of a product with these weights to the report.
   void neglect(const std::vector<double>& weights);

@@ -10,7 +10,7 @@ namespace {
 constexpr double first_sigma = 10, sigma_growth = 10;  // first_sigma in units of 1 / mean <x, x>
 constexpr int max_steps = 50;                          // Newton iterations of a proximal step
 constexpr int max_trials = 30;                         // of a line search
-constexpr double flat = 0.1;  // slope relative to the first one that ends a line search
+constexpr double flat = 0.1;  // a line search ends at this slope, relative to the initial one
 
 }  // namespace
 
@@ -45,7 +45,7 @@ double LinearNewton::residual() {
   return std::sqrt(length * state_.largest_diagonal) + excess * state_.mean_diagonal;
 }
 
-// Returns the derivative of the convex function along the direction.
+// Returns the derivative of the convex function along the direction, at step length t.
 double LinearNewton::slope(double t) const {
   const BoxQP& qp = state_.qp;
   double sum = 0;

@@ -4,8 +4,9 @@
 //
 // A step moves alpha to the minimum of the objective plus |alpha - center|^2 / (2 sigma). For given
 // w and multipliers b, the minimizer is alpha(w, b) = center - sigma (X w - linear + b), clipped to
-// the box. Then w = X' alpha(w, b) is a system of piecewise linear equations, the gradient of a
-// convex function, with the Jacobian I + sigma X_F' X_F of the free rows F.
+// the box. A step solves the piecewise linear equations w = X' alpha(w, b). Their residual w - X'
+// alpha(w, b) is the gradient of a convex function. Its Jacobian is I + sigma X_F' X_F for the free
+// rows F.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +23,14 @@ class LinearNewton {
  public:
   explicit LinearNewton(LinearState& state);
 
-  // Takes a proximal step, with gradient residuals of at most `accuracy`. Alpha stays in the box;
-  // equality constraints hold up to the residual. Returns false if the step took too many
-  // iterations or was stopped: the state is unchanged and the next step is shorter.
+  // Takes a proximal step. It ends when the residual changes gradients by at most `accuracy`. Alpha
+  // stays in the box; equality constraints hold up to the residual. Returns false if the step took
+  // too many iterations or was stopped: the state is unchanged and the next step is shorter.
   bool step(double accuracy, const Stop* stop);
 
   std::int64_t steps() const { return steps_; }  // Newton iterations
-  // Work in stored values visited: of all steps, and the usual work of a Newton iteration.
+  // Return the work of all steps, and the usual work of one Newton iteration, in stored values
+  // visited.
   double values() const { return values_ + system_.values(); }
   double usual_cost(double n_free) const {
     return system_.usual_cost(n_free) + 2 * state_.n_values;

@@ -119,7 +119,7 @@ class LinearDescent {
   LinearState& state_;
   std::vector<std::int32_t> active_;
   // A variable at its lower bound is shrunk if its gradient is above `high_`, at its upper bound if
-  // it is below `low_`: the extreme gradients among the violations of the last pass.
+  // it is below `low_`. These are the extreme gradients of violating variables in the last pass.
   double high_ = std::numeric_limits<double>::infinity();
   double low_ = -std::numeric_limits<double>::infinity();
   std::uint64_t random_ = 1;
@@ -127,8 +127,8 @@ class LinearDescent {
   double values_ = 0;
 };
 
-// Descent starts, with the work of `first_newton_steps` Newton steps. Then a method keeps its turn
-// until it has done `turn` times the work of the other.
+// Descent has the first turn, with the work of `first_newton_steps` Newton steps. From then on, a
+// turn ends when the method has done `turn` times the total work of the other.
 constexpr double first_newton_steps = 10, turn = 2;
 // A proximal step that reduces the violation to at most this fraction is followed by another.
 constexpr double fast_reduction = 0.5;
@@ -136,11 +136,11 @@ constexpr double fast_reduction = 0.5;
 constexpr double newton_accuracy = 0.01;
 // Lower limit of the target, as a fraction of the tolerance.
 constexpr double final_accuracy = 0.05;
-// Fraction of variables assumed free in the cost estimate of the first Newton step.
+// Fraction of variables assumed to be free when the cost of the first Newton step is estimated.
 constexpr double usual_free = 0.1;
 
-// Consecutive checks without progress in violation or objective, after which rounding prevents
-// more.
+// After this many consecutive checks without progress in violation or objective, rounding is
+// assumed to prevent further progress.
 constexpr int max_stalls = 12;
 constexpr double better_violation = 0.99, better_objective = 1e-13;  // factor; relative
 
@@ -317,7 +317,8 @@ class LinearSolver {
     return n_stalls_ >= max_stalls;
   }
 
-  // Returns false if the solve is to stop. The snapshot is complete; the iterate stays unchanged.
+  // Reports progress; publishes a snapshot on request, without updating the iterate. Returns false
+  // if the solve must stop.
   bool may_continue() {
     if (options_.progress &&
         options_.progress({violation_, descent_.n_active(), report_.outer_steps}))
@@ -340,7 +341,7 @@ class LinearSolver {
   const SolveOptions& options_;
   SolveReport report_;
   Stage stage_ = Stage::check;
-  bool is_descent_turn_ = true;  // or else the turn of Newton steps
+  bool is_descent_turn_ = true;  // false: turn of Newton steps
   double turn_ends_ = 0;         // total work of the current method at which its turn ends
   double before_ = std::numeric_limits<double>::infinity();  // violation before the current step
   Snapshot before_step_;                                     // start of a stopped step

@@ -1,6 +1,6 @@
 // State of the linear-kernel solvers: alpha and w = X' alpha of a box QP.
 //
-// While variables move one at a time, each equality constraint is kept by a penalty on its
+// While variables move one at a time, each equality constraint is enforced by a penalty on its
 // residual `excess` and a multiplier (method of multipliers; Hestenes 1969, Powell 1969).
 #pragma once
 

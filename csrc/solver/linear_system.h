@@ -1,8 +1,9 @@
 // The Newton system of linear_newton.h: (I + sigma X_F' X_F) x = b, bordered by the equality
 // constraints.
 //
-// In few dimensions it is solved by a Cholesky factor of X_F' X_F, which is updated by the rows
-// that become free or bounded; in many by conjugate gradients with a diagonal preconditioner.
+// In few dimensions it is solved by a Cholesky factorization, and X_F' X_F is updated for the rows
+// that become free or bounded. In many dimensions it is solved by conjugate gradients with a
+// diagonal preconditioner.
 #pragma once
 
 #include <cstddef>

@@ -52,8 +52,8 @@ class RowCache {
     contents.used = used_;
     contents.n_floats = slab_ ? slab_size_ : 0;
   }
-  // Restores keys after reset(), most recently used first, as far as they fit. All restored rows
-  // are absent.
+  // Restores keys after reset(): the most recently used ones that fit. All restored rows are
+  // absent.
   void set_contents(const Contents& contents) {
     if (contents.n_floats == 0) return;
     slab_size_ = std::min(contents.n_floats, budget_ / sizeof(float));
@@ -73,7 +73,7 @@ class RowCache {
       absent_.push_back(1);
     }
   }
-  // Returns the keys whose rows are absent and marks these as present: the caller computes them.
+  // Returns the keys whose rows are absent and marks them as present; the caller must compute them.
   std::vector<std::int32_t> claim_absent(const std::vector<std::int32_t>& keys) {
     std::vector<std::int32_t> found;
     if (absent_.empty()) return found;
@@ -189,7 +189,7 @@ class RowCache {
   std::vector<std::int32_t> slot_of_;  // key -> slot
   std::vector<std::int32_t> key_of_;   // slot -> key
   std::vector<std::int64_t> used_;     // slot -> time of last use
-  // whether the row of a slot is absent; shorter than the slots: the others are present
+  // slot -> whether its row is absent; slots beyond the end are present
   std::vector<std::uint8_t> absent_;
 };
 

@@ -18,12 +18,13 @@ namespace dcsvm {
 namespace {
 
 constexpr std::size_t batch = Cholesky::width;
-// Relative to the mean K(x, x): about the error of kernel values.
+// First ridge, relative to the mean K(x, x): about the error of kernel values.
 constexpr double first_ridge = 1e-6;
 constexpr double ridge_step = 100;  // factor while the matrix is not definite
 constexpr double max_ridge = 1e-1;
-// With more than n_exact free support vectors the shorter of two spans is used: of evenly spaced
-// support vectors, better for flat kernels, and of the nearest ones, better for others.
+// With more than n_exact free support vectors, the smaller of two distances is used. One is from
+// the span of evenly spaced support vectors, better for flat kernels; the other from the span of
+// the nearest ones, better for other kernels.
 constexpr std::size_t max_near = 64;
 constexpr std::size_t max_basis = 4096;  // evenly spaced free support vectors considered
 
@@ -49,7 +50,7 @@ std::pair<double, double> squares(const std::vector<double>& entries, std::size_
   return {squared, along};
 }
 
-// The free support vectors of a cluster, whose span is used.
+// The free support vectors of a cluster, which define the span.
 class Basis {
  public:
   Basis(const KernelSetup& setup, const Points& points, const BoxQP& qp, int n_threads)
@@ -132,7 +133,8 @@ class Basis {
     return std::max(result, 0.0);
   }
 
-  // Lowers the span of each target to the span of its nearest basis members, itself excluded.
+  // Replaces the result of each target by its distance from the span of its nearest basis members
+  // (itself excluded), if that is smaller.
   void near_spans(const Variables& targets, const Variables& basis, double* span) {
     const std::vector<double> diagonal = diagonal_of(targets);
     const Variables rows = qp_.rows_of(targets), all_rows = qp_.rows_of(basis);

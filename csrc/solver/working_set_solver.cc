@@ -19,9 +19,9 @@ namespace {
 // curvature; the second lowers the objective most together with the first. Both move to the minimum
 // within their bounds (Steinwart, Hush and Scovel, "Training SVMs without offset", JMLR 12, 2011).
 //
-// With equality constraints it is SMO: of one constraint, a variable increases and another
-// decreases. The first is the most violating variable that can increase, the second lowers the
-// objective most with it (second-order selection: Fan, Chen and Lin, JMLR 6, 2005).
+// With equality constraints it is SMO: one variable of a constraint increases and another
+// decreases. The first is the most violating variable that can increase. The second lowers the
+// objective most together with the first (second-order selection: Fan, Chen and Lin, JMLR 6, 2005).
 struct DescentRound {
   double decrease = 0;  // of the objective
   std::int64_t updates = 0;
@@ -106,8 +106,8 @@ Steps move_two(WorkingSet<Real>& set, std::size_t i, std::size_t j) {
   return moved;
 }
 
-// Runs descent to `tolerance`, for max_updates updates, or until steps are below the resolution of
-// alpha.
+// Runs descent until the violation reaches `tolerance`, max_updates is reached, or steps are below
+// the resolution of alpha.
 template <class Real>
 DescentRound descend_coordinates(WorkingSet<Real>& set, double tolerance,
                                  std::int64_t max_updates) {
@@ -149,8 +149,8 @@ struct PairStep {
 };
 
 // Increases alpha_i and decreases alpha_j by the same amount, to the minimum or the first bound.
-// Does not move if the step is below the resolution of alpha, except that a variable closer to its
-// bound than the resolution is set to it; otherwise the pair would be selected forever.
+// Does not move if the step is below the resolution of alpha. A variable that is closer than this
+// to its bound is nevertheless set to the bound; otherwise the pair would be selected forever.
 template <class Real>
 PairStep move_pair(WorkingSet<Real>& set, std::size_t i, std::size_t j) {
   const double old_i = set.alpha[i], old_j = set.alpha[j];
@@ -167,7 +167,8 @@ PairStep move_pair(WorkingSet<Real>& set, std::size_t i, std::size_t j) {
 
 bool is_zero(const PairStep& step) { return step.up == 0.0 && step.down == 0.0; }
 
-// One equality constraint as seen by the loops of isa.h: `side` fixes the variables of the others.
+// One equality constraint as seen by the loops of isa.h: `side` fixes the variables of all other
+// constraints.
 template <class Real>
 struct ActiveConstraint {
   std::vector<float> side;
@@ -223,9 +224,10 @@ DescentRound descend_pairs(WorkingSet<Real>& set, double tolerance, std::int64_t
   return round;
 }
 
-// Shrinking within a working set: far from the tolerance, members at a bound are dropped if their
-// gradient points outwards by more than `shrink_margin` times the largest violation, provided that
-// at most `shrunk_share` of at least `min_shrunk_set` members remain.
+// Shrinking within a working set of at least `min_shrunk_set` members. Far from the tolerance,
+// members at a bound are dropped if their gradient points outwards by more than `shrink_margin`
+// times the largest violation. Nothing is dropped if more than `shrunk_share` of the members would
+// remain.
 constexpr double far_off = 10;  // times the tolerance
 constexpr double shrink_margin = 0.5;
 constexpr double shrunk_share = 0.75;

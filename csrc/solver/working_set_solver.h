@@ -4,7 +4,7 @@
 // kernel matrix.
 //
 // Steps that do not lower the objective are rejected. Counts and fixed costs decide how work is
-// divided, never clocks.
+// divided; clocks never do.
 #pragma once
 
 #include <cstddef>

@@ -13,23 +13,23 @@ namespace dcsvm {
 
 namespace {
 
-// The size of the working set is reconsidered after `steps_compared` steps, and changed if inner or
-// outer work costs more than `imbalance` times the other.
+// The size of the working set is reconsidered every `steps_compared` steps. It changes if inner
+// work costs more than `imbalance` times the outer work, or the reverse.
 constexpr int steps_compared = 8;
 constexpr double imbalance = 2.0;
 constexpr double selection_cost = 10.0;  // nanoseconds per active variable, fixed
 
-// Relative tolerances. A working set is solved to `inner_reduction` of its own violation, since an
-// exact solution is wasted while other variables move, but not below `inner_share` of the
-// tolerance. A set that is the whole problem is solved to `complete_share`, so that the recomputed
-// violation meets the tolerance.
+// Relative tolerances. A working set is solved to `inner_reduction` of its own violation, but not
+// below `inner_share` of the tolerance: an exact solution is wasted while other variables move. A
+// set that is the whole problem is solved to `complete_share`, so that the recomputed violation
+// meets the tolerance.
 constexpr double inner_reduction = 0.1;
 constexpr double inner_share = 0.3;
 constexpr double complete_share = 0.9;
-// For a whole problem whose tolerance depends on the margin, which is unknown before it is solved:
-// the margin is evaluated again after this reduction of the violation.
+// For a whole problem whose tolerance depends on its margin, which is unknown before the solve. The
+// margin is evaluated again after this reduction of the violation.
 constexpr double first_reduction = 0.01;
-// Limits of updates per member, for a part of the problem and for the whole.
+// Limits of updates per member, for a part of the problem and for the whole problem.
 constexpr std::int64_t member_updates = 20, complete_member_updates = 1000;
 
 }  // namespace

@@ -1,10 +1,10 @@
 // Parsing of decimal numbers to the nearest double, or to the float nearest to that double.
 //
-// Few digits and a small power of ten need one exactly rounded operation (Clinger, "How to read
-// floating point numbers accurately", 1990); other numbers go to std::from_chars, or to strtod if
-// the library has no from_chars for doubles. The locale is ignored. Digits after the point are
-// parsed eight at a time (Lemire, "Number parsing at a gigabyte per second", 2021), which may read
-// `read_ahead` bytes beyond the end of a number.
+// A number with few digits and a small power of ten takes one correctly rounded operation (Clinger,
+// "How to read floating point numbers accurately", 1990); other numbers go to std::from_chars, or
+// to strtod if the library has no from_chars for doubles. The locale is ignored. Digits after the
+// point are parsed eight at a time (Lemire, "Number parsing at a gigabyte per second", 2021), which
+// may read `read_ahead` bytes beyond the end of a number.
 #pragma once
 
 #include <cmath>

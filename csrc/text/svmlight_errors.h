@@ -57,7 +57,7 @@ inline const char* line_end(const char* p) {
                               std::size_t n_prefix, const std::string& name);
 [[noreturn]] void fail_index(const Line& line, const char* token, std::int64_t previous,
                              std::int64_t first_index = 1);
-// For a precomputed kernel, whose lines must contain every index; 0 is the serial number.
+// For a precomputed kernel: its lines must contain every index. Index 0 is the serial number.
 [[noreturn]] void fail_missing(const Line& line, const char* token, std::int64_t index);
 
 // Returns the text in quotation marks, shortened if long, with unprintable bytes as \x41.

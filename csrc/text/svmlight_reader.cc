@@ -66,8 +66,8 @@ const char* parse_value(const char* p, const Line& line, const char* token, bool
   return p;
 }
 
-// Returns the end of the line if LIBSVM's reader drops the rest of it from p, words without a
-// colon; otherwise null.
+// Returns the end of the line if only words without a colon follow from p, which LIBSVM's reader
+// drops; otherwise null.
 const char* end_of_dropped(const char* p) {
   for (; !ends_line(p); ++p) {
     if (*p == ':' || *p == '\0') return nullptr;
@@ -194,7 +194,7 @@ void parse_chunk(const Text& text, const TextChunk& chunk, const TextFormat& for
   }
 }
 
-// Closes the gaps between the values of chunks, whose arrays have space for zeros in the text.
+// Closes the gaps between the values of chunks: each chunk has space for the zeros in its text.
 template <class Number>
 std::size_t close_gaps(const Text& text, const CsrTarget<Number>& rows) {
   std::int64_t n_stored = 0;

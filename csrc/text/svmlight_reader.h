@@ -15,8 +15,8 @@
 
 namespace dcsvm {
 
-// Lines of a precomputed kernel are 0:serial_number, then all columns 1, 2, 3, ... A `training`
-// serial number must be a column; `any` may be any number.
+// Lines of a precomputed kernel are 0:serial_number, then all columns 1, 2, 3, ... A serial number
+// must be a column with `training`, and may be any number with `any`.
 enum class Serials { none, training, any };
 
 // Prefix of the lines, and strictness.
@@ -39,16 +39,16 @@ struct CsrTarget {
   Number* values;         // capacity n_pairs: never zero
 };
 
-// Parse the lines of a text: finite numbers (the doubles nearest to their text) into `prefix`
-// (n_rows x prefix_size(), row-major), then index:value pairs with ascending indices in 1..2^31-2.
-// A float is the one nearest to the double nearest to its text; zeros are not stored. The lenient
-// format accepts blanks after a colon, drops words without a colon at the end of a line, and
-// accepts hexadecimal numbers. Return the number of values stored. Throw the first ParseError
+// Parse the lines of a text: first finite numbers into `prefix` (n_rows x prefix_size(),
+// row-major), then index:value pairs with ascending indices in 1..2^31-2. Numbers become the
+// nearest double; float values are rounded from it. Zeros are not stored. The lenient format
+// accepts blanks after a colon, drops words without a colon at the end of a line, and accepts
+// hexadecimal numbers. Return the number of values stored. Throw the first ParseError
 // (svmlight_errors.h) in the text.
 //
-// Rows are n_rows x n_features, zeroed by the caller; rows of bytes are `stride` apart. `fits` is
-// set to whether all values are integers from 0 to 255. If not, the text was not parsed to its end,
-// the bytes are invalid, and no error is thrown.
+// Dense rows and rows of bytes are n_rows x n_features, zeroed by the caller; rows of bytes are
+// `stride` apart. parse_bytes() sets `fits` to whether all values are integers from 0 to 255. If
+// not, it does not parse the text to its end, the bytes are invalid, and it throws no error.
 std::size_t parse_bytes(const Text& text, const TextFormat& format, double* prefix,
                         std::uint8_t* rows, std::size_t stride, int threads, bool& fits);
 std::size_t parse_dense(const Text& text, const TextFormat& format, double* prefix, float* dense,

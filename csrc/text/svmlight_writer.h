@@ -23,7 +23,7 @@ struct TextCsr {
   std::size_t n_values;
 };
 
-// Numbers before the features of each line, and the row of the features.
+// The numbers before the features of each line, and the row that holds its features.
 struct TextLines {
   const double* prefix;  // n_lines x n_prefix, row-major
   std::size_t n_prefix;

@@ -14,7 +14,8 @@
 namespace dcsvm {
 namespace {
 
-// Limit of chunks, since each has counts and an exception; longer texts have larger chunks.
+// Maximum number of chunks, since each has its own counts and exception; longer texts have larger
+// chunks.
 constexpr std::size_t max_chunks = 1024;
 // Bytes of a file that the system may map together: a huge page.
 constexpr std::size_t mapped_batch = std::size_t{1} << 21;

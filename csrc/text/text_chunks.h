@@ -33,7 +33,7 @@ struct Text {
   bool skips_comments = false;  // comment lines are not rows
   std::size_t n_rows = 0, n_lines = 0;
   std::size_t n_pairs = 0;  // upper bound of the index:value pairs
-  // Largest index of a well-formed text, even of a zero value; otherwise a number in 0..2^31-2.
+  // Largest index, even of a zero value; for malformed text, any number in 0..2^31-2.
   std::int32_t n_features = 0;
 };
 

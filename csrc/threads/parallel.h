@@ -1,8 +1,8 @@
 // Parallel loops, and the request to stop early.
 //
 // Threads take the chunks of a loop in order, as they become free. Chunk boundaries depend on the
-// loop only, not on the threads. Nested loops are shared with threads that have run out of chunks
-// in the outer loop. Without OpenMP all loops are serial.
+// loop only, not on the threads. Threads that have run out of chunks in the outer loop help in
+// nested loops. Without OpenMP all loops are serial.
 #pragma once
 
 #include <algorithm>
@@ -30,13 +30,13 @@ inline bool is_inside_loop() { return false; }
 inline int allowed_threads() { return 1; }
 #endif
 
-// Rows of a chunk in loops with little work per row.
+// Rows per chunk in loops with little work per row.
 constexpr std::size_t batch_rows = 256;
 
 struct Loop {
   int n_threads;             // upper limit
   std::size_t n_steps;       // independent of each other
-  std::size_t at_once = 1;   // steps of a chunk: enough work to outweigh the scheduling
+  std::size_t at_once = 1;   // steps per chunk: enough work to outweigh the scheduling
   int n_takers = n_threads;  // threads that take chunks; the others only help in nested loops
 };
 
@@ -46,7 +46,7 @@ inline std::atomic<int>& idle_threads() {
   return n;
 }
 
-// Calls work() on all threads of a loop, but at most on n_takers of them.
+// Starts the threads of a loop and calls work() on at most n_takers of them.
 template <class Work>
 void on_all_threads(const Loop& loop, Work work) {
   std::atomic<int> n_begun{0}, n_done{0};
@@ -59,7 +59,7 @@ void on_all_threads(const Loop& loop, Work work) {
   idle_threads() -= n_done.load();
 }
 
-// Calls work() on this thread and on idle ones, n_most threads at most.
+// Calls work() on this thread and on idle ones, on at most n_most threads in total.
 template <class Work>
 void with_help(std::size_t n_most, Work work) {
   const auto n_idle = static_cast<std::size_t>(std::max(idle_threads().load(), 0));
@@ -72,8 +72,8 @@ void with_help(std::size_t n_most, Work work) {
 }
 
 // Calls step(state, i) for all i < n_steps. Each thread creates its state by make_state() and
-// passes it to finish(state) after its last step; calls of finish() do not overlap and come in any
-// order.
+// passes it to finish(state) after its last step. Calls of finish() do not overlap; their order is
+// arbitrary.
 //
 // Rethrows the exception of the first failing chunk; later chunks may or may not have run.
 template <class MakeState, class Step, class Finish>
