@@ -21,7 +21,7 @@ EXAMPLES = (
 FILES = (
     ("MODEL_FILE", "a model of dcsvm-train or svm-train"),
     ("OUTPUT_FILE", "the new model; svm-predict can read an exact one"),
-    ("OUTPUT_FILE.range", "a copy of MODEL_FILE.range, if the model was trained on scaled data"),
+    ("OUTPUT_FILE.range", "the ranges, if the model is of --scale auto; for svm-scale"),
 )
 
 

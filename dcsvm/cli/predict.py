@@ -23,7 +23,6 @@ EXAMPLES = (
 FILES = (
     ("TEST_FILE", DATA_FILE),
     ("MODEL_FILE", "a model of dcsvm-train or svm-train"),
-    ("MODEL_FILE.range", "the ranges of a model of --scale auto"),
     ("OUTPUT_FILE", "one line per row of TEST_FILE"),
 )
 

@@ -33,7 +33,7 @@ FREE = [option_of(one).names[0] for one in fields(TrainOptions) if option_of(one
 FILES = (
     ("TRAINING_SET_FILE", DATA_FILE),
     ("MODEL_FILE", "text; svm-predict can read an exact model"),
-    ("MODEL_FILE.range", "the ranges of --scale auto; text, in the format of svm-scale -s"),
+    ("MODEL_FILE.range", "the ranges of --scale auto, for svm-scale; the model has them, too"),
 )
 
 

@@ -97,7 +97,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
     if job.report_file is not None:
         values = report_dict(report)
         values["seconds"] |= seconds
-        values["feature_weights"] = None if job.weights is None else weights_of(data.scaling)
+        values["feature_weights"] = None if job.weights is None else weights_by_index(data.scaling)
         write_report(job.report_file, values)
     if not job.quiet:
         print_line = show_beside(job.model_file, job.report_file)
@@ -125,7 +125,7 @@ def with_learned_weights(
     return replace(data, rows=rows, scaling=scaling)
 
 
-def weights_of(scaling: Scaling | None) -> dict[int, float]:
+def weights_by_index(scaling: Scaling | None) -> dict[int, float]:
     """Return the weight of each feature index; features of weight 0 are absent."""
     assert scaling is not None and scaling.weights is not None
     return dict(zip(scaling.indices.tolist(), scaling.weights.tolist(), strict=True))
