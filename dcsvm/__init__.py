@@ -19,7 +19,7 @@ The packages, lowest layer first; each imports only packages listed above it:
     model              parts of a model, prediction, the model file
     solving            the solver of a formulation: certificate, checkpoint, progress report
     training           Algorithm 1, probabilities, cross validation
-    selection          grid search of C and gamma
+    selection          grid search of C and gamma, and choice of all settings
     sklearn            scikit-learn's estimators (optional)
     distributed        training on the workers of a Dask cluster (optional)
     cli                the commands
@@ -35,6 +35,7 @@ __all__ = [
     "Stop",
     "Stopped",
     "TrainOptions",
+    "easy",
     "grid_search",
     "load_model",
     "train",
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from dcsvm.model.model import Model
     from dcsvm.model.reader import load_model
     from dcsvm.problem.options import TrainOptions
+    from dcsvm.selection.easy import easy
     from dcsvm.selection.grid_search import grid_search
     from dcsvm.solving.checkpoint import Checkpoint
     from dcsvm.solving.report import Progress
@@ -56,6 +58,7 @@ _ATTRIBUTES = {
     "Stop": "dcsvm._core",
     "Stopped": "dcsvm._core",
     "TrainOptions": "dcsvm.problem.options",
+    "easy": "dcsvm.selection.easy",
     "grid_search": "dcsvm.selection.grid_search",
     "load_model": "dcsvm.model.reader",
     "train": "dcsvm.training.arguments",

@@ -51,7 +51,7 @@ FILES = (
     "Not needed for a model that has no exact solution.",
     is_basic=True)
 @table_options(CompressOptions, "Method")
-@shared("scale", "lenient")
+@shared("format", "scale", "lenient")
 @table_options(CompressOptions, "Other")
 @other("-q", "quiet", None, "print only errors")
 @shared("version", "help")

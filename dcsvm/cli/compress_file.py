@@ -28,7 +28,9 @@ def compress_file(job: CompressJob, options: CompressOptions) -> int:
     rows, test = (
         None
         if path is None
-        else read_data(job, path, threads, scaling=scaling, first_index=model.first_index).rows
+        else read_data(
+            job, path, threads, model.table, scaling=scaling, first_index=model.first_index
+        ).rows
         for path in (job.rows_file, job.test_file)
     )
     try:

@@ -114,6 +114,7 @@ def may_be_out_file(name: str) -> bool:
     "By default a setting is pruned once its loss on some of the rows exceeds the loss of the best "
     "setting on all rows. The rate of a pruned setting is an estimate.")
 @table_options(TrainOptions, "Levels", "Problem", "Kernel", "Accuracy", "Long runs", of_grid=True)
+@shared("balanced")
 @long_runs("--time-limit SEC", "time_limit", NUMBER,
     "stop after SEC seconds, print the best so far",
     "The time includes reading. No model is trained after a stop. -resume continues.")
@@ -126,7 +127,7 @@ def may_be_out_file(name: str) -> bool:
     "Data and options must be the same. The default FILE, if an option or the training set "
     "follows, is that of -out.")
 @files("-png FILE", "png_file", FILE, "draw a map of the rates", "Requires matplotlib.")
-@shared("scale or auto", "lenient", "report")
+@shared("format", "label", "drop", "weight", "scale or auto", "lenient", "report")
 @ignored("-svmtrain PATH", "svmtrain", None, "ignored: training is built in", expose_value=False)
 @ignored("-gnuplot PATH", "gnuplot", None, "ignored: see -png", expose_value=False)
 @shared("shrinking")

@@ -1,14 +1,21 @@
 """Read and scale the data sets of a job."""
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dcsvm.cli.files import AUTO, QUANTILE, print_status
-from dcsvm.cli.jobs import DataJob, TrainingJob
+from dcsvm.cli.jobs import DataJob, EasyJob, TrainingJob
+from dcsvm.data.columns import TableEncoding
 from dcsvm.data.data_warnings import data_warnings
 from dcsvm.data.dataset import OWN_QUANTILES, OWN_RANGES, Dataset, ScalingOption, read_dataset
+from dcsvm.data.files import DataError
+from dcsvm.data.formats import table_format
 from dcsvm.data.range_file import load_scaling
 from dcsvm.data.scaling import Scaling
+from dcsvm.data.tables import other_table, training_table
 from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
 from dcsvm.problem.option_table import REGRESSIONS
@@ -24,17 +31,38 @@ def read_training_set(job: TrainingJob, options: TrainOptions) -> Dataset:
     """Read and scale the training set of a job, and print warnings about the data."""
     scaling = OWN_SCALINGS.get(job.scale_file or "") or scaling_given(job)
     serials = "training" if options.kernel_type.is_precomputed else None
-    data = read_data(
-        job,
-        job.training_set_file,
-        options.threads,
-        scaling=scaling,
-        serials=serials,
-    )
+    format = table_format(job.training_set_file, job.format)
+    if format is None:
+        data = read_data(
+            job, job.training_set_file, options.threads, scaling=scaling, serials=serials
+        )
+    else:
+        data = read_training_table(job, format, scaling)
     classes = None if options.svm_type in REGRESSIONS else data.labels
     for sentence in [] if job.quiet else data_warnings(data.rows, classes, data.first_index):
         print_status(f"warning: {sentence}")
     return data
+
+
+def read_training_table(
+    job: TrainingJob | EasyJob, format: str, scaling: ScalingOption | None
+) -> Dataset:
+    """Read a table, and print its description and warnings."""
+    with telling_warnings():
+        data, described = training_table(job.training_set_file, format, job.table_options, scaling)
+    if not job.quiet:
+        print_status(described)
+    return data
+
+
+@contextmanager
+def telling_warnings() -> Iterator[None]:
+    """Print Python's warnings as lines of the command."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        print_status(f"warning: {warning.message}")
 
 
 def read_test_set(
@@ -47,13 +75,37 @@ def read_test_set(
         options.threads,
         scaling=training_set.scaling,
         first_index=training_set.first_index,
+        table=training_set.table,
         serials="any" if options.kernel_type.is_precomputed else None,
     )
 
 
-def read_data(job: DataJob, path: str, threads: int | None, **kwargs: Any) -> Dataset:
-    """Read a data set with the syntax of a job; `kwargs` are options of `parse_dataset`."""
+def read_data(
+    job: DataJob,
+    path: str,
+    threads: int | None,
+    table: TableEncoding | None = None,
+    **kwargs: Any,
+) -> Dataset:
+    """Read a data set with the syntax of a job; `kwargs` are options of `parse_dataset`.
+
+    A table is encoded by `table`. Raises DataError.
+    """
+    format = table_format(path, job.format)
+    if format is not None:
+        with telling_warnings():
+            (data,) = other_table(
+                path, format, encoding_of(table, path), job.label, kwargs.get("scaling"), None
+            )
+        return data
     return read_dataset(path, lenient=job.lenient, threads=usable_threads(threads), **kwargs)
+
+
+def encoding_of(table: TableEncoding | None, path: str) -> TableEncoding:
+    """Return the encoding of a model for a table. Raises DataError if it has none."""
+    if table is None:
+        raise DataError(f"{path}: the model was not trained on a table: give LIBSVM text")
+    return table
 
 
 def scaling_given(job: DataJob) -> Scaling | None:
@@ -66,7 +118,7 @@ def model_for_file(model: Model, job: TrainingJob, data: "Dataset | RemoteSet") 
 
     The scaling of a range file is not added.
     """
-    model = replace(model, first_index=data.first_index)
+    model = replace(model, first_index=data.first_index, table=data.table)
     is_own = job.scale_file in OWN_SCALINGS or getattr(job, "weights", None) is not None
     if is_own and data.scaling is not None:
         return model.scaled_by(data.scaling)

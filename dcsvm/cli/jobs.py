@@ -7,7 +7,9 @@ from typing import Any, TypeVar
 import click
 
 from dcsvm.cli.files import AUTO, QUANTILE, STANDARD_INPUT, is_stream
+from dcsvm.data.formats import TableOptions, table_format
 from dcsvm.problem.option_table import (
+    BALANCED,
     FACTORS,
     MEDIAN,
     POSITIVE,
@@ -19,6 +21,7 @@ from dcsvm.problem.option_table import (
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.grid import Grid
 
+LEARN = "learn"  # value of --weights
 FOLDS, SECONDS = optional(integer(2)), optional(POSITIVE)
 PROCESSES = optional(integer(1, 1024))
 NOT_WITH_FOLDS = (
@@ -35,6 +38,16 @@ class DataJob:
     scale_file: str | None
     lenient: bool
     quiet: bool
+    format: str | None = None
+    label: str | None = None
+    drop: tuple[str, ...] = ()
+    weight: str | None = None
+
+    @property
+    def table_options(self) -> TableOptions:
+        """Return what the user says of a table."""
+        dropped = [name for names in self.drop for name in names.split(",")]
+        return TableOptions(self.format, self.label, tuple(dropped), self.weight)
 
     @classmethod
     def of(cls: type[AnyJob], given: dict[str, Any], table: type[OptionTable]) -> AnyJob:
@@ -65,6 +78,8 @@ class TrainingJob(DataJob):
     def check_shared(self) -> None:
         FOLDS.check("n_folds", self.n_folds)
         SECONDS.check("time_limit", self.time_limit)
+        if self.weight is not None and self.n_folds is not None and isinstance(self, TrainJob):
+            raise click.UsageError("--weight cannot be used with cross-validation (-v)")
         if self.test_file == self.training_set_file == "-":
             raise click.UsageError("the training set and --test cannot both be standard input")
 
@@ -126,17 +141,21 @@ class TrainJob(TrainingJob):
         if options.kernel_type.fall is None or options.svm_type == "one_class":
             other = options.kernel if options.kernel_type.fall is None else options.svm_type
             raise click.UsageError(
-                f"--weights learn needs a kernel of a distance, and labels or targets: got {other}"
+                f"--weights needs a kernel of a distance, and labels or targets: got {other}"
             )
-        if self.init_model_file is not None:
+        if self.init_model_file is not None and self.learns_weights:
             raise click.UsageError("--weights learn is not possible with --init-model")
         if self.scale_file not in (None, AUTO, QUANTILE):
-            raise click.UsageError("--weights learn needs --scale auto or quantile, not a file")
+            raise click.UsageError("--weights needs --scale auto or quantile, not a file")
         if self.model_format == "libsvm":
             raise click.UsageError("LIBSVM has no weights: --weights needs dcsvm's format")
         if self.is_remote or self.n_folds is not None:
             where = "on workers of a Dask cluster" if self.is_remote else "with folds (-v)"
-            raise click.UsageError(f"--weights learn is not possible {where}")
+            raise click.UsageError(f"--weights is not possible {where}")
+
+    @property
+    def learns_weights(self) -> bool:
+        return self.weights == LEARN
 
     def _check_workers(self, options: TrainOptions) -> None:
         PROCESSES.check("n_workers", self.n_workers)
@@ -144,6 +163,8 @@ class TrainJob(TrainingJob):
             raise click.UsageError("give one of --scheduler, --scheduler-file and --workers")
         if self.is_remote and self.training_set_file in STANDARD_INPUT:
             raise click.UsageError("workers cannot read standard input: give a file")
+        if self.is_remote and table_format(self.training_set_file, self.format):
+            raise click.UsageError("workers cannot read tables: give a LIBSVM file")
         if self.is_remote and options.kernel_type.is_precomputed:
             raise click.UsageError("workers cannot use a precomputed kernel (-t 4)")
 
@@ -167,6 +188,10 @@ def training_options(given: dict[str, Any]) -> TrainOptions:
     chosen = given_options(TrainOptions, given)
     chosen["gamma"] = chosen.get("gamma") or None  # 0 is LIBSVM's default
     chosen["class_weight"] = factors_of_classes(given["class_weight"])
+    if given.pop("is_balanced"):
+        if chosen["class_weight"]:
+            raise click.UsageError("give -w balanced or factors of classes, not both")
+        chosen["class_weight"] = BALANCED
     return TrainOptions(**chosen)
 
 
@@ -249,6 +274,8 @@ class PredictJob(DataJob):
     probability: bool
     decision_values: bool
     threads: int | None
+    has_metrics: bool = False
+    report_file: str | None = None
 
     def check(self) -> None:
         TrainOptions.check("threads", self.threads)
@@ -278,3 +305,39 @@ def check_not_auto(scale_file: str | None) -> None:
     """Raise UsageError for --scale auto or quantile, which are only for training."""
     if scale_file in (AUTO, QUANTILE):
         raise click.UsageError(f"--scale {scale_file} is for training: the model has its scaling")
+
+
+@dataclass(kw_only=True)
+class EasyJob(DataJob):
+    """Files and settings of dcsvm-easy."""
+
+    scale_file: str | None = None  # the search chooses a scaling
+
+    training_set_file: str
+    test_file: str | None
+    model_file: str
+    output_file: str
+    time_limit: float
+    metric: str | None
+    report_file: str | None
+
+    @staticmethod
+    def from_values(given: dict[str, Any]) -> "EasyJob":
+        """Make a job with default file names. Raises UsageError and OptionError."""
+        SECONDS.check("time_limit", given["time_limit"])
+        values = {name: given[name] for name in EasyJob.__dataclass_fields__ if name in given}
+        train, test = given["training_set_file"], given["test_file"]
+        for name, path, ending in (("model", train, "model"), ("output", test, "predict")):
+            if values[f"{name}_file"] is None and path in STANDARD_INPUT:
+                raise click.UsageError(f"--{name} is required for standard input")
+            if values[f"{name}_file"] is None:
+                values[f"{name}_file"] = f"{os.path.basename(path or '')}.{ending}"
+        if train in STANDARD_INPUT:
+            raise click.UsageError("the training set is read twice: it cannot be standard input")
+        return EasyJob(**values)
+
+    def train_job(self, scale: str) -> TrainJob:
+        """Return the job of dcsvm-train with a scaling."""
+        values: dict[str, Any] = dict.fromkeys(TrainJob.__dataclass_fields__)
+        values |= {name: value for name, value in vars(self).items() if name in values}
+        return TrainJob(**values | {"scale_file": scale, "model_format": "dcsvm"})

@@ -34,12 +34,14 @@ WORDS = {
     "--decision-values": "decision_function decision raw_score predict_raw_score",
 }
 OPTION_OF = {word: option for option, words in WORDS.items() for word in words.split()}
+BALANCED = "--balanced"  # -w balanced
 MIN_SIMILARITY = 0.75  # difflib's ratio; it is 0.5 for --gap and --gamma
 
 
 def for_click(args: list[str], parameters: list[click.Parameter]) -> list[str]:
     """Rewrite arguments for Click: each option as a separate word, followed by its values.
 
+    `-w balanced` becomes the flag BALANCED.
     An option with two values is LIBSVM's `-wi`: the first value is attached to the letter. Raises
     click.UsageError.
     """
@@ -50,6 +52,10 @@ def for_click(args: list[str], parameters: list[click.Parameter]) -> list[str]:
         word = remaining.pop(0)
         if word == "--":
             return [*rewritten, word, *remaining]
+        if word == "-w" and remaining[:1] == ["balanced"] and BALANCED in options:
+            rewritten.append(BALANCED)
+            del remaining[0]
+            continue
         is_whole = len(word) > 2 and word in options
         is_letter = len(word) > 1 and word[0] == "-" and word[1] != "-" and not is_whole
         name = word[:2] if is_letter else word

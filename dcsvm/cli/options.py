@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 import dcsvm
+from dcsvm.data.formats import FORMATS
 from dcsvm.problem.option_table import (
     AUTO,
     GAMMA,
@@ -139,7 +140,7 @@ TYPES: dict[str, Kind] = {  # Click types by the kind of a rule
     GAMMA.kind: GAMMA_VALUE,
     "a whole number": WHOLE,
     "a whole number or 'auto'": LEVEL,
-    "a dict of label: factor": (NUMBER, NUMBER),
+    "a dict of label: factor or 'balanced'": (NUMBER, NUMBER),
 }
 
 
@@ -276,6 +277,24 @@ SHARED = {
         "accept malformed data lines that svm-train accepts",
         "These are spaces after a colon, trailing words without a colon (ignored), and hexadecimal "
         "numbers. nan, inf and index 0 remain errors."),
+    "format": files("--format NAME", "format", click.Choice(FORMATS),
+        "csv, tsv, parquet, arrow or libsvm",
+        "The ending of the file name tells the format by default: .csv, .tsv, .tab, .parquet, .pq, "
+        ".arrow, .feather, also with .gz, .bz2 or .xz; any other file is LIBSVM text. pyarrow "
+        "(extra tables) reads tables; without it only tables of numbers in csv or tsv.",
+        default_text="by the file name"),
+    "label": files("--label COLUMN", "label", None,
+        "label column of a table: name or number",
+        "The default is a column named target, label, class or y, else the last one."),
+    "drop": files("--drop COLUMNS", "drop", None,
+        "columns of a table to leave out, by commas",
+        multiple=True),
+    "balanced": group("Problem")("--balanced", "is_balanced", None,
+        "C-SVC: class weights n / (classes * n_class)",
+        "-w balanced is the same."),
+    "weight": files("--weight COLUMN", "weight", None,
+        "column of a table with sample weights",
+        "A row of weight 2 counts as two rows."),
     "scale": files("--scale FILE", "scale_file", FILE,
         "scale the data by a range file of svm-scale -s",
         "A model of --scale auto or quantile does not need it."),

@@ -57,11 +57,17 @@ def describe(_ctx: click.Context, _parameter: click.Parameter, path: str | None)
     "A positive value stands for the first label of the model. For more than two classes there is "
     "one value per pair of classes, and the first line is a header with the pairs.",
     is_basic=True)
+@output("--metrics", "has_metrics", None,
+    "print precision, recall, F1, AUC, ... , too",
+    "For classes: precision, recall and F1 of each class, balanced accuracy, mean F1, the AUC of "
+    "two classes, with -b 1 the log loss and the AUC of more classes, and the confusion matrix. "
+    "For a regression: MAE, RMSE and R2.",
+    is_basic=True)
 @output("--describe MODEL", "described", FILE,
     "print what a model is, with its feature weights",
     "No other argument is then needed. The features of the largest weights come first.",
     is_eager=True, expose_value=False, callback=describe)
-@shared("scale", "lenient")
+@shared("format", "label", "scale", "lenient", "report")
 @table_option(TrainOptions, "threads", "Other")
 @other("-q", "quiet", None, "print only errors, not the accuracy")
 @shared("version", "help")

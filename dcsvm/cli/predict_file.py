@@ -1,6 +1,7 @@
 """Implementation of dcsvm-predict: read, predict, write, report the accuracy."""
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -8,14 +9,17 @@ from typing import Any
 import numpy as np
 
 from dcsvm.cli.files import check_outputs, print_result, print_status, show_beside
-from dcsvm.cli.job_data import scaling_given
+from dcsvm.cli.job_data import encoding_of, scaling_given, telling_warnings
 from dcsvm.cli.jobs import PredictJob
-from dcsvm.cli.report import Quality
+from dcsvm.cli.report import Quality, write_report
 from dcsvm.data.dataset import Dataset, read_dataset, read_pieces
 from dcsvm.data.files import write_beside
+from dcsvm.data.formats import table_format
 from dcsvm.data.range_file import range_file_of
 from dcsvm.data.scaling import Interval
+from dcsvm.data.tables import other_table
 from dcsvm.machine import usable_threads
+from dcsvm.model.metrics import ClassMetrics, RegressionMetrics
 from dcsvm.model.model import Model
 from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import blocks, predicted_from, probabilities_from
@@ -28,9 +32,9 @@ MIN_DENSE, MIN_SPARSE = 10, 100  # number of rows that usually have most feature
 
 def predict_file(job: PredictJob) -> int:
     """Run a prediction job; return the exit status."""
-    threads = usable_threads(job.threads)
+    start, threads = time.perf_counter(), usable_threads(job.threads)
     inputs = [job.test_file, job.model_file, job.scale_file]
-    check_outputs(inputs, [job.output_file])
+    check_outputs(inputs, [job.output_file, job.report_file])
     full_model = load_model(job.model_file, threads=threads)
     check_parts(job, full_model)
     if full_model.exact and not job.early:
@@ -38,15 +42,63 @@ def predict_file(job: PredictJob) -> int:
     else:
         method, model = "early", replace(full_model, exact=None)
     quality = Quality(model.svm_type, model.labels)
+    found = Outcomes(model, is_kept=job.has_metrics or job.report_file is not None)
     data = test_data(job, full_model, threads)
-    write_beside(job.output_file, text_parts(job, model, data, method, threads, quality))
+    tally = quality, found
+    write_beside(job.output_file, text_parts(job, model, data, method, threads, tally))
+    metrics = found.metrics() if found.labels else None
     if not job.quiet:
         for sentence in warnings(job, full_model, quality):
             print_status(f"warning: {sentence}")
-        print_line = show_beside(job.output_file)
+        print_line = show_beside(job.output_file, job.report_file)
         for line in [*remarks(model, job.probability), *quality.lines()]:
             print_line(line)
+        if job.has_metrics and metrics is not None:
+            for line in metrics.lines(plain):
+                print_line(line)
+    if job.report_file is not None:
+        seconds = {"total": time.perf_counter() - start}
+        values = {"model": job.model_file, "method": method, "n_rows": found.n_rows}
+        measured = None if metrics is None else metrics.as_dict()
+        write_report(job.report_file, values | {"metrics": measured, "seconds": seconds})
     return 0
+
+
+class Outcomes:
+    """Labels, predictions and scores of all rows, to measure them; empty unless `is_kept`.
+
+    Decision values are kept for two classes, and probabilities if `add` gets them.
+    """
+
+    def __init__(self, model: ModelParts, *, is_kept: bool):
+        self.model, self.is_kept, self.n_rows = model, is_kept, 0
+        self.labels: list[np.ndarray] = []
+        self.predicted: list[np.ndarray] = []
+        self.values: list[np.ndarray] = []
+        self.probabilities: list[np.ndarray] = []
+
+    def add(
+        self, labels: np.ndarray, predicted: np.ndarray, values: np.ndarray, *, probability: bool
+    ) -> None:
+        if not self.is_kept:
+            return
+        self.labels.append(labels)
+        self.predicted.append(predicted)
+        if self.model.is_classifier and self.model.n_pairs == 1:
+            self.values.append(values[:, 0])
+        if self.model.is_classifier and probability:
+            self.probabilities.append(probabilities_from(self.model, values))
+
+    def metrics(self) -> ClassMetrics | RegressionMetrics:
+        """Measure the predictions of all rows."""
+        labels, predicted = np.concatenate(self.labels), np.concatenate(self.predicted)
+        if self.model.is_regression:
+            return RegressionMetrics.of(labels, predicted)
+        values, probabilities = (
+            np.concatenate(one) if one else None for one in (self.values, self.probabilities)
+        )
+        known = self.model.labels if self.model.is_classifier else np.unique(labels)
+        return ClassMetrics.of(labels, predicted, known, values, probabilities)
 
 
 def warnings(job: PredictJob, model: Model, quality: Quality) -> Iterator[str]:
@@ -76,7 +128,7 @@ def warnings(job: PredictJob, model: Model, quality: Quality) -> Iterator[str]:
             f"{range_file} is not used: a model in LIBSVM's format does not record scaling; "
             f"if the training rows were scaled by it, give --scale {range_file}"
         )
-    if model.is_classifier and not quality.has_known_label:
+    if model.is_classifier and quality.n_rows and not quality.has_known_label:
         labels = ", ".join(map(plain, model.labels))
         yield f"no label in {job.test_file} is one of the model's: {labels}"
 
@@ -85,6 +137,11 @@ def test_data(job: PredictJob, model: Model, threads: int) -> Iterator[Dataset]:
     """Read the test file in pieces, or in one piece for a precomputed kernel."""
     kwargs: dict[str, Any] = {"lenient": job.lenient, "threads": threads}
     kwargs["scaling"] = scaling_given(job) or model.scaling
+    format = table_format(job.test_file, job.format)
+    if format is not None:
+        table = encoding_of(model.table, job.test_file)
+        with telling_warnings():
+            return iter([*other_table(job.test_file, format, table, job.label, kwargs["scaling"])])
     if model.says_first_index:
         kwargs["first_index"] = model.first_index
     if model.kernel.is_precomputed:
@@ -108,9 +165,10 @@ def text_parts(
     pieces: Iterable[Dataset],
     method: str,
     threads: int,
-    quality: Quality,
+    tally: tuple[Quality, Outcomes],
 ) -> Iterator[bytes]:
-    """Predict pieces of the test file, yield the output, add the predictions to `quality`."""
+    """Predict pieces of the test file, yield the output, and count the predictions in `tally`."""
+    quality, found = tally
     is_first, models = True, {model.first_index: model}
     for data in pieces:
         first_index = data.first_index
@@ -119,7 +177,10 @@ def text_parts(
         model = models[first_index] = widened(model, data.rows.n_features)
         for block, values in blocks(model, data.rows, method, threads):
             predicted, lines = lines_of(job, model, values)
-            quality.add(predicted, data.labels[block])
+            if data.has_labels:
+                quality.add(predicted, data.labels[block])
+                found.add(data.labels[block], predicted, values, probability=job.probability)
+            found.n_rows += len(predicted)
             if is_first:
                 yield header(job, model)
             yield "\n".join([*lines, ""]).encode()
@@ -212,6 +273,9 @@ def description(model: Model) -> Iterator[str]:
     yield f"scaling: {'ranges' if is_range else 'quantiles'} of {n_columns} features"
     if scaling.weights is None:
         return
+    names = scaling.indices.tolist()
+    if model.table is not None:
+        names = [model.table.feature_names[column] for column in scaling.columns]
     yield "feature weights, largest first:"
     for k in np.argsort(-scaling.weights, kind="stable"):
-        yield f"{scaling.indices[k]} {scaling.weights[k]:.4g}"
+        yield f"{names[k]} {scaling.weights[k]:.4g}"

@@ -239,7 +239,9 @@ class Quality:
         self.mean += shift * (n / self.n_rows)
 
     def lines(self) -> list[str]:
-        """Format svm-predict's lines."""
+        """Format svm-predict's lines; none without labels."""
+        if self.n_rows == 0:
+            return []
         if self.svm_type not in REGRESSIONS:
             correct, total = self.n_correct, self.n_rows
             return [f"Accuracy = {100 * correct / total:g}% ({correct}/{total}) (classification)"]

@@ -20,4 +20,6 @@ def start_of(command: str) -> Callable[[], None]:
     return start
 
 
-train, predict, grid, compress = map(start_of, ("train", "predict", "grid", "compress"))
+train, predict, grid, compress, easy = map(
+    start_of, ("train", "predict", "grid", "compress", "easy")
+)

@@ -53,6 +53,7 @@ FILES = (
 @click.argument("training_set_file", type=FILE)
 @click.argument("model_file", type=FILE, required=False)
 @table_options(TrainOptions, "Problem", "Kernel", "Accuracy", "Levels", "Long runs")
+@shared("balanced")
 @problem("-v N", "n_folds", WHOLE,
     "N-fold cross-validation; writes no model",
     "It prints the accuracy, or the errors of a regression.",
@@ -85,12 +86,13 @@ FILES = (
 @long_runs("--workers N", "n_workers", WHOLE,
     "train on N processes of this machine",
     "They are a Dask cluster that ends with the command, and share the threads.")
-@shared("scale or auto", "lenient")
-@files("--weights learn", "weights", click.Choice(["learn"]),
-    "learn feature weights for kernels of a distance",
+@shared("format", "label", "drop", "weight", "scale or auto", "lenient")
+@files("--weights FROM", "weights", FILE,
+    "feature weights: learn, or a model that has them",
     "The weights multiply the scaled features and show which of them matter. They are found from "
     "up to 4000 rows and chosen by held-out rows among them; without a gain they are 1. The model "
-    "has them: see dcsvm-predict --describe.")
+    "has them: see dcsvm-predict --describe. With a model file in place of learn, its weights are "
+    "used; a file named learn is given as ./learn. Kernels of a distance have weights.")
 @files("--model-format FMT", "model_format", click.Choice(["dcsvm", "libsvm"]),
     "dcsvm, or libsvm for the format of LIBSVM only",
     "dcsvm: an exact model is in LIBSVM's format, followed by a section of dcsvm.",

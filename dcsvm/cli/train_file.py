@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dcsvm._core import Stop, Stopped
 from dcsvm.cli.files import AUTO, QUANTILE, check_outputs, print_result, print_status, show_beside
 from dcsvm.cli.guard import FAILED, NOT_CONVERGED, Interrupts, status_of
@@ -67,11 +69,13 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             data = read_training_set(job, options)
             if job.weights is not None:
                 try:
-                    data = with_learned_weights(data, job, options, control.stop)
+                    data = with_weights(data, job, options, control.stop)
                 except Stopped:
                     print_status("error: stopped before a model existed")
                     return FAILED
-            train = partial(train_rows, data.rows, data.labels, consume=True)
+            train = partial(
+                train_rows, data.rows, data.labels, sample_weight=data.sample_weight, consume=True
+            )
             warn_of_absent(options, data)
             if job.n_folds is not None:
                 return cross_validate_data(data, options, job.n_folds, progress)
@@ -107,22 +111,40 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
 
 def warn_of_absent(options: TrainOptions, data: Dataset) -> None:
     """Warn of each label that has a class weight but no rows."""
-    for label in options.class_weight or {}:
+    if not isinstance(options.class_weight, dict):
+        return
+    for label in options.class_weight:
         if label not in data.labels:
             print_status(f"warning: no row has the label {label:g} of -w{label:g}")
 
 
-def with_learned_weights(
-    data: Dataset, job: TrainJob, options: TrainOptions, stop: Stop
-) -> Dataset:
-    """Learn feature weights and apply them to a training set. Raises ValueError and Stopped."""
+def with_weights(data: Dataset, job: TrainJob, options: TrainOptions, stop: Stop) -> Dataset:
+    """Apply learned or given feature weights to a training set. Raises ValueError and Stopped."""
     from dcsvm.training.feature_weights import learn_weights, weighted_rows
 
-    weights = learn_weights(data.rows, data.labels, options, stop)
+    assert job.weights is not None
+    if job.learns_weights:
+        weights = learn_weights(data.rows, data.labels, options, stop)
+    else:
+        weights = weights_of_model(job.weights, data)
     rows, scaling = weighted_rows(
         data.rows, weights, data.scaling, job.training_set_file, data.first_index
     )
     return replace(data, rows=rows, scaling=scaling)
+
+
+def weights_of_model(path: str, data: Dataset) -> np.ndarray:
+    """Return the feature weights (n_features,) of a model file. Raises ValueError."""
+    scaling = load_model(path).scaling
+    if scaling is None or scaling.weights is None:
+        raise ValueError(f"{path}: the model has no feature weights")
+    columns, weights = scaling.indices - data.first_index, np.zeros(data.rows.n_features)
+    is_known = (columns >= 0) & (columns < len(weights))
+    if not is_known.all():
+        index = scaling.indices[~is_known][0]
+        raise ValueError(f"{path}: feature {index} has a weight, but no values in the training set")
+    weights[columns] = scaling.weights
+    return weights
 
 
 def weights_by_index(scaling: Scaling | None) -> dict[int, float]:

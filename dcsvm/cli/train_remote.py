@@ -39,6 +39,7 @@ class RemoteSet:
     """A training set that workers read, scaled by `scaling` if not None."""
 
     first_index = 1  # no worker reads the whole file, so index 0 cannot be detected
+    table = None
 
     def __init__(self, job: TrainJob, options: TrainOptions, at_end: ExitStack):
         """Start reading on workers; `at_end` releases them. Raises ValueError."""

@@ -19,6 +19,7 @@ import numpy as np
 from dcsvm import _core, _svmlight
 from dcsvm.data.allocation import zeros
 from dcsvm.data.arrays import BYTES_OF_VALUE
+from dcsvm.data.columns import TableEncoding
 from dcsvm.data.files import DataError, check_room, read_text, text_pieces
 from dcsvm.data.rows import Rows, Storage, storage_of, with_ends, zero_bytes
 from dcsvm.data.scaling import Extremes, Part, Scaling, quantile_scaling
@@ -52,7 +53,9 @@ class Dataset:
 
     `labels` is float64 (n_samples,). `scaling` has been applied to the rows; None if they
     are not scaled. `first_index` is the index of column 0 in the text, 0 or 1. `n_features` counts
-    the features of the text, including features that the scaling drops.
+    the features of the text, including features that the scaling drops. `table` is the encoding of
+    a table, None for LIBSVM text. `sample_weight` is float64 (n_samples,) or None. `has_labels` is
+    False for rows to predict without a label column; their labels are zeros.
     """
 
     rows: Rows
@@ -60,6 +63,9 @@ class Dataset:
     scaling: Scaling | None = None
     first_index: int = 1
     n_features: int = 0
+    table: TableEncoding | None = None
+    sample_weight: np.ndarray | None = None
+    has_labels: bool = True
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from dcsvm.data.rows import Rows, Storage, are_byte_values, storage_of, zero_byt
 from dcsvm.data.sorting import BATCH_SIZE, slices
 
 FOUND_LIMITS = (-1.0, 1.0)  # svm-scale's default
+ONE_HOT = 0.5  # |u - v|_1 of two categories is 1, the width of a range [0, 1]
 MAX_KNOTS = 254  # per column, in addition to the smallest and largest value
 RANKED_VALUES = 2**24  # largest number of values to rank; larger data are sampled
 # consecutive rows as CSR arrays (indptr, indices, values) with float64 values
@@ -361,21 +362,35 @@ class Extremes:
             sum(one.n_samples for one in several),
         )
 
-    def scaling(self, name: str, first_index: int = 1) -> Scaling:
+    def scaling(
+        self, name: str, first_index: int = 1, one_hot: np.ndarray | None = None
+    ) -> Scaling:
         """Return the scaling by these ranges, without constant features.
 
-        A value that a row does not list counts as 0. `name` is the file name for errors.
+        A value that a row does not list counts as 0. `name` is the file name for errors. Features
+        marked in `one_hot`, bool (n_features,), have the values 0 and ONE_HOT; they become 0 and 1,
+        half the width of a range.
         """
         absent = self.counts < self.n_samples
         minimum = np.where(absent, np.minimum(self.minimum, 0), self.minimum)
         maximum = np.where(absent, np.maximum(self.maximum, 0), self.maximum)
         varies = minimum < maximum
+        if one_hot is not None:
+            is_fixed = one_hot[self.columns]
+            minimum, maximum = (
+                np.where(is_fixed, -ONE_HOT, minimum),
+                np.where(is_fixed, ONE_HOT, maximum),
+            )
         features = Interval(*FOUND_LIMITS, minimum[varies], maximum[varies])
         return Scaling(f"the ranges of {name}", self.columns[varies], features, None, first_index)
 
 
-def quantile_scaling(parts: Iterable[Part], name: str, first_index: int = 1) -> Scaling:
+def quantile_scaling(
+    parts: Iterable[Part], name: str, first_index: int = 1, one_hot: np.ndarray | None = None
+) -> Scaling:
     """Return the scaling of data to normal quantiles, without constant columns.
+
+    Features marked in `one_hot`, bool (n_features,), keep their values 0 and ONE_HOT.
 
     Equal values get their mean rank. Ranks are divided by the number n of rows and clipped to
     1/n to 1 - 1/n. A value that a row does not list counts as 0. Large data are sampled. The
@@ -397,6 +412,12 @@ def quantile_scaling(parts: Iterable[Part], name: str, first_index: int = 1) -> 
     columns, first = np.unique(indices[order], return_index=True)
     found = [_knots(values[own], n_sampled) for own in np.split(order, first[1:])[: len(columns)]]
     varies = np.array([len(knots) > 1 for knots, _ in found], bool)
+    if one_hot is not None:
+        unchanged = np.array([0.0, ONE_HOT])
+        found = [
+            (unchanged, unchanged) if is_fixed and len(one[0]) > 1 else one
+            for one, is_fixed in zip(found, one_hot[columns], strict=True)
+        ]
     features = Quantiles.joined([one for one in found if len(one[0]) > 1])
     return Scaling(f"the quantiles of {name}", columns[varies], features, None, first_index)
 

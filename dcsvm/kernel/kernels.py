@@ -83,6 +83,8 @@ class KernelType:
     slopes : slopes for fitting landmarks; None if models cannot be compressed.
     is_in_libsvm : whether LIBSVM has the kernel.
     sklearn_name : name in scikit-learn; None if scikit-learn lacks the kernel.
+    start : gamma times the median distance where `dcsvm.easy` starts; None if it leaves the kernel
+        out.
     """
 
     name: str
@@ -97,6 +99,7 @@ class KernelType:
     slopes: Slopes | None = None
     is_in_libsvm: bool
     sklearn_name: str | None
+    start: float | None = None
 
     @property
     def is_precomputed(self) -> bool:
@@ -247,6 +250,7 @@ KERNEL_TYPES = (
         intermediate=lambda kernel, square: (kernel.gamma / math.log(2), 4 * square),
         is_in_libsvm=False,
         sklearn_name=None,
+        start=2.0,
     ),
     KernelType(
         name="exponential",
@@ -258,6 +262,7 @@ KERNEL_TYPES = (
         intermediate=lambda kernel, square: (kernel.gamma / math.log(2), 4 * square),
         is_in_libsvm=False,
         sklearn_name=None,
+        start=1.0,
     ),
 )
 TYPES = {one.name: one for one in KERNEL_TYPES}

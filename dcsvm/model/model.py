@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dcsvm.data.arrays import Float64Parts
+from dcsvm.data.columns import Frame, is_frame
 from dcsvm.data.files import write_beside
 from dcsvm.data.range_file import is_range, range_file_of, range_text
 from dcsvm.data.rows import Rows
@@ -51,6 +53,8 @@ class Model(ModelParts):
         Report of the training or the compression; None for a loaded model.
     scaling : Scaling or None
         Scaling of the training rows. The methods apply it to X. The model file contains it.
+    table : TableEncoding or None
+        Encoding of the columns of a table, if the training set was a table or a data frame.
     """
 
     report: object | None = None
@@ -77,7 +81,7 @@ class Model(ModelParts):
 
         Parameters
         ----------
-        X : array-like or sparse matrix (n, n_features)
+        X : array-like, sparse matrix or data frame (n, n_features)
             Rows. For a precomputed kernel, kernel values (n, n_training_rows).
         method : {"exact", "early"}, optional
             The part of the model to use. The default is the exact solution, or the early level if
@@ -194,6 +198,8 @@ class Model(ModelParts):
             If X does not fit the model.
         """
         part = self.part()
+        if is_frame(X):
+            return self._rows_of_frame(X)
         if self.scaling is None:
             rows = Rows.from_array(X)
             n_input_rows = rows.n_features
@@ -210,6 +216,16 @@ class Model(ModelParts):
                 f"rows have {n_input_rows} {name}, the model was trained on {n_trained}"
             )
         return rows
+
+    def _rows_of_frame(self, X: Any) -> Rows:
+        """Encode a data frame as the training rows, by the names of the columns."""
+        if self.table is None:
+            return self.rows_of(X.to_numpy())
+        parts = self.table.rows(Frame.of(X))
+        scaling = self.scaling or Scaling.identity(self.table.n_features, "X")
+        for sentence in parts.warnings():
+            warnings.warn(sentence, stacklevel=4)
+        return scaling.scaled_rows(parts, "X").with_features(self.part().rows.n_features)
 
     def compress(
         self,

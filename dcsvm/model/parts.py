@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dcsvm.data.columns import TableEncoding
 from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import Scaling
 from dcsvm.kernel.kernels import Kernel
@@ -134,7 +135,8 @@ class ModelParts:
 
     `labels` (k,) are the labels of the classes, float64 or strings, empty for one-class and
     regression. `scaling` was applied to the training rows, and is applied to the rows to predict;
-    None without scaling. `first_index` is the index of column 0 in files, 0 or 1.
+    None without scaling. `first_index` is the index of column 0 in files, 0 or 1. `table` encodes
+    the columns of a table as features; None if the training set was no table.
     """
 
     kernel: Kernel
@@ -145,6 +147,7 @@ class ModelParts:
     probability: Probability | None = None
     scaling: Scaling | None = None
     first_index: int = 1
+    table: TableEncoding | None = None
 
     def part(self, method: str | None = None) -> ExactModel | EarlyModel:
         """Return the part that a method uses; None prefers the exact solution.

@@ -20,6 +20,7 @@ from dcsvm.kernel.kernels import TYPES, Kernel
 from dcsvm.kernel.partition import Partition, partition_of
 from dcsvm.model.model import Model
 from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel, Probability
+from dcsvm.model.table_text import LABEL_NAMES, TABLE, TABLE_KEYS, TABLE_LABEL, table_of, text_of
 from dcsvm.model.text_reader import Features, Header, ModelError, ModelTextReader, shown
 from dcsvm.model.writer import (
     COLUMNS,
@@ -52,7 +53,7 @@ EARLY_KEYS = {
 }
 STATUS_KEYS = {"converged", "violation", "gap"}
 SCALING_KEYS = {COLUMNS, WEIGHTS, LIMITS, MINIMA, MAXIMA, N_KNOTS, KNOTS, LEVELS}
-FILE_KEYS = {FIRST_INDEX, SCALING, *SCALING_KEYS}
+FILE_KEYS = {FIRST_INDEX, SCALING, *SCALING_KEYS, *TABLE_KEYS}
 SECTION_KEYS = {"row_numbers", *FILE_KEYS, *STATUS_KEYS, *EARLY_KEYS}
 EARLY_ONLY_KEYS = {EARLY_ONLY, *FILE_KEYS, *LIBSVM_KEYS, *EARLY_KEYS} - {"total_sv", "rho", "nr_sv"}
 
@@ -155,7 +156,27 @@ class ModelReader(ModelTextReader):
         if SCALING not in values and SCALING_KEYS & set(values):
             raise self.error(f"the key {SCALING} is missing")
         scaling = self.scaling(values) if SCALING in values else None
-        return replace(model, scaling=scaling, first_index=self.first_index)
+        model = replace(model, scaling=scaling, first_index=self.first_index)
+        return self.with_table(model, values)
+
+    def with_table(self, model: Model, values: Header) -> Model:
+        """Return the model with the text labels and the encoding of a table in `values`."""
+        if LABEL_NAMES in values:
+            try:
+                names = [text_of(word) for word in values[LABEL_NAMES]]
+            except ValueError as error:
+                raise self.error(f"{LABEL_NAMES}: {error}") from None
+            if len(set(names)) != len(model.labels) or len(names) != len(model.labels):
+                raise self.error(f"{LABEL_NAMES} must be {len(model.labels)} different texts")
+            model = replace(model, labels=np.array(names, str))
+        if (TABLE in values) != (TABLE_LABEL in values):
+            raise self.error(f"the keys {TABLE} and {TABLE_LABEL} must be together")
+        if TABLE not in values:
+            return model
+        try:
+            return replace(model, table=table_of(values[TABLE], values[TABLE_LABEL]))
+        except ValueError as error:
+            raise self.error(f"{TABLE}, {TABLE_LABEL}: {error}") from None
 
     def scaling(self, values: Header) -> Scaling:
         """Read the scaling of the features."""

@@ -16,6 +16,7 @@ from dcsvm.data.sorting import BATCH_SIZE, slices
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.pair_weights import is_seen
 from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel, ModelParts, Probability
+from dcsvm.model.table_text import LABEL_NAMES, table_lines, word_of
 
 SECTION = "dcsvm_section"
 EARLY_ONLY = "dcsvm_early_model"
@@ -29,8 +30,10 @@ VERSION = "4"
 FORMATS = ("dcsvm", "libsvm")
 
 
-def plain(number: float) -> str:
+def plain(number: float | str) -> str:
     """Format a label as LIBSVM does: integers without a decimal point, others with all digits."""
+    if isinstance(number, str):
+        return str(number)
     number = float(number)
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
 
@@ -39,8 +42,6 @@ def model_text(model: ModelParts, format: str = "dcsvm") -> Iterator[bytes]:
     """Yield the file in parts. Raises ValueError if the format cannot hold the model."""
     if format not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
-    if model.labels.dtype.kind == "U":
-        raise ValueError("a model file cannot hold labels that are strings: train with numbers")
     exact, early = model.exact, model.early
     if format == "libsvm":
         _check_libsvm(model)
@@ -73,6 +74,8 @@ def _check_libsvm(model: ModelParts) -> None:
         raise ValueError("LIBSVM has no early models, and this model has no exact solution")
     if not model.kernel.type.is_in_libsvm:
         raise ValueError(f"LIBSVM has no kernel {model.kernel.name}")
+    if model.labels.dtype.kind == "U":
+        raise ValueError("LIBSVM's labels must be integers, got text")
     for label in model.labels:
         if not (label.is_integer() and abs(label) < 2**31):
             raise ValueError(f"LIBSVM's labels must be integers, got {plain(label)}")
@@ -98,7 +101,8 @@ def _problem_lines(model: ModelParts, exact: ExactModel | None = None) -> list[s
     if exact is not None:
         lines += [f"total_sv {exact.rows.n_samples}", f"rho {_listed(exact.rho)}"]
     if model.is_classifier:
-        lines += [f"label {_listed(model.labels)}"]
+        is_text = model.labels.dtype.kind == "U"
+        lines += [f"label {_listed(range(len(model.labels)) if is_text else model.labels)}"]
     if model.probability is not None:
         lines += [f"probA {_listed(model.probability.A)}"]
         if model.probability.B is not None:
@@ -109,8 +113,12 @@ def _problem_lines(model: ModelParts, exact: ExactModel | None = None) -> list[s
 
 
 def _file_lines(model: ModelParts) -> list[str]:
-    """Return the lines with the first index and the scaling."""
+    """Return the lines with the first index, text labels, the table and the scaling."""
     lines = [] if model.first_index == 1 else [f"{FIRST_INDEX} {model.first_index}"]
+    if model.labels.dtype.kind == "U":
+        lines += [f"{LABEL_NAMES} {' '.join(map(word_of, model.labels.tolist()))}"]
+    if model.table is not None:
+        lines += table_lines(model.table)
     return lines if model.scaling is None else [*lines, *_scaling_lines(model.scaling)]
 
 

@@ -222,12 +222,18 @@ GAMMA = Rule(
     NOT_NEGATIVE.limits,
 )
 FACTORS = Rule("a dict of label: factor", lambda value: isinstance(value, Mapping), _factors)
+BALANCED = "balanced"  # class weights in inverse proportion to the sizes of the classes
 
 
 SVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")  # LIBSVM's -s 0 to 4
 CLASSIFIERS = ("c_svc", "nu_svc")
 REGRESSIONS = ("epsilon_svr", "nu_svr")
 WITH_LEVELS = ("c_svc", "epsilon_svr")  # other types are solved without levels
+
+
+CLASS_METRICS = ("accuracy", "balanced-accuracy", "f1", "auc", "log-loss")
+REGRESSION_METRICS = ("rmse", "mae", "r2")
+METRICS = CLASS_METRICS + REGRESSION_METRICS
 
 
 DOCSTRING_WIDTH = 96  # columns, beside the indentation

@@ -19,6 +19,7 @@ from dcsvm.kernel.kernels import (
 from dcsvm.machine import MAX_THREADS
 from dcsvm.problem.option_table import (
     AUTO,
+    BALANCED,
     FACTORS,
     FINITE,
     FLAG,
@@ -87,11 +88,13 @@ class TrainOptions(OptionTable):
     C: float = of_problem(1.0, POSITIVE, "-c C",
         "penalty C of C-SVC, eps-SVR and nu-SVR",
         is_basic=True)
-    class_weight: dict[float | str, float] | None = of_problem(None, optional(FACTORS),
+    class_weight: dict[float | str, float] | str | None = of_problem(None,
+        optional(or_word(BALANCED, FACTORS)),
         "-w LABEL FACTOR",
         "C-SVC: multiply C of class LABEL by FACTOR (-w-1 5)",
         "Give it once per class. The label follows the letter without a space.",
-        keyword="label -> factor of C, for C-SVC; labels not in it have factor 1")
+        keyword="label -> factor of C, for C-SVC; labels not in it have factor 1; or \"balanced\": "
+        "n / (number of classes * rows of the class)")
     nu: float = of_problem(0.5, number("above 0 and at most 1", lambda value: 0 < value <= 1),
         "-n NU",
         "nu of nu-SVC, one-class and nu-SVR, up to 1")
@@ -236,7 +239,8 @@ class TrainOptions(OptionTable):
     def _check_weights(self) -> None:
         if self.C > MAX_C:
             raise OptionError("C", f"must be at most {MAX_C:g}, got {self.C:g}")
-        for label, factor in (self.class_weight or {}).items():
+        factors = self.class_weight if isinstance(self.class_weight, dict) else {}
+        for label, factor in factors.items():
             C = self.C * factor
             if not 0 < C <= MAX_C:
                 reason = f"above 0 and at most {MAX_C:g}, got {C:g}"

@@ -143,9 +143,23 @@ def task_of(labels: np.ndarray, sample_weight: np.ndarray, options: TrainOptions
     order, classes = _classes(labels, sample_weight)
     if options.svm_type == "nu_svc":
         return Task(options, order, classes, np.ones(len(order)))
-    factors = options.class_weight or {}
-    C_of_class = np.array([options.C * factors.get(label, 1.0) for label in order.tolist()])
-    return Task(options, order, classes, C_of_class)
+    if isinstance(options.class_weight, str):
+        factors = balanced_factors(classes, sample_weight, len(order))
+    else:
+        given = options.class_weight or {}
+        factors = np.array([given.get(label, 1.0) for label in order.tolist()])
+    return Task(options, order, classes, options.C * factors)
+
+
+def balanced_factors(
+    classes: np.ndarray, sample_weight: np.ndarray | None, n_classes: int
+) -> np.ndarray:
+    """Return the factors of C (k,) that give all classes the same total weight, as in scikit-learn.
+
+    `classes` (n,) are class indices.
+    """
+    totals = np.bincount(classes, sample_weight, minlength=n_classes)
+    return totals.sum() / (n_classes * totals)
 
 
 def checked_weights(sample_weight: ArrayLike | None, n_rows: int) -> np.ndarray:

@@ -14,11 +14,12 @@ except ImportError as _error:
         "dcsvm.sklearn needs scikit-learn 1.6 or later: pip install 'dcsvm[sklearn]'"
     ) from _error
 
+from dcsvm.sklearn.auto import AutoSVC, AutoSVR
 from dcsvm.sklearn.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from dcsvm.sklearn.loading import from_sklearn, load, patch, unpatch
 from dcsvm.sklearn.search import SVCCV, SVRCV
 
 __all__ = [
-    "SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "SVCCV", "SVRCV",
+    "SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "SVCCV", "SVRCV", "AutoSVC", "AutoSVR",
     "from_sklearn", "load", "patch", "unpatch",
 ]  # fmt: skip

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from dcsvm.model.model import Model
 from dcsvm.model.pair_weights import coupled, most_voted, pair_probabilities
 from dcsvm.problem.options import CENTERED
+from dcsvm.problem.task import balanced_factors
 from dcsvm.sklearn.checks import Input, Weights
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.fitted import ModelFileRows, TrainingRows
@@ -60,9 +61,8 @@ class Classifier(ClassifierMixin, Estimator):
             classes, codes = _classes_with_weight(classes, codes, weights)
         if len(classes) < 2:
             raise ValueError(self._one_class_left)
-        counts = np.bincount(codes, weights, minlength=len(classes))
         if isinstance(self.class_weight, str):  # "balanced"
-            self.class_weight_ = counts.sum() / (len(classes) * counts)
+            self.class_weight_ = balanced_factors(codes, weights, len(classes))
         else:
             self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=classes)
         wrong = ~(np.isfinite(self.class_weight_) & (self.class_weight_ > 0))
@@ -108,7 +108,7 @@ class Classifier(ClassifierMixin, Estimator):
         values = self._values(X, method)
         if len(self.classes_) == 2:
             return -values[:, 0]
-        return values if self.decision_function_shape == "ovo" else _class_scores(values)
+        return values if self.decision_function_shape == "ovo" else class_scores(values)
 
     def predict(self, X: Input, *, method: str | None = None) -> np.ndarray:
         """Predict labels.
@@ -137,7 +137,7 @@ class Classifier(ClassifierMixin, Estimator):
         if len(self._probA):
             return self._probabilities(values).argmax(axis=1)
         if self.break_ties:
-            return _class_scores(values).argmax(axis=1)
+            return class_scores(values).argmax(axis=1)
         return most_voted(values, len(self.classes_))
 
     @available_if(_check_probability)
@@ -184,7 +184,7 @@ def _classes_with_weight(
     return classes[present], np.clip(np.searchsorted(present, codes), 0, len(present) - 1)
 
 
-def _class_scores(values: np.ndarray) -> np.ndarray:
+def class_scores(values: np.ndarray) -> np.ndarray:
     """Combine decision values (n, k (k - 1) / 2) of pairs to scores (n, k) of classes.
 
     A score is the number of votes plus s / (3 (|s| + 1)) for the sum s of the decision values. Thus

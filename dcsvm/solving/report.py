@@ -205,7 +205,8 @@ class TrainReport(Costs):
 
     `missing` lists requested results that a stopped run lacks. The model is `usable` if its
     violation is smaller than the scale of decision values. `gamma` is the gamma of the kernel, or
-    None. `traffic` is None for rows in this process.
+    None. `traffic` is None for rows in this process. `selection` describes the search of
+    `dcsvm.easy`, and is None without one.
     """
 
     objective: float | None = None
@@ -231,6 +232,7 @@ class TrainReport(Costs):
     early_choice: EarlyChoice | None = None
     support_by_level: list[np.ndarray] = field(default_factory=list, repr=False)
     traffic: Traffic | None = None
+    selection: dict[str, Any] | None = None
 
     @property
     def kernel_evaluations(self) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dcsvm._core import Stop
 from dcsvm.data.arrays import Float64Parts
+from dcsvm.data.columns import Frame, TableEncoding, is_frame
 from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import Extremes, Scaling, quantile_scaling
 from dcsvm.model.model import Model
@@ -43,8 +45,10 @@ def train(  # noqa: PLR0913 (a public function with keyword parameters)
 
     Parameters
     ----------
-    X : array or scipy sparse matrix of shape (n, d)
-        Training rows; features are used as float32. With kernel="precomputed", the symmetric
+    X : array, scipy sparse matrix or data frame of shape (n, d)
+        Training rows; features are used as float32. The columns of a data frame may be numbers,
+        booleans or text; categories become one-hot features of value 0.5, and rows to predict are
+        data frames with the same columns in any order. With kernel="precomputed", the symmetric
         kernel matrix (n, n); rows to predict are then their kernel values with the training rows.
     y : array of shape (n,), optional
         Labels, numbers or strings, or the targets of a regression. Not used by one-class SVM.
@@ -97,14 +101,16 @@ def train(  # noqa: PLR0913 (a public function with keyword parameters)
     """
     settings = TrainOptions.of(**options)
     control = checked_control(progress, stop, checkpoint, init_model)
-    rows, scaling = scaled_rows(X, scale)
+    table = table_of(X)
+    rows, scaling = scaled_rows(X, scale, table)
     labels = labels_of(y, rows.n_samples, settings)
     warn_of_labels(settings, labels)
     if feature_weights is not None:
-        shape = np.shape(X) if scaling is not None else (0, rows.n_features)
-        weights = weights_of(feature_weights, shape[1], rows, labels, settings, control.stop)
+        n_features = rows.n_features if scaling is None else np.shape(X)[1]
+        n_features = n_features if table is None else table.n_features
+        weights = weights_of(feature_weights, n_features, rows, labels, settings, control.stop)
         rows, scaling = weighted_rows(rows, weights, scaling, "X")
-    test_rows = test_rows_of(test, X, settings, scaling)
+    test_rows = test_rows_of(test, X, settings, scaling, table)
     if test_rows is not None:
         settings = settings.choosing_by_test()
     model, report = train_rows(
@@ -112,20 +118,36 @@ def train(  # noqa: PLR0913 (a public function with keyword parameters)
         sample_weight=sample_weight, init_model=init_model, test=test_rows,
     )  # fmt: skip
     warn_of_report(report)
-    return model if scaling is None else model.scaled_by(scaling)
+    return replace(model, scaling=scaling, table=table)
 
 
-def scaled_rows(X: ArrayLike, scale: str | None) -> tuple[Rows, Scaling | None]:
-    """Return the rows of X, scaled as asked, and the scaling. Raises ValueError."""
-    if scale is None:
-        return Rows.from_array(X), None
-    parts = Float64Parts(X)
-    if scale == "auto":
-        scaling = Extremes.of(parts).scaling("X")
-    elif scale == "quantile":
-        scaling = quantile_scaling(parts, "X")
-    else:
+def table_of(X: ArrayLike) -> TableEncoding | None:
+    """Return the encoding of a data frame, None for other rows. Raises ValueError."""
+    if not is_frame(X):
+        return None
+    frame = Frame.of(X)
+    encoding = TableEncoding.of(frame)
+    for name in set(frame.names) - {column.name for column in encoding.columns}:
+        warnings.warn(f"column {name} has no values: dropped", stacklevel=4)
+    return encoding
+
+
+def scaled_rows(
+    X: ArrayLike, scale: str | None, table: TableEncoding | None = None
+) -> tuple[Rows, Scaling | None]:
+    """Return the rows of X, encoded and scaled as asked, and the scaling. Raises ValueError."""
+    if scale not in (None, "auto", "quantile"):
         raise ValueError(f"scale must be one of auto, quantile, got {scale!r}")
+    if table is None and scale is None:
+        return Rows.from_array(X), None
+    parts = Float64Parts(X) if table is None else table.rows(Frame.of(X))
+    one_hot = None if table is None else table.one_hot
+    if scale is None:
+        return Scaling.identity(parts.n_features, "X").scaled_rows(parts, "X"), None
+    if scale == "auto":
+        scaling = Extremes.of(parts).scaling("X", one_hot=one_hot)
+    else:
+        scaling = quantile_scaling(parts, "X", one_hot=one_hot)
     return scaling.scaled_rows(parts, "X"), scaling
 
 
@@ -191,6 +213,7 @@ def test_rows_of(
     X: ArrayLike,
     options: TrainOptions,
     scaling: Scaling | None = None,
+    table: TableEncoding | None = None,
 ) -> TestRows | None:
     """Return the test rows of a tuple (X_test, y_test), for training rows X.
 
@@ -202,7 +225,12 @@ def test_rows_of(
         raise ValueError("test rows require early models whose level is searched")
     if not isinstance(test, tuple) or len(test) != 2:
         raise TypeError(f"test must be a tuple (X, y) or None, not {test!r}")
-    rows, labels = Rows.from_array(test[0]), as_labels(test[1])
+    labels = as_labels(test[1])
+    if table is not None:
+        parts = table.rows(Frame.of(test[0]))
+        used = scaling or Scaling.identity(table.n_features, "X")
+        return TestRows(used.scaled_rows(parts, "the test rows"), labels)
+    rows = Rows.from_array(test[0])
     if len(labels) != rows.n_samples:
         raise ValueError(f"{rows.n_samples} test rows have {len(labels)} labels")
     shape = getattr(X, "shape", None) or np.shape(X)
@@ -218,7 +246,9 @@ def test_rows_of(
 
 def warn_of_labels(options: TrainOptions, labels: np.ndarray) -> None:
     """Warn about labels of class_weight that no row has."""
-    for label in set(options.class_weight or {}) - set(labels.tolist()):
+    if not isinstance(options.class_weight, dict):
+        return
+    for label in set(options.class_weight) - set(labels.tolist()):
         warnings.warn(f"no row has the label {label!r} of class_weight", stacklevel=3)
 
 

@@ -23,15 +23,18 @@ from dcsvm.kernel.kernels import DEGREES, Kernel
 from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
 from dcsvm.model.predict import decision_values, predictions
+from dcsvm.problem.option_table import CLASSIFIERS
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.report import Progress
 from dcsvm.training.train import train_rows
 
-MAX_FEATURES = 1000  # each feature requires PERMUTED_ROWS decision values
+MAX_FEATURES = 1000
 LEARNING_ROWS, HELD_SHARE, MAX_HELD = 4000, 0.25, 1000  # sample size; held-out rows
-# Results of 50 rows correlate 0.93 to 0.99 with results of all rows; of 200 rows, 0.994.
-PERMUTED_ROWS = 300
+# Results of 50 rows correlate 0.93 to 0.99 with results of all rows; of 200 rows, 0.994. With more
+# features, fewer rows are permuted.
+MIN_PERMUTED, MAX_PERMUTED, PERMUTED_VALUES = 50, 300, 30_000
+LEARNING_TOLERANCE = 1e-2  # in standard deviations of the targets
 POWERS = (0.5, 1.0)
 BATCH_VALUES = 2**22  # feature values in a batch of permuted rows
 
@@ -94,7 +97,11 @@ def learn_weights(
     error rate, or the squared error of a regression. Raises ValueError and Stopped.
     """
     check_weights(options, rows.n_features)
-    options = replace(options, early=False, early_level=None, probability=False)
+    unit = 1.0 if options.svm_type in CLASSIFIERS else float(np.std(labels))
+    options = replace(
+        options, early=False, early_level=None, probability=False,
+        tolerance=max(options.tolerance, LEARNING_TOLERANCE * unit),
+    )  # fmt: skip
     sample = _Sample.of(rows, labels, options.seed)
     none = np.ones(rows.n_features)
     if len(sample.held_labels) == 0 or len(np.unique(sample.labels)) < 2:
@@ -132,7 +139,8 @@ def _trained(
 def _slopes(model: Model, rows: Rows, options: TrainOptions) -> np.ndarray:
     """Compute the mean squared slope of decision values in each feature, float64 (d,)."""
     rng = np.random.default_rng(options.seed)
-    X = rows.take(rng.permutation(rows.n_samples)[:PERMUTED_ROWS]).features
+    n_permuted = min(max(PERMUTED_VALUES // rows.n_features, MIN_PERMUTED), MAX_PERMUTED)
+    X = rows.take(rng.permutation(rows.n_samples)[:n_permuted]).features
     others = X[rng.permutation(len(X))]
     threads = usable_threads(options.threads)
     values = decision_values(model, Rows.from_array(X), None, threads).reshape(len(X), -1)

@@ -8,10 +8,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from dcsvm.cli import compress, man, predict, train
+from dcsvm.cli import compress, easy, man, predict, train
 from dcsvm.kernel.kernels import numbered_names
 
-COMMANDS = [train.main, predict.main, compress.main]
+COMMANDS = [train.main, easy.main, predict.main, compress.main]
 every_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 
 

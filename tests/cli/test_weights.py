@@ -39,11 +39,11 @@ def test_models_without_scaling_are_described(run, invoke, training):
 @pytest.mark.parametrize(
     ("arguments", "status", "reason"),
     [
-        (("-t", "0"), 2, "--weights learn needs a kernel of a distance"),
+        (("-t", "0"), 2, "--weights needs a kernel of a distance"),
         (("-s", "2"), 2, "and labels or targets: got one_class"),
         (("--init-model", "m"), 2, "--weights learn is not possible with --init-model"),
-        (("-v", "3"), 2, "--weights learn is not possible with folds (-v)"),
-        (("--scale", "ranges"), 2, "--weights learn needs --scale auto or quantile, not a file"),
+        (("-v", "3"), 2, "--weights is not possible with folds (-v)"),
+        (("--scale", "ranges"), 2, "--weights needs --scale auto or quantile, not a file"),
         (("--model-format", "libsvm"), 2, "LIBSVM has no weights"),
     ],
 )

@@ -27,7 +27,7 @@ import pytest
 import stand_ins
 from click.testing import CliRunner
 
-from dcsvm.cli import compress, grid, predict, train
+from dcsvm.cli import compress, easy, grid, predict, train
 from dcsvm.problem.options import TrainOptions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +39,7 @@ from option_tables import with_tables  # noqa: E402
 README = ROOT / "README.md"
 PAGES = [README, *sorted(DOCS.glob("*.md"))]
 LINKED = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
-COMMANDS = [train.main, grid.main, predict.main, compress.main]
+COMMANDS = [train.main, easy.main, grid.main, predict.main, compress.main]
 MAX_WORDS = 1000  # of the README
 
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.M | re.S)

@@ -82,8 +82,8 @@ def test_a_large_value_is_not_shown_whole():
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
-    [({"class_weight": "balanced"},
-      "class_weight must be a dict of label: factor or None, got 'balanced'"),
+    [({"class_weight": "equal"},
+      "class_weight must be a dict of label: factor or 'balanced' or None, got 'equal'"),
      ({"class_weight": {1: 0}}, "class_weight must be positive and finite, got 0 for class 1"),
      ({"class_weight": {"a": -2}},
       "class_weight must be positive and finite, got -2 for class 'a'"),

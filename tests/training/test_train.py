@@ -101,11 +101,15 @@ def test_a_model_describes_itself_in_a_line(wavy):
     )
 
 
-def test_a_file_keeps_numbers_only(wavy, tmp_path):
-    model = dcsvm.train(wavy[0], np.where(wavy[1] > 0, "yes", "no"), **OPTIONS)
-    with pytest.raises(ValueError, match="cannot hold labels that are strings"):
-        model.save(tmp_path / "a.model")
-    assert not list(tmp_path.iterdir())
+def test_a_file_keeps_labels_of_text(wavy, tmp_path):
+    model = dcsvm.train(wavy[0], np.where(wavy[1] > 0, "oui, oui", "n\u00f3"), **OPTIONS)
+    model.save(tmp_path / "a.model")
+    loaded = dcsvm.load_model(tmp_path / "a.model")
+    assert np.array_equal(loaded.labels, model.labels)
+    assert np.array_equal(loaded.predict(wavy[0]), model.predict(wavy[0]))
+    with pytest.raises(ValueError, match="LIBSVM's labels must be integers, got text"):
+        model.save(tmp_path / "b.model", "libsvm")
+    assert not (tmp_path / "b.model").exists()
 
 
 def test_a_checkpoint_of_strings_is_gone_on_from(wavy, tmp_path):

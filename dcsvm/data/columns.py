@@ -1,0 +1,431 @@
+"""Encode the columns of a table as features.
+
+Numbers keep their values, booleans become 0 and 1, and a text column becomes one feature of value
+0.5 for each category (one-hot). A missing number is the median of its column; if numbers were
+missing in training, another feature marks them. Missing text is a category of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dcsvm.data.files import DataError
+from dcsvm.data.scaling import ONE_HOT
+from dcsvm.data.sorting import BATCH_SIZE, slices
+
+NUMBER, BOOLEAN, CATEGORY = KINDS = ("number", "boolean", "category")
+LABELS = ("target", "label", "class", "y")  # names of the label column, by preference
+MISSING = ""  # the category of missing text
+SHOWN = 3  # unknown categories in a warning
+NUMERIC_SHARE = 0.9  # of the text of a column that is likely to be numeric
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """A column of text: row k has values[codes[k]]; the code -1 means that it is missing."""
+
+    codes: np.ndarray
+    values: tuple[str, ...]
+
+    @staticmethod
+    def of(texts: Sequence[str | None]) -> Texts:
+        """Make a column of texts."""
+        places: dict[str, int] = {}
+        codes = [-1 if one is None else places.setdefault(one, len(places)) for one in texts]
+        return Texts(np.array(codes, np.int64), tuple(places))
+
+    def mapped(self, convert: Callable[[str], str | None]) -> Texts:
+        """Convert each value; None makes it missing."""
+        merged = Texts.of([convert(one) for one in self.values])
+        codes = np.append(merged.codes, -1)  # the last one for missing texts
+        return Texts(codes[self.codes], merged.values)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Number of rows of each value, int64 (n_values,)."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))
+
+
+# a column: float64 with nan for missing numbers, bool, or text
+Values = np.ndarray | Texts
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A table: names of its columns and a function that returns a column.
+
+    `line_of` returns the line of a row in the file; None if there is no file. `has_names` is False
+    if the file has no header.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    n_rows: int
+    column: Callable[[str], Values]
+    line_of: Callable[[int], int] | None = None
+    has_names: bool = True
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for name in self.names:
+            if name in seen:
+                raise DataError(f"{self.name}: two columns have the name {name}")
+            seen.add(name)
+
+    @staticmethod
+    def of(table: Any, name: str = "X") -> Frame:
+        """Make a frame of a data frame. Raises DataError."""
+        names = [str(one) for one in table.columns]
+        places = {one: k for k, one in enumerate(names)}
+
+        def column(key: str) -> Values:
+            k = places[key]
+            series = table.iloc[:, k] if hasattr(table, "iloc") else table[table.columns[k]]
+            return _plain(np.asarray(series), name, key)
+
+        return Frame(name, tuple(names), len(table), column)
+
+    def error(self, column: str, reason: str, row: int) -> DataError:
+        """Return an error that names the file, the line and the column."""
+        if self.line_of is None:
+            return DataError(f"{self.name}: row {row}, column {column}: {reason}")
+        return DataError(f"{self.name}:{self.line_of(row)}: column {column}: {reason}")
+
+
+def is_frame(X: object) -> bool:
+    """Return whether X is a data frame, as of pandas or polars."""
+    return hasattr(X, "columns") and hasattr(X, "shape") and not hasattr(X, "tocsr")
+
+
+def _plain(values: np.ndarray, name: str, column: str) -> Values:
+    """Convert a column to float64, bool or text. Raises DataError for other types."""
+    kind = values.dtype.kind
+    if kind == "b":
+        return values
+    if kind in "iuf":
+        return values.astype(np.float64)
+    if kind in "UST":
+        return Texts.of([str(one) for one in values.tolist()])
+    if kind == "O":
+        return _of_objects(values, name, column)
+    found = "dates or times" if kind in "Mm" else f"values of type {values.dtype}"
+    raise DataError(f"{name}: column {column} has {found}{HINT}")
+
+
+def _of_objects(values: np.ndarray, name: str, column: str) -> Values:
+    objects = [None if _is_missing(one) else one for one in values.tolist()]
+    kinds = {type(one) for one in objects} - {type(None)}
+    if kinds == {bool} and None not in objects:
+        return values.astype(bool)
+    if kinds and all(issubclass(one, (int, float, np.number)) for one in kinds - {bool}):
+        return np.array([np.nan if one is None else float(one) for one in objects])
+    for one in kinds:
+        if not issubclass(one, (str, bool, int, float, np.number)):
+            raise DataError(f"{name}: column {column} has values of type {one.__name__}{HINT}")
+    return Texts.of([None if one is None else str(one) for one in objects])
+
+
+HINT = ": turn them into numbers, such as the year, or drop the column"
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+@dataclass(frozen=True)
+class Column:
+    """How a column becomes features.
+
+    `fill` replaces missing numbers. `has_indicator` says that a feature marks missing numbers.
+    `categories` are the texts of a category column, in the order of its features.
+    """
+
+    name: str
+    kind: str
+    fill: float = 0.0
+    has_indicator: bool = False
+    categories: tuple[str, ...] = ()
+
+    @property
+    def n_features(self) -> int:
+        return len(self.categories) if self.kind == CATEGORY else 1 + self.has_indicator
+
+    @property
+    def feature_names(self) -> list[str]:
+        if self.kind == CATEGORY:
+            return [f"{self.name}={text or 'missing'}" for text in self.categories]
+        return [self.name, f"{self.name} is missing"][: self.n_features]
+
+    @staticmethod
+    def of(frame: Frame, name: str) -> Column | None:
+        """Find the encoding of a column; None if all its values are missing. Raises DataError."""
+        values = frame.column(name)
+        if isinstance(values, Texts):
+            _check_not_numeric(frame, name, values)
+            used = values.counts > 0
+            texts = {text for text, is_used in zip(values.values, used, strict=True) if is_used}
+            missing = [MISSING] if np.any(values.codes < 0) or MISSING in texts else []
+            categories = (*sorted(texts - {MISSING}), *missing)
+            return Column(name, CATEGORY, categories=categories) if texts else None
+        if values.dtype.kind == "b":
+            return Column(name, BOOLEAN)
+        _check_finite(frame, name, values)
+        present = values[~np.isnan(values)]
+        if len(present) == 0:
+            return None
+        return Column(name, NUMBER, float(np.median(present)), len(present) < len(values))
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {text: k for k, text in enumerate(self.categories)}
+
+    def encode(
+        self, frame: Frame, unknown: dict[str, dict[str, int]]
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Encode a column of a frame.
+
+        Returns (values float64 (n,), marks of missing ones bool (n,) or None) for numbers, and (the
+        feature of each row, int64 (n,), -1 for none; None) for categories. Unknown categories are
+        counted in `unknown`. Raises DataError.
+        """
+        values = frame.column(self.name)
+        if self.kind == CATEGORY:
+            texts = as_texts(values)
+            places = np.array([self._places.get(one, -1) for one in (*texts.values, MISSING)])
+            for code in np.flatnonzero((places[:-1] < 0) & (texts.counts > 0)):
+                own = unknown.setdefault(self.name, {})
+                own[texts.values[code]] = int(texts.counts[code])
+            return places[texts.codes], None
+        numbers = as_numbers(frame, self.name, values)
+        _check_finite(frame, self.name, numbers)
+        is_missing = np.isnan(numbers)
+        return np.where(is_missing, self.fill, numbers), is_missing if self.has_indicator else None
+
+
+def as_texts(values: Values) -> Texts:
+    """Return a column as text."""
+    if isinstance(values, Texts):
+        return values
+    if values.dtype.kind == "b":
+        return Texts(values.astype(np.int64), ("false", "true"))
+    distinct, codes = np.unique(values, return_inverse=True)
+    texts = [None if np.isnan(one) else number_text(one) for one in distinct.tolist()]
+    found = Texts.of(texts)
+    return Texts(found.codes[codes.reshape(-1)], found.values)
+
+
+def as_numbers(frame: Frame, name: str, values: Values) -> np.ndarray:
+    """Return a column as float64. Raises DataError for text that is no number."""
+    if not isinstance(values, Texts):
+        return values.astype(np.float64)
+    found = [_as_number(one) for one in values.values]
+    is_wrong = np.array([one is None for one in found], bool) & (values.counts > 0)
+    if is_wrong.any():
+        raise _no_number(frame, name, values, is_wrong)
+    numbers = np.array([np.nan if one is None else one for one in (*found, None)])
+    return numbers[values.codes]
+
+
+def number_text(number: float) -> str:
+    """Format a number as text; whole numbers have no decimal point."""
+    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+
+
+def _as_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _check_finite(frame: Frame, name: str, values: np.ndarray) -> None:
+    is_infinite = np.isinf(values)
+    if is_infinite.any():
+        row = int(np.argmax(is_infinite))
+        raise frame.error(name, f"{values[row]:g} is not a finite number", row)
+
+
+def _check_not_numeric(frame: Frame, name: str, texts: Texts) -> None:
+    """Raise DataError if almost all texts of a column are numbers."""
+    is_other = np.array([_as_number(one) is None for one in texts.values], bool)
+    n_others = int(texts.counts[is_other].sum())
+    if 0 < n_others < (1 - NUMERIC_SHARE) * texts.counts.sum():
+        raise _no_number(frame, name, texts, is_other)
+
+
+def _no_number(frame: Frame, name: str, texts: Texts, is_wrong: np.ndarray) -> DataError:
+    """Return the error of the first text that is no number."""
+    row = int(np.argmax(np.append(is_wrong, False)[texts.codes]))
+    text = texts.values[texts.codes[row]]
+    return frame.error(name, f"{text[:40]!r} is not a number; leave the cell empty", row)
+
+
+@dataclass(frozen=True)
+class TableEncoding:
+    """Encoding of a table.
+
+    `label` is the name of the label column, None without one. `has_names` is False for a file
+    without a header; its columns are matched by position.
+    """
+
+    columns: tuple[Column, ...]
+    label: str | None = None
+    has_names: bool = True
+
+    @cached_property
+    def start(self) -> np.ndarray:
+        """The first feature of each column, and the number of features; int64 (n_columns + 1,)."""
+        return np.cumsum([0, *(one.n_features for one in self.columns)])
+
+    @staticmethod
+    def of(frame: Frame, label: str | None = None, dropped: Sequence[str] = ()) -> TableEncoding:
+        """Find the encoding of training data. Raises DataError."""
+        columns = [
+            Column.of(frame, name) for name in frame.names if name != label and name not in dropped
+        ]
+        return TableEncoding(
+            tuple(one for one in columns if one is not None), label, frame.has_names
+        )
+
+    @property
+    def n_features(self) -> int:
+        return int(self.start[-1])
+
+    @property
+    def feature_names(self) -> list[str]:
+        return [name for one in self.columns for name in one.feature_names]
+
+    @property
+    def one_hot(self) -> np.ndarray:
+        """Mark the one-hot features, bool (n_features,)."""
+        sizes = [one.n_features for one in self.columns]
+        return np.repeat([one.kind == CATEGORY for one in self.columns], sizes).astype(bool)
+
+    def rows(self, frame: Frame) -> TableRows:
+        """Encode the rows of a table, matched by name. Raises DataError."""
+        return TableRows(self, self._matched(frame))
+
+    def _matched(self, frame: Frame) -> Frame:
+        """Check that a frame has the columns; rename them if they are matched by position."""
+        names = [one.name for one in self.columns]
+        if self.has_names and frame.has_names:
+            missing = [name for name in names if name not in frame.names]
+            if missing:
+                raise DataError(f"{frame.name}: no column {missing[0]}, which the model needs")
+            return frame
+        known = [*names, *([] if self.label is None else [self.label])]
+        if self.has_names or frame.has_names:
+            return frame if set(names) <= set(frame.names) else _renamed(frame, names)
+        return frame if set(known) <= set(frame.names) else _renamed(frame, names)
+
+
+def _renamed(frame: Frame, names: list[str]) -> Frame:
+    """Give columns other names, in order. Raises DataError for another number of columns."""
+    if len(frame.names) != len(names):
+        raise DataError(f"{frame.name}: {len(frame.names)} columns, the model needs {len(names)}")
+    old = dict(zip(names, frame.names, strict=True))
+    return Frame(
+        frame.name, tuple(names), frame.n_rows, lambda name: frame.column(old[name]), frame.line_of
+    )
+
+
+class TableRows:
+    """Batches of encoded rows as CSR arrays with float64 values, for `Scaling.scaled_rows`.
+
+    `unknown` counts the categories that the training set lacks, by column and text.
+    """
+
+    def __init__(self, encoding: TableEncoding, frame: Frame):
+        self.n_features, self.n_rows = encoding.n_features, frame.n_rows
+        self.unknown: dict[str, dict[str, int]] = {}
+        self.encoded = [one.encode(frame, self.unknown) for one in encoding.columns]
+        self.first = [int(start) for start in encoding.start[:-1]]
+        self.is_category = [one.kind == CATEGORY for one in encoding.columns]
+
+    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        for batch in slices(self.n_rows, BATCH_SIZE // max(2 * len(self.encoded), 1)):
+            yield self._part(batch)
+
+    def _part(self, batch: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        n_rows = batch.stop - batch.start
+        blocks: list[tuple[np.ndarray, np.ndarray]] = []  # (feature, value) of each row
+        for (values, marks), first, is_category in zip(
+            self.encoded, self.first, self.is_category, strict=True
+        ):
+            own = values[batch]
+            if is_category:
+                blocks.append((first + own, np.where(own >= 0, ONE_HOT, 0.0)))
+            else:
+                blocks.append((np.full(n_rows, first), own))
+                if marks is not None:
+                    blocks.append((np.full(n_rows, first + 1), marks[batch].astype(np.float64)))
+        if not blocks:
+            return np.zeros(n_rows + 1, np.int64), np.zeros(0, np.int64), np.zeros(0)
+        features, values = (np.stack([block[k] for block in blocks], axis=1) for k in (0, 1))
+        present = values != 0
+        indptr = np.concatenate(([0], np.cumsum(present.sum(axis=1))))
+        return indptr, features[present].astype(np.int64), values[present]
+
+    def part(self, some: slice) -> TableRows:
+        """Return consecutive rows."""
+        part = copy(self)
+        part.n_rows = some.stop - some.start
+        part.encoded = [
+            (values[some], None if marks is None else marks[some]) for values, marks in self.encoded
+        ]
+        return part
+
+    def warnings(self) -> list[str]:
+        """Return a sentence for each column with unknown categories."""
+        sentences = []
+        for name, counts in self.unknown.items():
+            shown = ", ".join(repr(text) for text in sorted(counts)[:SHOWN])
+            more = ", ..." if len(counts) > SHOWN else ""
+            n_rows = sum(counts.values())
+            sentences.append(
+                f"column {name}: {n_rows} row{'s'[: n_rows != 1]} with categories that the "
+                f"training set lacks: {shown}{more}"
+            )
+        return sentences
+
+
+def label_column(names: Sequence[str], given: str | None, file_name: str) -> tuple[str, str]:
+    """Return the label column and how it was found. Raises DataError."""
+    if given is not None:
+        if given in names:
+            return given, "given"
+        if given.isdecimal() and 1 <= int(given) <= len(names):
+            return names[int(given) - 1], f"column {given}"
+        raise DataError(f"{file_name}: no column {given}; the columns are {_listed(names)}")
+    by_name = {name.lower(): name for name in reversed(names)}
+    for name in LABELS:
+        if name in by_name:
+            return by_name[name], "by its name"
+    return names[-1], "the last column"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+
+
+def labels_of(frame: Frame, name: str) -> np.ndarray:
+    """Return labels: float64 (n,), or str (n,) for text and booleans. Raises DataError."""
+    values = frame.column(name)
+    if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+        is_wrong = ~np.isfinite(values)
+        if not is_wrong.any():
+            return values
+        row = int(np.argmax(is_wrong))
+        if not np.isnan(values[row]):
+            raise frame.error(name, f"the label {values[row]:g} is not a finite number", row)
+        raise frame.error(name, "the label is missing", row)
+    texts = as_texts(values)
+    if np.any(texts.codes < 0):
+        raise frame.error(name, "the label is missing", int(np.argmax(texts.codes < 0)))
+    return np.array(texts.values, str)[texts.codes]

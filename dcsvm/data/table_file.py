@@ -1,0 +1,282 @@
+"""Read tables: CSV, TSV, Parquet, Arrow and Feather files.
+
+pyarrow (the extra `tables`) reads them. Without it, files of numbers can be read. Text may be
+packed by gzip, bzip2 or xz.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from dcsvm.data.columns import Frame, Texts, Values
+from dcsvm.data.files import DataError, read_text
+
+DELIMITERS = ",;\t"
+MISSING_TEXTS = ["", "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "?"]
+FIRST_LINE = 2**16  # bytes that have the first line
+CHUNK = 2**24  # bytes decoded at once
+INSTALL = "pip install 'dcsvm[tables]'"
+
+
+def read_table(path: str, format: str) -> Frame:
+    """Read a table. Raises DataError for a file that cannot be opened or is damaged."""
+    text = read_text(path)
+    if not len(text):
+        raise DataError(f"{path}: no rows")
+    arrow = _pyarrow(path, format)
+    if format in ("csv", "tsv"):
+        frame = _Csv(path, bytes(text[:FIRST_LINE]), text, format).frame(arrow)
+    else:
+        frame = _columnar(path, text, format, arrow)
+    if frame.n_rows == 0:
+        raise DataError(f"{path}: no rows")
+    if not frame.names:
+        raise DataError(f"{path}: no columns")
+    return frame
+
+
+def _pyarrow(path: str, format: str) -> Any:
+    """Import pyarrow; None if it is missing and the format is text. Raises DataError."""
+    try:
+        import pyarrow
+    except ImportError:
+        if format in ("csv", "tsv"):
+            return None
+        raise DataError(f"{path}: reading {format} needs pyarrow: {INSTALL}") from None
+    return pyarrow
+
+
+def _columnar(path: str, text: Any, format: str, arrow: Any) -> Frame:
+    """Read a Parquet, Arrow or Feather file."""
+    source = arrow.BufferReader(arrow.py_buffer(text))
+    try:
+        if format == "parquet":
+            from pyarrow import parquet
+
+            table = parquet.read_table(source)
+        else:
+            from pyarrow import feather
+
+            table = feather.read_table(source)
+        return _frame_of(path, table)
+    except DataError:
+        raise
+    except (arrow.ArrowException, OSError, ValueError, EOFError, KeyError, TypeError) as error:
+        raise DataError(f"{path}: not a readable {format} file: {_sentence(error)}") from None
+
+
+def _sentence(error: Exception) -> str:
+    """Return the first line of an error of pyarrow."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:200].rstrip(". ") if lines else type(error).__name__
+
+
+def _frame_of(path: str, table: Any, line_of: Any = None, *, has_names: bool = True) -> Frame:
+    names = tuple(str(name) for name in table.column_names)
+    places = {name: k for k, name in enumerate(names)}
+
+    @lru_cache(maxsize=2)
+    def column(name: str) -> Values:
+        return _column(table.column(places[name]), path, name)
+
+    return Frame(path, names, table.num_rows, column, line_of, has_names)
+
+
+def _column(column: Any, path: str, name: str) -> Values:
+    """Convert an Arrow column. Raises DataError for a type that is no number or text."""
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+        kind = column.type
+    if types.is_boolean(kind) and column.null_count == 0:
+        return column.to_numpy()
+    if types.is_boolean(kind):
+        return _texts(column.cast("string"))
+    if types.is_string(kind) or types.is_large_string(kind):
+        return _texts(column)
+    if types.is_null(kind):
+        return np.full(len(column), np.nan)
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return column.cast("float64", safe=False).to_numpy().astype(np.float64)
+    hint = ""
+    if types.is_temporal(kind):
+        hint = ": turn it into numbers, such as the year, or --drop it"
+    raise DataError(f"{path}: column {name} has the type {kind}, which is no number or text{hint}")
+
+
+def _texts(column: Any) -> Texts:
+    """Convert an Arrow column of text."""
+    encoded = column.combine_chunks().dictionary_encode()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    texts = Texts(codes.astype(np.int64), tuple(encoded.dictionary.to_pylist()))
+    return texts.mapped(_stripped)
+
+
+def _stripped(text: str) -> str | None:
+    """Return a text without spaces around it; None if it stands for a missing value."""
+    text = text.strip()
+    return None if text in MISSING_TEXTS else text
+
+
+@dataclass
+class _Csv:
+    """A text table: its beginning, its text, and its format."""
+
+    path: str
+    head: bytes
+    text: Any
+    format: str
+
+    def __post_init__(self) -> None:
+        if b"\0" in self.head:
+            raise DataError(f"{self.path}: not a text file")
+
+    @property
+    def delimiter(self) -> str:
+        """The most frequent delimiter of the first line, outside of quotes."""
+        if self.format == "tsv":
+            return "\t"
+        line = re.sub(rb'"[^"]*"', b"", self.head.split(b"\n", 1)[0]).decode("latin-1")
+        return max(DELIMITERS, key=line.count)
+
+    @cached_property
+    def encoding(self) -> str:
+        """UTF-8, or Latin-1 for text that is not UTF-8."""
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            for begin in range(0, len(self.text), CHUNK):
+                decoder.decode(self.text[begin : begin + CHUNK])
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return "latin-1"
+        return "utf-8-sig"
+
+    def records(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the line and the fields of each record, as Python's reader finds them."""
+        reader = csv.reader(self._lines(), delimiter=self.delimiter)
+        line = 1
+        try:
+            for fields in reader:
+                if fields:
+                    yield line, fields
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise DataError(f"{self.path}:{line}: {error}") from None
+
+    def _lines(self) -> Iterator[str]:
+        begin, is_first = 0, True
+        while begin < len(self.text):
+            newline = self.text.find(b"\n", begin)
+            end = newline + 1 if newline >= 0 else len(self.text)
+            yield bytes(self.text[begin:end]).decode(self.encoding if is_first else self._rest)
+            begin, is_first = end, False
+
+    @property
+    def _rest(self) -> str:
+        """The encoding without a byte order mark."""
+        return self.encoding.removesuffix("-sig")
+
+    def frame(self, arrow: Any) -> Frame:
+        first = next(self.records(), None)
+        if first is None:
+            raise DataError(f"{self.path}: no rows")
+        has_names = not all(_is_number(one) for one in first[1])
+        names = first[1] if has_names else [str(k + 1) for k in range(len(first[1]))]
+        names = [name.strip() for name in names]
+        if len(names) > len(set(names)):
+            again = next(name for k, name in enumerate(names) if name in names[:k])
+            raise DataError(
+                f"{self.path}:{first[0]}: two columns have the name {again or 'of no text'}"
+            )
+        if arrow is None:
+            return self._numbers(names, has_names=has_names)
+        return self._read(arrow, names, has_names=has_names)
+
+    def _read(self, arrow: Any, names: list[str], *, has_names: bool) -> Frame:
+        from pyarrow import csv as arrow_csv
+
+        encoding = self.encoding
+        types: dict[str, Any] = {}
+        if encoding == "latin-1":
+            warnings.warn(f"{self.path} is not UTF-8: read as Latin-1", stacklevel=2)
+        read = arrow_csv.ReadOptions(
+            column_names=names, skip_rows=int(has_names), block_size=2**24,
+            encoding="latin-1" if encoding == "latin-1" else "utf8",
+        )  # fmt: skip
+        parse = arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
+        for _ in range(len(names) + 1):
+            convert = arrow_csv.ConvertOptions(
+                null_values=MISSING_TEXTS, strings_can_be_null=True, column_types=types
+            )
+            source = arrow.BufferReader(arrow.py_buffer(self.text))
+            try:
+                table = arrow_csv.read_csv(source, read, parse, convert)
+            except (arrow.ArrowException, ValueError, OSError) as error:
+                found = re.search(r"In CSV column #(\d+)", str(error))
+                place = int(found[1]) if found else -1
+                if 0 <= place < len(names) and names[place] not in types:
+                    types[names[place]] = arrow.string()
+                    continue
+                raise self._error(error, len(names)) from None
+            return _frame_of(self.path, table, self._line_of(has_names), has_names=has_names)
+        raise AssertionError("each column is read as text once")
+
+    def _error(self, error: Exception, n_columns: int) -> DataError:
+        """Return an error with the line of the first record of a wrong length."""
+        for line, fields in self.records():
+            if len(fields) != n_columns:
+                fields_word = f"{len(fields)} column{'s'[: len(fields) != 1]}"
+                return DataError(
+                    f"{self.path}:{line}: {fields_word}, the first line has {n_columns}"
+                )
+        return DataError(f"{self.path}: {_sentence(error)}")
+
+    def _line_of(self, has_names: bool) -> Any:
+        def line_of(row: int) -> int:
+            for k, (line, _) in enumerate(self.records()):
+                if k == row + has_names:
+                    return line
+            return row + 1 + has_names
+
+        return line_of
+
+    def _numbers(self, names: list[str], *, has_names: bool) -> Frame:
+        """Read numbers with NumPy."""
+        rows = []
+        for line, fields in list(self.records())[int(has_names) :]:
+            if len(fields) != len(names):
+                raise DataError(
+                    f"{self.path}:{line}: {len(fields)} columns, the first line has {len(names)}"
+                )
+            for name, text in zip(names, fields, strict=True):
+                if text.strip() not in MISSING_TEXTS and not _is_number(text):
+                    raise DataError(
+                        f"{self.path}:{line}: column {name}: {text[:40]!r} is not a number; text "
+                        f"needs pyarrow: {INSTALL}"
+                    )
+            rows.append([np.nan if one.strip() in MISSING_TEXTS else float(one) for one in fields])
+        values = np.array(rows, np.float64).reshape(-1, len(names))
+        places = {name: k for k, name in enumerate(names)}
+        return Frame(
+            self.path, tuple(names), len(values), lambda name: values[:, places[name]],
+            self._line_of(has_names), has_names,
+        )  # fmt: skip
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

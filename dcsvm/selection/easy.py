@@ -1,0 +1,410 @@
+"""Provide `dcsvm.easy`, which chooses a kernel, a scaling, feature weights, C, gamma and epsilon.
+
+The search has a time limit. It scores candidates on held-out rows or folds, in this order: two
+kernels in two scalings with two C; feature weights for the best one; C and gamma by a pattern.
+Large data are sampled; then the clusters of an early level score larger gamma on all rows.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernels import KERNEL_TYPES
+from dcsvm.model.model import Model
+from dcsvm.problem.data_gamma import RowStatistics, with_number
+from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.task import as_labels
+from dcsvm.selection.grid import Grid, Score, best_of
+from dcsvm.selection.search import Search, fold_of_rows
+from dcsvm.selection.trials import Candidate, Problem, Sample, Trial, held_out
+from dcsvm.solving.report import TrainReport
+from dcsvm.training.arguments import scaled_rows, table_of, train
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+SCALINGS = ("auto", "quantile")
+SCREENED_C = (2.0, 16.0)
+MAX_C = 1000.0
+N_SEARCHED = 7
+EPSILON, EPSILON_OF_RMSE = 0.05, 0.1  # at the start, in standard deviations; then of the RMSE
+FACTORS_OF_EPSILON = (0.3, 3.0)  # tried at the end
+SCREENING_ROWS, SEARCH_ROWS = 5000, 20_000
+# shares of the time limit at the end of the search, for few and for many rows, and at the end of
+# the search by clusters; the rest is for training on all rows
+SHARE_OF_SEARCH, SHARE_OF_SAMPLES, SHARE_OF_CLUSTERS = 0.6, 0.4, 0.6
+GROWTH = 2.0  # power of the number of rows in the seconds of a training
+LAST_TRAINING = 2.0  # seconds of a training at full tolerance, relative to those of a trial
+EARLY_GAMMAS, EARLY_CS = (1.0, 3.0, 9.0), (1.0, 4.0)  # factors tried for the early level
+N_EARLY_FOLDS, MAX_COMPARED = 5, 4000
+
+
+@dataclass(eq=False)
+class Clock:
+    """Time limit in seconds from the start; `request` ends the current step and the search."""
+
+    limit: float
+    start: float = field(default_factory=time.perf_counter)
+    is_requested: bool = False
+    current: _core.Stop = field(default_factory=_core.Stop)
+
+    @property
+    def used(self) -> float:
+        return time.perf_counter() - self.start
+
+    def left(self, share: float = 1.0) -> float:
+        """Return the seconds left of a share of the time limit."""
+        return 0.0 if self.is_requested else share * self.limit - self.used
+
+    def stop(self, share: float = 1.0) -> _core.Stop:
+        """Return a stop at the end of a share of the time limit. Raises Stopped if it is over."""
+        left = self.left(share)
+        if left <= 0:
+            raise _core.Stopped("stopped before a model existed")
+        self.current = _core.Stop(left)
+        return self.current
+
+    def request(self) -> None:
+        self.is_requested = True
+        self.current.request()
+
+
+Tell = Callable[[str, Trial, Trial], None]  # step, trial, best trial so far
+
+
+class EasySearch:
+    """Search for the best candidate on samples of the rows.
+
+    `one_hot` bool (n_features,) marks features that keep their values under each scaling. `tell` is
+    called after each trial. `skipped` lists what there was no time for.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        labels: np.ndarray,
+        problem: Problem,
+        clock: Clock,
+        one_hot: np.ndarray | None = None,
+        tell: Tell | None = None,
+    ):
+        self.rows, self.labels, self.problem, self.clock = rows, labels, problem, clock
+        self.one_hot, self.tell = one_hot, tell or (lambda _step, _trial, _best: None)
+        self.trials: list[Trial] = []
+        self.skipped: list[str] = []
+        self.n_trials = 0
+        self.sample = Sample.of(rows, labels, problem, SCREENING_ROWS, one_hot)
+        self.share = SHARE_OF_SEARCH if self.is_small else SHARE_OF_SAMPLES
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there are so few rows that an early model has no use."""
+        return len(self.labels) <= SEARCH_ROWS
+
+    @property
+    def best(self) -> Trial:
+        return min(self.trials, key=lambda trial: trial.rank)
+
+    def run(self) -> Trial:
+        """Carry out the steps. Raises Stopped if there is no time for a single trial."""
+        for name, step in (
+            ("kernels and scalings", self._screen),
+            ("feature weights", self._weigh),
+            ("C and gamma", self._search),
+            ("epsilon", self._refine_epsilon),
+        ):
+            try:
+                step(name)
+            except _core.Stopped:
+                if not self.trials:
+                    raise
+                self.skipped.append(name)
+        return self.best
+
+    def _try(self, step: str, candidate: Candidate) -> Trial:
+        """Score a candidate in the time left for the search. Raises Stopped."""
+        self.sample.stop = self.clock.stop(self.share if self.trials else 1.0)
+        trial = self.sample.trial(candidate)
+        self.trials.append(trial)
+        self.n_trials += 1
+        self.tell(step, trial, self.best)
+        return trial
+
+    def _screen(self, step: str) -> None:
+        epsilon = EPSILON if self.problem.is_regression else None
+        for kernel, scale, C in product(KERNEL_TYPES, SCALINGS, SCREENED_C):
+            if kernel.start is not None:
+                self._try(step, Candidate(kernel.name, scale, C, kernel.start, epsilon))
+                if len(self.trials) == 1:
+                    self._use_fewer_folds()
+        if self.problem.is_regression:
+            self._set_epsilon("epsilon", (EPSILON_OF_RMSE * self._rmse,))
+
+    def _use_fewer_folds(self) -> None:
+        """Reduce the number of folds if all trials would take longer than the time limit."""
+        n_trials = 20  # about
+        each = self.trials[0].seconds / self.sample.n_folds
+        n_folds = int(self.clock.left(self.share) / (n_trials * each))
+        self.sample.n_folds = min(self.sample.n_folds, max(n_folds, 1))
+
+    @property
+    def _rmse(self) -> float:
+        """Root mean squared error of the best trial, in units of the targets' deviation."""
+        return self.best.rmse / self.problem.unit
+
+    def _set_epsilon(self, step: str, several: tuple[float, ...]) -> None:
+        best = self.best.candidate
+        for epsilon in several:
+            self._try(step, replace(best, epsilon=epsilon))
+
+    def _weigh(self, step: str) -> None:
+        if not self.sample.may_learn:
+            self.skipped.append(f"{step} (too many features)")
+            return
+        best = self.best.candidate
+        self._try(step, replace(best, source=best))
+
+    def _search(self, step: str) -> None:
+        """Search C and gamma by a pattern with factors 4 and 3, then their square roots."""
+        self._enlarge(step)
+        known = {(self.best.candidate.C, self.best.candidate.gamma)}
+        power = 1.0
+        while power > 0.4:
+            before = self.best.candidate
+            for C_factor, gamma_factor in ((1, 3.0), (4.0, 1), (1, 1 / 3), (0.25, 1)):
+                key = min(before.C * C_factor**power, MAX_C), before.gamma * gamma_factor**power
+                if key in known:
+                    continue
+                if len(known) > N_SEARCHED:
+                    return
+                known.add(key)
+                self._try(step, replace(before, C=key[0], gamma=key[1]))
+            if self.best.candidate == before:
+                power /= 2
+
+    def _enlarge(self, step: str) -> None:
+        """Continue on a larger sample, as large as the time allows; score the best there."""
+        n_now, n_all = len(self.sample.labels), len(self.labels)
+        if n_all <= n_now:
+            return
+        best = self.best
+        each = best.seconds / self.sample.n_folds
+        factor = self.clock.left(self.share) / ((N_SEARCHED + 2) * each)
+        n_rows = int(min(n_all, SEARCH_ROWS, n_now * max(factor, 0.0) ** (1 / GROWTH)))
+        if n_rows < 1.5 * n_now:
+            return
+        self.sample = Sample.of(self.rows, self.labels, self.problem, n_rows, self.one_hot)
+        earlier, self.trials = self.trials, []
+        try:
+            self._try(step, best.candidate)
+        except _core.Stopped:
+            self.trials = earlier
+            raise
+
+    def _refine_epsilon(self, step: str) -> None:
+        if self.problem.is_regression:
+            best = self.best.candidate
+            assert best.epsilon is not None
+            self._set_epsilon(step, tuple(best.epsilon * factor for factor in FACTORS_OF_EPSILON))
+
+    def described(self, choice: Choice) -> dict[str, Any]:
+        """Return what the report has on the search."""
+        return {
+            "metric": self.problem.metric, "loss": choice.loss, "standard_error": choice.error,
+            "n_held": choice.n_held, "kernel": choice.options.kernel, "C": choice.options.C,
+            "epsilon": choice.options.epsilon if self.problem.is_regression else None,
+            "scale": choice.scale, "has_weights": choice.weights is not None,
+            "early": choice.options.early, "n_trials": self.n_trials,
+            "skipped": list(self.skipped), "seconds": self.clock.used,
+        }  # fmt: skip
+
+    def seconds_of_all(self) -> float:
+        """Estimate the seconds of an exact training of the best candidate on all rows."""
+        each = self.best.seconds / self.sample.n_folds
+        growth = (len(self.labels) / self.sample.n_trained) ** GROWTH
+        return LAST_TRAINING * each * growth
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The chosen setting.
+
+    `options` train the model on all rows, scaled by `scale` ("auto" or "quantile") and multiplied
+    by `weights` (n_features,) unless they are None. `loss` and `error` are the loss on `n_held`
+    held-out rows and its standard error.
+    """
+
+    options: TrainOptions
+    scale: str
+    weights: np.ndarray | None
+    loss: float
+    error: float
+    n_held: int
+
+
+def choose(search: EasySearch, scaled: Callable[[str], Rows]) -> Choice:
+    """Search for the best setting, of an exact or an early model. Raises Stopped.
+
+    `scaled` returns all rows in a scaling. It is called at most once, if there are many rows.
+    """
+    best = search.run()
+    candidate, problem = best.candidate, search.problem
+    weights = None
+    if candidate.source is not None:
+        search.sample.stop = search.clock.stop()
+        weights = np.zeros(search.rows.n_features)
+        learned = search.sample.weights(candidate.source, -1)
+        weights[: len(learned)] = learned  # constant columns at the end have none
+    options = candidate.options(problem)
+    choice = Choice(options, candidate.scale, weights, best.loss, best.error, search.sample.n_held)
+    if search.is_small and search.seconds_of_all() < search.clock.left():
+        return choice
+    rows = scaled(candidate.scale)
+    if weights is not None:
+        rows = rows.weighted(weights[: rows.n_features])
+    return _of_many_rows(search, rows, choice)
+
+
+def _of_many_rows(search: EasySearch, rows: Rows, exact: Choice) -> Choice:
+    """Choose between exact and early models on scaled, weighted rows."""
+    statistics = RowStatistics.of(rows, 1)
+    options = with_number(exact.options, statistics)
+    exact, early = replace(exact, options=options), _by_clusters(search, rows, options)
+    clock = search.clock
+    if early is None:
+        return exact
+    if 2 * search.seconds_of_all() > clock.left():
+        search.skipped.append("an exact model of all rows")
+        return replace(exact, options=early.options, loss=early.loss, error=early.error)
+    is_held = _compared(search)
+    found, half = [], 0.5 * (1 + clock.used / clock.limit)
+    for choice in (exact, replace(exact, options=early.options)):
+        try:
+            stop = clock.stop(half)
+            outcome = held_out(rows, search.labels, is_held, choice.options, stop)
+        except _core.Stopped:
+            continue
+        loss, error = outcome.scored(search.problem.metric)
+        found.append(replace(choice, loss=loss, error=error, n_held=len(outcome.labels)))
+    return min(found, key=lambda choice: choice.loss, default=exact)
+
+
+def _compared(search: EasySearch) -> np.ndarray:
+    """Mark the rows, bool (n,), that are held out to compare exact and early models."""
+    n, options = len(search.labels), search.problem.options
+    return fold_of_rows(search.labels, options, max(-(-n // MAX_COMPARED), N_EARLY_FOLDS)) == 0
+
+
+def _by_clusters(search: EasySearch, rows: Rows, options: TrainOptions) -> Choice | None:
+    """Score larger gamma and C on the clusters of the early level, which all rows share."""
+    early = replace(options, early=True)
+    assert isinstance(options.gamma, float)
+    penalties = sorted(
+        {min(options.C * factor, MAX_C * search.problem.unit) for factor in EARLY_CS}
+    )
+    grid = Grid.of(early, penalties, [options.gamma * factor for factor in EARLY_GAMMAS])
+    scores: list[Score] = []
+    by_clusters = None
+    try:
+        stop = search.clock.stop(SHARE_OF_CLUSTERS)
+        fold = fold_of_rows(search.labels, early, N_EARLY_FOLDS)
+        by_clusters = Search(rows, search.labels, fold, early, stop=stop)
+        scores.extend(by_clusters.run(grid))
+    except _core.Stopped:
+        scores.extend(by_clusters.estimates if by_clusters else ())
+    best = best_of(scores)
+    if best is None:
+        search.skipped.append("early models")
+        return None
+    error = math.sqrt(max(best.loss * (1 - best.loss), 0.0) / best.n_rows)
+    loss = best.loss
+    if search.problem.is_regression:
+        loss, error = math.sqrt(loss), 0.0
+    return Choice(best.setting.options(early), "", None, loss, error, best.n_rows)
+
+
+MAX_CLASSES = 32  # more different whole numbers are the targets of a regression
+
+
+def task_of(labels: np.ndarray) -> str:
+    """Return the SVM type for labels: text and a few whole numbers are classes."""
+    if labels.dtype.kind not in "iuf":
+        return "c_svc"
+    is_whole = bool(np.all(labels == np.round(labels)))
+    return "c_svc" if is_whole and len(np.unique(labels)) <= MAX_CLASSES else "epsilon_svr"
+
+
+def easy(
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    time_limit: float = 60.0,
+    metric: str | None = None,
+    svm_type: str | None = None,
+    tell: Tell | None = None,
+    **options: Any,
+) -> Model:
+    """Choose all settings within a time limit, then train a model on all rows.
+
+    Two kernels (laplacian, exponential), two scalings, feature weights, C, gamma and epsilon are
+    chosen on held-out rows. More than 20,000 rows are sampled for the search, and then the model is
+    an exact or an early one, whichever is better and fits the time.
+
+    Parameters
+    ----------
+    X : array, scipy sparse matrix or data frame of shape (n, d)
+        Training rows.
+    y : array of shape (n,)
+        Labels, numbers or strings, or the targets of a regression.
+    time_limit : float, default 60
+        Seconds for the search and the training on all rows.
+    metric : str, optional
+        What to choose by: accuracy (the default for classes), balanced-accuracy, f1, auc, log-loss,
+        rmse (the default for a regression), mae or r2.
+    svm_type : {"c_svc", "epsilon_svr"}, optional
+        Classification or regression. By default, text and up to 32 different whole numbers are
+        classes.
+    tell : callable, optional
+        Called as tell(step, trial, best) after each trial.
+    **options
+        The options seed, threads, cache_mb and probability of `dcsvm.train`.
+
+    Returns
+    -------
+    Model
+        It scales and weights the rows it predicts. `report.selection` has the chosen setting, its
+        loss on held-out rows with the standard error, and what there was no time for.
+
+    Raises
+    ------
+    ValueError
+        If the input is invalid.
+    Stopped
+        If the time limit is too short for any model.
+    """
+    if not time_limit > 0:
+        raise ValueError(f"time_limit must be above 0, got {time_limit}")
+    labels, clock = as_labels(y), Clock(time_limit)
+    base = TrainOptions.of(svm_type=svm_type or task_of(labels), **options)
+    problem = Problem.of(labels, metric, base)
+    table = table_of(X)
+    one_hot = None if table is None else table.one_hot
+    rows, _ = scaled_rows(X, None, table)
+    search = EasySearch(rows, labels, problem, clock, one_hot, tell=tell)
+    choice = choose(search, lambda scale: scaled_rows(X, scale, table)[0])
+    chosen = {name: getattr(choice.options, name) for name in TrainOptions.names()}
+    model = train(
+        X, labels, scale=choice.scale, feature_weights=choice.weights, stop=clock.stop(), **chosen
+    )
+    assert isinstance(model.report, TrainReport)
+    model.report.selection = search.described(choice)
+    return model
