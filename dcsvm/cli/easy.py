@@ -42,7 +42,7 @@ FILES = (
     statuses=exit_statuses(
         done="done",
         missed="the model did not converge, or time limit: model written",
-        stopped="model of the best setting so far written",
+        stopped="the best model so far is written",
     ),
     files=FILES,
     see_also=("dcsvm-train", "dcsvm-grid", "dcsvm-predict"),

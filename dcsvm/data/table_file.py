@@ -67,6 +67,7 @@ def _columnar(path: str, text: Any, format: str, arrow: Any) -> Frame:
             from pyarrow import feather
 
             table = feather.read_table(source)
+        table.validate(full=True)  # reading damaged columns would crash
         return _frame_of(path, table)
     except DataError:
         raise
@@ -191,7 +192,7 @@ class _Csv:
         first = next(self.records(), None)
         if first is None:
             raise DataError(f"{self.path}: no rows")
-        has_names = not all(_is_number(one) for one in first[1])
+        has_names = not _are_values(first[1])
         names = first[1] if has_names else [str(k + 1) for k in range(len(first[1]))]
         names = [name.strip() for name in names]
         if len(names) > len(set(names)):
@@ -272,6 +273,12 @@ class _Csv:
             self.path, tuple(names), len(values), lambda name: values[:, places[name]],
             self._line_of(has_names), has_names,
         )  # fmt: skip
+
+
+def _are_values(fields: list[str]) -> bool:
+    """Return whether the fields of the first line are numbers, not names."""
+    present = [one for one in fields if one.strip() not in MISSING_TEXTS]
+    return bool(present) and all(map(_is_number, present))
 
 
 def _is_number(text: str) -> bool:

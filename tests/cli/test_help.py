@@ -102,6 +102,7 @@ def test_groff_renders_the_manual_page_without_a_warning(command, tmp_path):
     paths = man.write_pages(str(tmp_path))
     assert [path.rpartition("/")[2] for path in paths] == [
         "dcsvm-train.1",
+        "dcsvm-easy.1",
         "dcsvm-grid.1",
         "dcsvm-predict.1",
         "dcsvm-compress.1",

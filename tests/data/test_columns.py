@@ -1,0 +1,187 @@
+"""Test how the columns of tables and data frames become features."""
+
+import numpy as np
+import pytest
+
+from dcsvm.data.columns import Column, Frame, TableEncoding, Texts, label_column, labels_of
+from dcsvm.data.files import DataError
+from dcsvm.data.scaling import Extremes, quantile_scaling
+from dcsvm.model.table_text import table_lines, table_of
+
+
+def frame_of(**columns):
+    """Make a frame of float64, bool and text columns; None is missing text."""
+    plain = {
+        name: Texts.of(one) if isinstance(one, list) else np.asarray(one)
+        for name, one in columns.items()
+    }
+    n_rows = len(next(iter(columns.values())))
+    return Frame("t.csv", tuple(plain), n_rows, plain.__getitem__)
+
+
+def dense(encoding, frame):
+    rows = np.zeros((frame.n_rows, encoding.n_features))
+    first = 0
+    for indptr, indices, values in encoding.rows(frame):
+        for k in range(len(indptr) - 1):
+            own = slice(indptr[k], indptr[k + 1])
+            rows[first + k, indices[own]] = values[own]
+        first += len(indptr) - 1
+    return rows
+
+
+def test_numbers_booleans_and_categories_become_features():
+    frame = frame_of(
+        age=np.array([1.0, np.nan, 3.0, 8.0]),
+        old=np.array([True, False, True, False]),
+        job=["clerk", None, "smith", "clerk"],
+    )
+    encoding = TableEncoding.of(frame)
+    assert encoding.feature_names == [
+        "age", "age is missing", "old", "job=clerk", "job=smith", "job=missing",
+    ]  # fmt: skip
+    assert encoding.one_hot.tolist() == [False, False, False, True, True, True]
+    expected = [
+        [1, 0, 1, 0.5, 0, 0],
+        [3, 1, 0, 0, 0, 0.5],
+        [3, 0, 1, 0, 0.5, 0],
+        [8, 0, 0, 0.5, 0, 0],
+    ]
+    assert np.array_equal(dense(encoding, frame), expected)
+
+
+def test_columns_are_matched_by_name_and_unknown_categories_are_zeros():
+    encoding = TableEncoding.of(frame_of(a=np.array([1.0, 2.0]), b=["x", "y"]))
+    other = frame_of(extra=np.zeros(3), b=["y", "z", None], a=np.array([5.0, np.nan, 0.0]))
+    rows = encoding.rows(other)
+    assert np.array_equal(dense(encoding, other), [[5, 0, 0.5], [1.5, 0, 0], [0, 0, 0]])
+    assert rows.warnings() == ["column b: 1 row with categories that the training set lacks: 'z'"]
+    with pytest.raises(DataError, match="t.csv: no column b, which the model needs"):
+        encoding.rows(frame_of(a=np.zeros(1)))
+
+
+def test_columns_without_names_are_matched_by_position():
+    encoding = TableEncoding((Column("1", "number"), Column("3", "number")), "2", has_names=False)
+    named = Frame("t.csv", ("1", "2"), 1, lambda name: np.array([float(name)]), None, False)
+    assert np.array_equal(dense(encoding, named), [[1, 2]])
+    with pytest.raises(DataError, match="3 columns, the model needs 2"):
+        encoding.rows(Frame("t.csv", ("4", "5", "6"), 1, lambda _: np.zeros(1), None, False))
+
+
+def test_one_hot_features_keep_their_values_under_each_scaling():
+    rng = np.random.default_rng(0)
+    frame = frame_of(a=rng.normal(size=50), b=list("xyz") * 16 + ["x", "y"])
+    encoding = TableEncoding.of(frame)
+    rows = encoding.rows(frame)
+    minmax = Extremes.of(rows).scaling("t", one_hot=encoding.one_hot)
+    scaled = minmax.scaled_rows(rows, "t").features
+    assert set(np.unique(scaled[:, 1:])) == {0, 1}
+    assert np.ptp(scaled[:, 0]) == 2
+    quantile = quantile_scaling(rows, "t", one_hot=encoding.one_hot)
+    assert set(np.unique(quantile.scaled_rows(rows, "t").features[:, 1:])) == {0, 0.5}
+
+
+@pytest.mark.parametrize(
+    "columns, message",
+    [
+        ({"a": np.array([1.0, np.inf])}, "t.csv: row 1, column a: inf is not a finite number"),
+        ({"a": ["1"] * 30 + ["12a"]}, "column a: '12a' is not a number; leave the cell empty"),
+    ],
+)
+def test_wrong_values_are_named(columns, message):
+    with pytest.raises(DataError, match=message):
+        TableEncoding.of(frame_of(**columns))
+
+
+def test_text_in_a_column_of_numbers_is_named():
+    encoding = TableEncoding.of(frame_of(a=np.zeros(2)))
+    with pytest.raises(DataError, match="row 1, column a: 'x' is not a number"):
+        encoding.rows(frame_of(a=["1", "x"]))
+
+
+def test_a_column_without_values_is_left_out():
+    encoding = TableEncoding.of(frame_of(a=np.full(3, np.nan), b=np.ones(3)))
+    assert [one.name for one in encoding.columns] == ["b"]
+
+
+def test_100_000_categories_stay_sparse():
+    frame = frame_of(a=[str(k) for k in range(100_000)])
+    encoding = TableEncoding.of(frame)
+    assert encoding.n_features == 100_000
+    n_values = sum(len(values) for _, _, values in encoding.rows(frame))
+    assert n_values == 100_000
+
+
+@pytest.mark.parametrize(
+    "names, given, found",
+    [
+        (["a", "Y", "Label", "b"], None, ("Label", "by its name")),
+        (["a", "b"], None, ("b", "the last column")),
+        (["a", "b"], "a", ("a", "given")),
+        (["a", "b"], "1", ("a", "column 1")),
+        (["1", "0"], "1", ("1", "given")),
+    ],
+)
+def test_the_label_column_is_found(names, given, found):
+    assert label_column(names, given, "t.csv") == found
+
+
+def test_labels():
+    assert labels_of(frame_of(y=np.array([1.0, 2.5])), "y").tolist() == [1.0, 2.5]
+    assert labels_of(frame_of(y=np.array([True, False])), "y").tolist() == ["true", "false"]
+    assert labels_of(frame_of(y=["b", "a"]), "y").tolist() == ["b", "a"]
+    for column in (["a", None], np.array([1.0, np.nan])):
+        with pytest.raises(DataError, match="row 1, column y: the label is missing"):
+            labels_of(frame_of(y=column), "y")
+
+
+def test_a_model_file_has_the_encoding():
+    odd = 'a b\\ \u2028"é'
+    encoding = TableEncoding(
+        (Column(odd, "number", 0.1, True), Column("b", "boolean"),
+         Column("c", "category", categories=(odd, ""))),
+        odd,
+    )  # fmt: skip
+    columns, label = (line.split() for line in table_lines(encoding))
+    assert table_of(columns[1:], label[1:]) == encoding
+
+
+LABEL = ['{"name":null,"has_names":true}']
+
+
+@pytest.mark.parametrize(
+    "columns, label",
+    [
+        (["{"], LABEL),
+        (["1"], LABEL),
+        (['{"name":"a","kind":"x"}'], LABEL),
+        (['{"name":"a","kind":"number","fill":1e999}'], LABEL),
+        (['{"name":"a","kind":"category","categories":["b","b"]}'], LABEL),
+        (['{"name":"a","kind":"boolean"}'] * 2, LABEL),
+        ([], ['{"name":1,"has_names":true}']),
+        ([], []),
+    ],
+)  # fmt: skip
+def test_a_damaged_encoding_is_refused(columns, label):
+    with pytest.raises(ValueError):
+        table_of(columns, label)
+
+
+def test_data_frames_have_numbers_booleans_and_text():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(
+        {
+            "a": [1, 2, 3],
+            "b": [True, False, None],
+            "c": pandas.Categorical(["x", None, "y"]),
+            "d": pandas.array([1, None, 3], dtype="Int64"),
+        }
+    )
+    frame = Frame.of(table)
+    assert frame.column("a").tolist() == [1.0, 2.0, 3.0]
+    assert frame.column("c").codes.tolist() == [0, -1, 1]
+    assert np.isnan(frame.column("d")[1])
+    with pytest.raises(DataError, match="column t has dates or times: turn them into numbers"):
+        Frame.of(pandas.DataFrame({"t": pandas.to_datetime(["2020-01-01"])})).column("t")
+    with pytest.raises(DataError, match="two columns have the name a"):
+        Frame.of(pandas.DataFrame(np.zeros((1, 2)), columns=["a", "a"]))
