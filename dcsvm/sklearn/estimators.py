@@ -63,7 +63,9 @@ class SVC(Classifier):
         return {**super()._options(seed), "bias": True, "class_weight": weights}
 
 
-@with_parameters("nu", "KERNEL", "shrinking", "SOLVING", "CLASSES", "LIMITS", "MACHINE")
+@with_parameters(
+    "nu", "KERNEL", "feature_weights", "shrinking", "SOLVING", "CLASSES", "LIMITS", "MACHINE"
+)
 class NuSVC(Classifier):
     """Nu-support vector classification, one-vs-one.
 
@@ -125,7 +127,9 @@ class SVR(RegressorMixin, Estimator):
         return self._values(X, method)[:, 0]
 
 
-@with_parameters("nu", "C", "KERNEL", "shrinking", "SOLVING", "LIMITS", "MACHINE")
+@with_parameters(
+    "nu", "C", "KERNEL", "feature_weights", "shrinking", "SOLVING", "LIMITS", "MACHINE"
+)
 class NuSVR(RegressorMixin, Estimator):
     """Nu-support vector regression: nu instead of epsilon.
 
