@@ -8,8 +8,18 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import AUTO, QUANTILE, check_outputs, print_result, print_status, show_beside
+from dcsvm.cli.files import (
+    AUTO,
+    LEARN,
+    QUANTILE,
+    check_outputs,
+    print_result,
+    print_status,
+    show_beside,
+)
 from dcsvm.cli.guard import FAILED, NOT_CONVERGED, Interrupts, status_of
 from dcsvm.cli.job_data import model_for_file, read_test_set, read_training_set
 from dcsvm.cli.jobs import TrainJob
@@ -22,6 +32,7 @@ from dcsvm.cli.report import (
     write_report,
 )
 from dcsvm.data.dataset import Dataset
+from dcsvm.data.files import DataError
 from dcsvm.data.scaling import Scaling
 from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
@@ -48,6 +59,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             job.training_set_file,
             job.test_file,
             job.scale_file if job.scale_file not in (AUTO, QUANTILE) else None,
+            job.weights if job.weights != LEARN else None,
         ],
         [job.model_file, job.range_file, job.report_file],
     )
@@ -67,7 +79,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             data = read_training_set(job, options)
             if job.weights is not None:
                 try:
-                    data = with_learned_weights(data, job, options, control.stop)
+                    data = with_weights(data, job, options, control.stop)
                 except Stopped:
                     print_status("error: stopped before a model existed")
                     return FAILED
@@ -112,17 +124,39 @@ def warn_of_absent(options: TrainOptions, data: Dataset) -> None:
             print_status(f"warning: no row has the label {label:g} of -w{label:g}")
 
 
-def with_learned_weights(
-    data: Dataset, job: TrainJob, options: TrainOptions, stop: Stop
-) -> Dataset:
-    """Learn feature weights and apply them to a training set. Raises ValueError and Stopped."""
+def with_weights(data: Dataset, job: TrainJob, options: TrainOptions, stop: Stop) -> Dataset:
+    """Apply feature weights, learned or of a model file, to a training set.
+
+    Raises ValueError and Stopped.
+    """
     from dcsvm.training.feature_weights import learn_weights, weighted_rows
 
-    weights = learn_weights(data.rows, data.labels, options, stop)
+    if job.weights == LEARN:
+        weights = learn_weights(data.rows, data.labels, options, stop)
+    else:
+        weights = weights_of_file(job, data, usable_threads(options.threads))
     rows, scaling = weighted_rows(
         data.rows, weights, data.scaling, job.training_set_file, data.first_index
     )
     return replace(data, rows=rows, scaling=scaling)
+
+
+def weights_of_file(job: TrainJob, data: Dataset, threads: int) -> np.ndarray:
+    """Return the weights of the model file --weights, float64 (n_features,). Raises DataError."""
+    assert job.weights is not None
+    scaling = load_model(job.weights, threads=threads).scaling
+    if scaling is None or scaling.weights is None:
+        raise DataError(f"{job.weights}: the model has no feature weights")
+    columns = scaling.indices - data.first_index
+    absent = scaling.indices[(columns < 0) | (columns >= data.rows.n_features)]
+    if len(absent):
+        raise DataError(
+            f"{job.weights}: feature {absent[0]} has a weight, but {job.training_set_file} "
+            "has no values of it"
+        )
+    weights = np.zeros(data.rows.n_features)
+    weights[columns] = scaling.weights
+    return weights
 
 
 def weights_by_index(scaling: Scaling | None) -> dict[int, float]:
