@@ -89,7 +89,7 @@ FILES = (
 @files("--weights FILE", "weights", FILE,
     "feature weights: learn, or those of a model file",
     "The weights multiply the scaled features and show which of them matter. They need a kernel of "
-    "a distance. learn finds them from up to 4000 rows and chooses by held-out rows among them; "
+    "a distance. learn finds them from up to 3000 rows and chooses by held-out rows among them; "
     "without a gain they are 1. The model has them: see dcsvm-predict --describe. The weights of a "
     "model file belong to the --scale it was trained with.")
 @files("--model-format FMT", "model_format", click.Choice(["dcsvm", "libsvm"]),

@@ -29,7 +29,9 @@ from dcsvm.solving.report import Progress
 from dcsvm.training.train import train_rows
 
 MAX_FEATURES = 1000  # each feature requires PERMUTED_ROWS decision values
-LEARNING_ROWS, HELD_SHARE, MAX_HELD = 4000, 0.25, 1000  # sample size; held-out rows
+# On covtype, spambase and magic, 4000 rows and the tolerance 1e-3 give the same error rate within
+# 0.3 percentage points, for two to three times as many kernel values.
+LEARNING_ROWS, HELD_SHARE, TOLERANCE = 3000, 0.25, 0.1
 # Results of 50 rows correlate 0.93 to 0.99 with results of all rows; of 200 rows, 0.994.
 PERMUTED_ROWS = 300
 POWERS = (0.5, 1.0)
@@ -48,7 +50,7 @@ class _Sample:
     @staticmethod
     def of(rows: Rows, labels: np.ndarray, seed: int) -> _Sample:
         chosen = np.random.default_rng(seed).permutation(rows.n_samples)[:LEARNING_ROWS]
-        n_held = min(int(HELD_SHARE * len(chosen)), MAX_HELD)
+        n_held = int(HELD_SHARE * len(chosen))
         held, learned = np.sort(chosen[:n_held]), np.sort(chosen[n_held:])
         floats = rows.take(np.concatenate([learned, held])).in_storage(Storage.FLOATS)
         n = len(learned)
@@ -76,13 +78,21 @@ def weighted_rows(
     """Multiply scaled rows by weights. Returns them and a scaling for rows to predict.
 
     The returned scaling is `scaling` times the weights, or the weights alone if `scaling` is None.
-    `name` is the file name in errors.
+    `name` is the file name in errors. Raises ValueError if a product is beyond float32.
     """
     scaling = scaling or Scaling.identity(rows.n_features, name, first_index)
     known = scaling.columns < rows.n_features  # other columns are zero in all rows
     factors = np.zeros(len(scaling.columns))
     factors[known] = weights[scaling.columns[known]]
-    return rows.weighted(weights), scaling.weighted(factors)
+    with np.errstate(over="ignore", invalid="ignore"):
+        weighted = rows.weighted(weights)
+    values = weighted.csr.values if weighted.dense is None else weighted.dense
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"feature weights of up to {weights.max():.3g} make features of {name} too large for "
+            "float32"
+        )
+    return weighted, scaling.weighted(factors)
 
 
 def learn_weights(
@@ -100,6 +110,7 @@ def learn_weights(
     if len(sample.held_labels) == 0 or len(np.unique(sample.labels)) < 2:
         return none
     kernel = Kernel(options.kernel)  # only its distance is used
+    options = replace(options, tolerance=_loose_tolerance(options, sample.labels))
     control = RunControl(Progress(), stop or _core.Stop())
     model, loss = _trained(sample, none, options, control)
     best, best_loss, best_power = none, loss, 0.0
@@ -115,6 +126,15 @@ def learn_weights(
         _, loss = _trained(sample, weights, options, control)
         best = weights if loss < best_loss else best
     return best
+
+
+def _loose_tolerance(options: TrainOptions, labels: np.ndarray) -> float:
+    """Return the tolerance of the trainings, in the unit of the targets for a regression."""
+    if options.svm_type == "c_svc":
+        return max(options.tolerance, TOLERANCE)
+    if options.svm_type == "epsilon_svr":
+        return max(options.tolerance, TOLERANCE * float(np.std(labels)))
+    return options.tolerance
 
 
 def _trained(
