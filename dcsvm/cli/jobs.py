@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from dcsvm.cli.files import AUTO, QUANTILE, STANDARD_INPUT, is_stream
+from dcsvm.cli.files import AUTO, LEARN, QUANTILE, STANDARD_INPUT, is_stream
 from dcsvm.data.formats import TableOptions, table_format
 from dcsvm.problem.option_table import (
     BALANCED,
@@ -21,7 +21,6 @@ from dcsvm.problem.option_table import (
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.grid import Grid
 
-LEARN = "learn"  # value of --weights
 FOLDS, SECONDS = optional(integer(2)), optional(POSITIVE)
 PROCESSES = optional(integer(1, 1024))
 NOT_WITH_FOLDS = (
@@ -137,25 +136,23 @@ class TrainJob(TrainingJob):
             raise click.UsageError("--scale quantile is not possible on workers of a Dask cluster")
 
     def _check_weights(self, options: TrainOptions) -> None:
-        """Raise UsageError if feature weights cannot be learned for this job."""
-        if options.kernel_type.fall is None or options.svm_type == "one_class":
-            other = options.kernel if options.kernel_type.fall is None else options.svm_type
-            raise click.UsageError(
-                f"--weights needs a kernel of a distance, and labels or targets: got {other}"
-            )
-        if self.init_model_file is not None and self.learns_weights:
-            raise click.UsageError("--weights learn is not possible with --init-model")
+        """Raise UsageError if this job cannot have feature weights, or cannot learn them."""
+        if options.kernel_type.fall is None:
+            raise click.UsageError(f"--weights needs a kernel of a distance, got {options.kernel}")
         if self.scale_file not in (None, AUTO, QUANTILE):
             raise click.UsageError("--weights needs --scale auto or quantile, not a file")
         if self.model_format == "libsvm":
             raise click.UsageError("LIBSVM has no weights: --weights needs dcsvm's format")
-        if self.is_remote or self.n_folds is not None:
-            where = "on workers of a Dask cluster" if self.is_remote else "with folds (-v)"
-            raise click.UsageError(f"--weights is not possible {where}")
-
-    @property
-    def learns_weights(self) -> bool:
-        return self.weights == LEARN
+        if self.is_remote:
+            raise click.UsageError("--weights is not possible on workers of a Dask cluster")
+        if self.weights != LEARN:
+            return
+        if options.svm_type == "one_class":
+            raise click.UsageError("--weights learn needs labels or targets, got one_class")
+        if self.init_model_file is not None:
+            raise click.UsageError("--weights learn is not possible with --init-model")
+        if self.n_folds is not None:
+            raise click.UsageError("--weights learn is not possible with folds (-v)")
 
     def _check_workers(self, options: TrainOptions) -> None:
         PROCESSES.check("n_workers", self.n_workers)

@@ -87,12 +87,12 @@ FILES = (
     "train on N processes of this machine",
     "They are a Dask cluster that ends with the command, and share the threads.")
 @shared("format", "label", "drop", "weight", "scale or auto", "lenient")
-@files("--weights FROM", "weights", FILE,
-    "feature weights: learn, or a model that has them",
-    "The weights multiply the scaled features and show which of them matter. They are found from "
-    "up to 4000 rows and chosen by held-out rows among them; without a gain they are 1. The model "
-    "has them: see dcsvm-predict --describe. With a model file in place of learn, its weights are "
-    "used; a file named learn is given as ./learn. Kernels of a distance have weights.")
+@files("--weights FILE", "weights", FILE,
+    "feature weights: learn, or those of a model file",
+    "The weights multiply the scaled features and show which of them matter. They need a kernel of "
+    "a distance. learn finds them from up to 3000 rows and chooses by held-out rows among them; "
+    "without a gain they are 1. The model has them: see dcsvm-predict --describe. The weights of a "
+    "model file belong to the --scale it was trained with.")
 @files("--model-format FMT", "model_format", click.Choice(["dcsvm", "libsvm"]),
     "dcsvm, or libsvm for the format of LIBSVM only",
     "dcsvm: an exact model is in LIBSVM's format, followed by a section of dcsvm.",

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import AUTO, QUANTILE, check_outputs, print_result, print_status, show_beside
+from dcsvm.cli.files import (
+    AUTO,
+    LEARN,
+    QUANTILE,
+    check_outputs,
+    print_result,
+    print_status,
+    show_beside,
+)
 from dcsvm.cli.guard import FAILED, NOT_CONVERGED, Interrupts, status_of
 from dcsvm.cli.job_data import model_for_file, read_test_set, read_training_set
 from dcsvm.cli.jobs import TrainJob
@@ -24,6 +32,7 @@ from dcsvm.cli.report import (
     write_report,
 )
 from dcsvm.data.dataset import Dataset
+from dcsvm.data.files import DataError
 from dcsvm.data.scaling import Scaling
 from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
@@ -50,6 +59,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             job.training_set_file,
             job.test_file,
             job.scale_file if job.scale_file not in (AUTO, QUANTILE) else None,
+            job.weights if job.weights != LEARN else None,
         ],
         [job.model_file, job.range_file, job.report_file],
     )
@@ -119,30 +129,36 @@ def warn_of_absent(options: TrainOptions, data: Dataset) -> None:
 
 
 def with_weights(data: Dataset, job: TrainJob, options: TrainOptions, stop: Stop) -> Dataset:
-    """Apply learned or given feature weights to a training set. Raises ValueError and Stopped."""
+    """Apply feature weights, learned or of a model file, to a training set.
+
+    Raises ValueError and Stopped.
+    """
     from dcsvm.training.feature_weights import learn_weights, weighted_rows
 
-    assert job.weights is not None
-    if job.learns_weights:
+    if job.weights == LEARN:
         weights = learn_weights(data.rows, data.labels, options, stop)
     else:
-        weights = weights_of_model(job.weights, data)
+        weights = weights_of_file(job, data, usable_threads(options.threads))
     rows, scaling = weighted_rows(
         data.rows, weights, data.scaling, job.training_set_file, data.first_index
     )
     return replace(data, rows=rows, scaling=scaling)
 
 
-def weights_of_model(path: str, data: Dataset) -> np.ndarray:
-    """Return the feature weights (n_features,) of a model file. Raises ValueError."""
-    scaling = load_model(path).scaling
+def weights_of_file(job: TrainJob, data: Dataset, threads: int) -> np.ndarray:
+    """Return the weights of the model file --weights, float64 (n_features,). Raises DataError."""
+    assert job.weights is not None
+    scaling = load_model(job.weights, threads=threads).scaling
     if scaling is None or scaling.weights is None:
-        raise ValueError(f"{path}: the model has no feature weights")
-    columns, weights = scaling.indices - data.first_index, np.zeros(data.rows.n_features)
-    is_known = (columns >= 0) & (columns < len(weights))
-    if not is_known.all():
-        index = scaling.indices[~is_known][0]
-        raise ValueError(f"{path}: feature {index} has a weight, but no values in the training set")
+        raise DataError(f"{job.weights}: the model has no feature weights")
+    columns = scaling.indices - data.first_index
+    absent = scaling.indices[(columns < 0) | (columns >= data.rows.n_features)]
+    if len(absent):
+        raise DataError(
+            f"{job.weights}: feature {absent[0]} has a weight, but {job.training_set_file} "
+            "has no values of it"
+        )
+    weights = np.zeros(data.rows.n_features)
     weights[columns] = scaling.weights
     return weights
 

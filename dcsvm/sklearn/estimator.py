@@ -151,7 +151,10 @@ class Estimator(Convertible):
                 model, report = self._train(rows, labels, options, weights)
                 model = model if scaling is None else model.scaled_by(scaling)
         except NoMarginError as error:  # scikit-learn's solver stops before it detects this
-            if not self._delegate((*as_given[:2], weights), error, _max_iterations(checked)):
+            is_weighted = getattr(self, "feature_weights", None) is not None
+            if is_weighted or not self._delegate(
+                (*as_given[:2], weights), error, _max_iterations(checked)
+            ):
                 raise
             return
         except BeyondFloat32Error as error:

@@ -110,6 +110,7 @@ class FolderLock:
 
 
 STATE, EARLY = "state.npz", "early.model"
+COUNTS = ("rows", "features")  # of a fingerprint
 MIN_PAUSE = 5.0  # seconds between two checkpoints inside a step
 MAX_SHARE = 0.05  # maximum share of the run time for storing checkpoints
 
@@ -294,16 +295,22 @@ def _digest(arrays: list[np.ndarray]) -> str:
 
 
 def _difference(stored: dict, wanted: dict) -> str | None:
-    """Describe the first difference of two runs; None if they are equal."""
-    for name, value in wanted["data"].items():
-        was = stored["data"][name]
-        if was != value:
-            counted = f"data with {was} {name}, not {value}"
-            return counted if name in ("rows", "features") else f"data with other {name}"
+    """Describe the first difference of two runs; None if they are equal.
+
+    Options precede the values of rows, which the kernel may encode.
+    """
+    data, was_data = wanted["data"], stored["data"]
+    for name in COUNTS:
+        if was_data[name] != data[name]:
+            return f"data with {was_data[name]} {name}, not {data[name]}"
     for name, value in wanted["options"].items():
         was = stored["options"].get(name)
         if was != value:
             return f"a run with {name} {_said(was)}, not {_said(value)}"
+    for name, value in data.items():
+        if was_data[name] != value:
+            causes = ", another scaling or other feature weights" if name == "values" else ""
+            return f"data with other {name}{causes}"
     return None
 
 

@@ -58,7 +58,10 @@ def check_rows(model: Model, rows: Rows, options: TrainOptions) -> None:
     if is_precomputed:
         return
     if not _are_equal(rows.take_for_model(numbers), part.rows, options.threads or 1):
-        raise OtherModelError("the initial model has other rows: support vectors differ")
+        raise OtherModelError(
+            "the initial model has other rows, another scaling or other feature weights: "
+            "support vectors differ"
+        )
 
 
 def first_alpha(prepared: Prepared, model: Model) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Test --weights learn, and what dcsvm-predict --describe says of a model."""
+"""Test --weights, and what dcsvm-predict --describe says of a model."""
 
 import json
 from pathlib import Path
@@ -39,10 +39,10 @@ def test_models_without_scaling_are_described(run, invoke, training):
 @pytest.mark.parametrize(
     ("arguments", "status", "reason"),
     [
-        (("-t", "0"), 2, "--weights needs a kernel of a distance"),
-        (("-s", "2"), 2, "and labels or targets: got one_class"),
+        (("-t", "0"), 2, "--weights needs a kernel of a distance, got linear"),
+        (("-s", "2"), 2, "--weights learn needs labels or targets, got one_class"),
         (("--init-model", "m"), 2, "--weights learn is not possible with --init-model"),
-        (("-v", "3"), 2, "--weights is not possible with folds (-v)"),
+        (("-v", "3"), 2, "--weights learn is not possible with folds (-v)"),
         (("--scale", "ranges"), 2, "--weights needs --scale auto or quantile, not a file"),
         (("--model-format", "libsvm"), 2, "LIBSVM has no weights"),
     ],
@@ -50,6 +50,40 @@ def test_models_without_scaling_are_described(run, invoke, training):
 def test_weights_that_cannot_be_are_refused(run, training, arguments, status, reason):
     done = run("-q", *arguments, "--weights", "learn", training)
     assert done.exit_code == status and reason in done.stderr
+
+
+@pytest.mark.parametrize("scale", [(), ("--scale", "auto"), ("--scale", "quantile")], ids=str)
+@pytest.mark.parametrize(
+    "problem", [(), ("-s", "1", "-n", "0.1"), ("-s", "4", "-n", "0.1")], ids=str
+)
+def test_weights_of_a_model_file_repeat_the_run_that_learned_them(run, training, scale, problem):
+    for weights, model in (("learn", "m"), ("m", "again")):
+        done = run(*LAPLACIAN, *problem, *scale, "--weights", weights, training, model)
+        assert done.exit_code == 0, done.stderr
+    text = Path("m").read_bytes()
+    assert b"weight" in text and Path("again").read_bytes() == text
+
+
+def test_weights_of_a_model_file_have_other_uses(run, training):
+    weighted = (*LAPLACIAN, "--scale", "auto", "--weights")
+    run(*weighted, "learn", training, "m")
+    assert run(*weighted, "m", "--init-model", "m", training, "again").exit_code == 0
+    assert "Accuracy" in run(*weighted, "m", "-v", "3", training).stdout
+    done = run("-q", "-s", "2", "-n", "0.1", "--weights", "m", training, "one_class")
+    assert done.exit_code == 0, done.stderr
+
+
+def test_a_model_file_without_the_weights_is_refused(run, training):
+    run(*LAPLACIAN, training, "plain")
+    done = run(*LAPLACIAN, "--weights", "plain", training, "m")
+    assert (done.exit_code, done.stderr) == (1, "error: plain: the model has no feature weights\n")
+    run(*LAPLACIAN, "--weights", "learn", training, "m")
+    Path("narrow").write_text("1 1:1 2:5\n-1 1:2 2:3\n")
+    done = run(*LAPLACIAN, "--weights", "m", "narrow", "n")
+    reason = "error: m: feature 3 has a weight, but narrow has no values of it\n"
+    assert (done.exit_code, done.stderr) == (1, reason)
+    done = run(*LAPLACIAN, "--weights", "m", training, "m")
+    assert done.exit_code != 0 and Path("m").exists()
 
 
 def test_a_time_limit_ends_learning(run, training):

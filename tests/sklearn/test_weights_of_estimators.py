@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from dcsvm.sklearn import SVC, SVR
+from dcsvm.sklearn import SVC, SVR, NuSVC, NuSVR
 
 
 def rows(n=900, seed=0):
@@ -44,6 +44,23 @@ def test_a_regression_has_weights():
     truth = X_test[:, 0] * X_test[:, 1]
     errors = [np.mean((one.predict(X_test) - truth) ** 2) for one in (plain, ours)]
     assert errors[1] < 0.5 * errors[0]
+
+
+def test_the_nu_problems_have_weights():
+    X, y = rows()
+    for one in (NuSVC(kernel="laplacian", nu=0.2), NuSVR(kernel="laplacian", nu=0.3, C=8)):
+        targets = y if isinstance(one, NuSVC) else X[:, 0] * X[:, 1]
+        learned = clone(one).set_params(feature_weights="learn").fit(X, targets)
+        weights = learned.model_.scaling.weights
+        assert weights[:2].min() > 1.5 * weights[2:].max()
+        given = np.r_[2.0, 1.0, np.full(8, 0.5)]
+        ours = clone(one).set_params(feature_weights=given).fit(X, targets)
+        other = clone(one).set_params(gamma=ours._gamma).fit(X * given, targets)
+        X_test, _ = rows(300, 1)
+        assert np.array_equal(ours.support_, other.support_)
+        assert np.array_equal(ours.predict(X_test), other.predict(X_test * given)) or np.allclose(
+            ours.predict(X_test), other.predict(X_test * given), atol=1e-4
+        )
 
 
 def test_other_kernels_and_weights_are_refused():

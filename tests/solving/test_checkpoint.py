@@ -440,7 +440,8 @@ def test_checkpoints_of_other_data_or_options_are_refused(data, tmp_path):
     flipped = rows, np.where(np.arange(3000) == 7, -y, y)
     wrong = {
         "data with 3000 rows, not 2999": (fewer, {}),
-        "data with other values": (other, {}),
+        "data with other values, another scaling or other feature weights": (other, {}),
+        "a run with kernel rbf, not laplacian": (data, {"kernel": "laplacian"}),
         "data with other labels": (flipped, {}),
         "a run with C 30.0, not 31.0": (data, {"C": 31.0}),
         "a run with gap unset, not 0.001": (data, {"gap": 1e-3}),

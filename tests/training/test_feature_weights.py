@@ -74,6 +74,15 @@ def test_constant_features_and_given_weights_of_0_are_not_used():
     assert np.array_equal(model.decision_function(X_other), model.decision_function(X))
 
 
+@pytest.mark.parametrize("size", [1e38, 1e39, 1e300])
+@pytest.mark.filterwarnings("error")
+def test_weights_beyond_float32_are_refused(size):
+    X, y = rows_with_noise(50)
+    for values in (100 * X, sparse.csr_matrix(100 * X * (X > 0.8))):
+        with pytest.raises(ValueError, match="weights of up to .* features of X too large for"):
+            dcsvm.train(values, y, feature_weights=np.full(10, size))
+
+
 def test_given_weights_are_those_of_the_columns_of_the_data():
     X, y = rows_with_noise(300)
     X[:, -1] = 5.0  # dropped by the scaling
