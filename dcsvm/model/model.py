@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from dcsvm.data.arrays import Float64Parts
 from dcsvm.data.columns import Frame, is_frame
 from dcsvm.data.files import write_beside
+from dcsvm.data.html import table_html
 from dcsvm.data.range_file import is_range, range_file_of, range_text
 from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import Scaling
@@ -60,19 +62,28 @@ class Model(ModelParts):
     report: object | None = None
 
     def __repr__(self) -> str:
-        described = [self.svm_type, self.kernel.describe()]
-        if self.is_classifier:
-            described.append(f"{len(self.labels)} classes")
-        if self.exact is not None:
-            described.append(f"exact: {self.exact.rows.n_samples} support vectors")
-        if self.early is not None:
-            described.append(
-                f"early: {self.early.rows.n_samples} support vectors "
-                f"in {self.early.partition.n_clusters} clusters"
-            )
-        if self.scaling is not None:
-            described.append(f"rows are scaled by {self.scaling.name}")
+        described = [
+            f"{name}: {value}" if name in ("exact", "early") else str(value)
+            for name, value in self._described()
+        ]
         return f"Model({', '.join(described)})"
+
+    def _repr_html_(self) -> str:
+        return table_html("dcsvm.Model", self._described())
+
+    def _described(self) -> Iterator[tuple[str, str]]:
+        """Yield names and values that describe the model."""
+        yield "type", self.svm_type
+        yield "kernel", self.kernel.describe()
+        if self.is_classifier:
+            yield "labels", f"{len(self.labels)} classes"
+        if self.exact is not None:
+            yield "exact", f"{self.exact.rows.n_samples} support vectors"
+        if self.early is not None:
+            n_clusters = self.early.partition.n_clusters
+            yield "early", f"{self.early.rows.n_samples} support vectors in {n_clusters} clusters"
+        if self.scaling is not None:
+            yield "scaling", f"rows are scaled by {self.scaling.name}"
 
     def decision_function(
         self, X: ArrayLike | Rows, *, method: str | None = None, threads: int | None = None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.html import table_html
 from dcsvm.data.rows import Rows, stacked
 from dcsvm.kernel.kernel_rows import threads_to_train
 from dcsvm.problem.data_gamma import RowStatistics, median_unit, with_number
@@ -70,6 +71,11 @@ class GridResult:
         for name in ("loss", "n_rows", "is_complete", "converged", "n_sv", "seconds"):
             columns[name] = np.array([getattr(score, name) for score in self.scores])
         return columns
+
+    def _repr_html_(self) -> str:
+        rows = [(name, f"{value:g}") for name, value in self.best.setting.sought.items()]
+        rows += [("loss", f"{self.best_loss:.6g}"), ("settings", str(len(self.scores)))]
+        return table_html("dcsvm.GridResult", rows)
 
     def __repr__(self) -> str:
         sought = self.best.setting.sought

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, overload
 
 import numpy as np
+
+from dcsvm.data.html import table_html
 
 EVALUATION_COUNTS = ("kernel_evaluations", "pairs_skipped", "rows_computed", "rows_reused",
                      "iterations", "outer_steps", "newton_steps", "rebuilds")  # fmt: skip
@@ -199,7 +201,7 @@ class Costs:
             self.seconds_by_phase[name] += other.seconds_by_phase[name]
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class TrainReport(Costs):
     """Report of a training run; the manual has a page on its fields.
 
@@ -237,6 +239,24 @@ class TrainReport(Costs):
     @property
     def kernel_evaluations(self) -> int:
         return self.counts["kernel_evaluations"]
+
+    def __repr__(self) -> str:
+        described = ", ".join(f"{name} {value}" for name, value in self._described())
+        return f"TrainReport({described})"
+
+    def _repr_html_(self) -> str:
+        return table_html("dcsvm.TrainReport", self._described())
+
+    def _described(self) -> Iterator[tuple[str, str]]:
+        """Yield names and values of the main results."""
+        yield "converged", str(self.converged)
+        if self.violation is not None:
+            yield "violation", f"{self.violation:.3g}"
+        if self.duality_gap is not None:
+            yield "duality gap", f"{self.duality_gap:.3g}"
+        yield "support vectors", str(self.n_sv)
+        yield "kernel evaluations", f"{self.kernel_evaluations:.3g}"
+        yield "seconds", f"{self.seconds_train:.2f}"
 
 
 class Progress:

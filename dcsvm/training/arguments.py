@@ -19,6 +19,7 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import as_labels
 from dcsvm.solving.checkpoint import Checkpoint, RunControl
 from dcsvm.solving.report import Progress, TrainReport
+from dcsvm.training.bar import default_progress
 from dcsvm.training.early_level import TestRows
 from dcsvm.training.feature_weights import learn_weights, weighted_rows
 from dcsvm.training.train import train_rows
@@ -55,7 +56,8 @@ def train(  # noqa: PLR0913 (a public function with keyword parameters)
     sample_weight : array of shape (n,), optional
         Nonnegative weights: a row counts as that many copies of itself. 1 by default.
     progress : dcsvm.Progress, optional
-        Its methods are called as training proceeds.
+        Its methods are called as training proceeds. The default is a bar in notebooks and on
+        terminals, if training takes over two seconds; a plain dcsvm.Progress() shows nothing.
     stop : dcsvm.Stop, optional
         Ends training early, on request or after a time limit; the current model is returned.
     checkpoint : dcsvm.Checkpoint, optional
@@ -193,7 +195,7 @@ def checked_control(
     ):
         if value is not None and not isinstance(value, kind):
             raise TypeError(f"{name} must be a dcsvm.{kind.__name__} or None, not {value!r}")
-    return RunControl(progress or Progress(), stop or Stop(), checkpoint)
+    return RunControl(progress or default_progress(), stop or Stop(), checkpoint)
 
 
 def labels_of(y: ArrayLike | None, n_rows: int, options: TrainOptions) -> np.ndarray:

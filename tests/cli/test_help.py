@@ -114,4 +114,4 @@ def test_groff_renders_the_manual_page_without_a_warning(command, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     shown = " ".join(re.sub(r"\x1b\[\d*m|.\x08", "", done.stdout).split())
     assert f"{command.name} - " in shown
-    assert "--early" in shown
+    assert "--threads" in shown

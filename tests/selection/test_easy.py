@@ -1,0 +1,185 @@
+"""Test the search of all settings by `dcsvm.easy` and by dcsvm-easy."""
+
+import json
+import shlex
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import dcsvm
+from dcsvm.cli import easy as easy_command
+from dcsvm.cli import predict, train
+from dcsvm.problem.options import TrainOptions
+from dcsvm.selection.easy import Clock, EasySearch, choose, task_of
+from dcsvm.selection.trials import Problem, Sample
+from dcsvm.training.arguments import scaled_rows
+
+LIMIT = 20.0  # seconds; the searches of these tests need about one
+
+
+@pytest.fixture(scope="module")
+def product():
+    """Rows whose label is the sign of the product of two of six features."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 6))
+    return X, np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0)
+
+
+@pytest.fixture
+def files(product, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        " ".join([f"{label:g}", *(f"{j + 1}:{value!r}" for j, value in enumerate(row.tolist()))])
+        for row, label in zip(*product, strict=True)
+    ]
+    (tmp_path / "data").write_text("\n".join([*lines[:300], ""]))
+    (tmp_path / "test").write_text("\n".join([*lines[300:], ""]))
+    return tmp_path
+
+
+def call(command, *arguments, status=0):
+    done = CliRunner().invoke(command.main, [str(one) for one in arguments])
+    assert done.exit_code == status, done.output
+    return done
+
+
+def test_classes_and_targets_are_told_apart():
+    assert task_of(np.array(["a", "b"])) == "c_svc"
+    assert task_of(np.array([1.0, 2.0, 3.0])) == "c_svc"
+    assert task_of(np.arange(33.0)) == "epsilon_svr"
+    assert task_of(np.array([0.5, 1.0])) == "epsilon_svr"
+
+
+def test_a_model_is_found_without_an_option(product):
+    X, y = product
+    words = np.where(y > 0, "yes", "no")
+    model = dcsvm.easy(X[:300], words[:300], time_limit=LIMIT, threads=1)
+    assert np.mean(model.predict(X[300:]) == words[300:]) > 0.75
+    found = model.report.selection
+    assert found["metric"] == "accuracy"
+    assert found["n_held"] == 300
+    assert found["skipped"] == []
+    assert 0 < found["loss"] < 0.4
+    assert 0 < found["standard_error"] < 0.05
+
+
+def test_the_targets_of_a_regression_may_have_any_unit(product):
+    X = product[0]
+    y = 1e6 + 1e5 * X[:, 0] * X[:, 1]
+    model = dcsvm.easy(X[:300], y[:300], time_limit=LIMIT, threads=1)
+    assert model.svm_type == "epsilon_svr"
+    errors = model.predict(X[300:]) - y[300:]
+    assert np.std(errors) < 0.6 * np.std(y)
+    scaled = dcsvm.easy(X[:300], y[:300] * 1e-9, time_limit=LIMIT, threads=1)
+    assert scaled.predict(X[300:]) * 1e9 == pytest.approx(model.predict(X[300:]), rel=1e-3)
+
+
+@pytest.mark.parametrize("metric", ["balanced-accuracy", "f1", "auc", "log-loss"])
+def test_a_metric_chooses(product, metric):
+    X, y = product
+    rare = np.flatnonzero((y > 0) | (np.arange(400) % 8 == 0))
+    model = dcsvm.easy(X[rare], y[rare], metric=metric, time_limit=LIMIT, threads=1)
+    assert model.report.selection["metric"] == metric
+
+
+def test_a_metric_that_does_not_fit_is_refused(product):
+    X, y = product
+    with pytest.raises(ValueError, match="the metric of classes must be one of accuracy"):
+        dcsvm.easy(X, y, metric="mae")
+    with pytest.raises(ValueError, match="the metric auc needs two classes"):
+        dcsvm.easy(X, np.arange(400.0) % 3, metric="auc")
+    with pytest.raises(ValueError, match="time_limit must be above 0"):
+        dcsvm.easy(X, y, time_limit=0)
+
+
+@pytest.mark.parametrize("n_rows", [4, 10])
+def test_few_rows_are_enough(product, n_rows):
+    X, y = product
+    model = dcsvm.easy(X[:n_rows], y[:n_rows], time_limit=LIMIT, threads=1)
+    assert model.predict(X).shape == (400,)
+
+
+def test_a_single_class_is_refused(product):
+    with pytest.raises(ValueError, match="training needs two classes"):
+        dcsvm.easy(product[0], np.ones(400), time_limit=LIMIT)
+
+
+def test_the_time_limit_ends_the_search(product):
+    X, y = product
+    with pytest.raises(dcsvm.Stopped):
+        dcsvm.easy(X, y, time_limit=1e-9)
+    problem = Problem.of(y, None, TrainOptions(threads=1))
+    clock = Clock(LIMIT)
+    search = EasySearch(scaled_rows(X, None)[0], y, problem, clock)
+    search.tell = lambda *_: clock.request()
+    search.run()
+    assert search.n_trials == 1
+    assert search.skipped == ["kernels and scalings", "feature weights", "C and gamma"]
+
+
+def test_large_data_are_sampled_by_class():
+    labels = np.repeat([0.0, 1.0], [11_000, 1000])
+    rows = scaled_rows(np.random.default_rng(0).normal(size=(12_000, 2)), None)[0]
+    sample = Sample.of(rows, labels, Problem.of(labels, None, TrainOptions()), 6000)
+    assert len(sample.labels) == pytest.approx(6000, abs=10)
+    assert np.mean(sample.labels) == pytest.approx(1 / 12, abs=0.002)
+    assert sample.n_folds == 1
+    assert sample.n_held + sample.n_trained == len(sample.labels)
+
+
+@pytest.mark.slow
+def test_an_early_model_is_chosen_for_many_rows():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (60_000, 2))
+    y = np.sign(np.sin(9 * X[:, 0]) * np.sin(9 * X[:, 1]))
+    problem = Problem.of(y, None, TrainOptions(threads=1))
+    search = EasySearch(scaled_rows(X, None)[0], y, problem, Clock(30.0))
+    search.seconds_of_all = lambda: 1e9
+    choice = choose(search, lambda scale: scaled_rows(X, scale)[0])
+    assert choice.options.early
+    assert choice.loss < 0.05
+
+
+def test_the_command_prints_a_command_that_repeats_it(files):
+    done = call(easy_command, "--time-limit", LIMIT, "--report", "report.json", "data", "test")
+    command, held, accuracy = done.stdout.splitlines()[:3]
+    assert held.startswith("held-out accuracy ")
+    assert accuracy.startswith("Accuracy = ")
+    assert len((files / "test.predict").read_text().split()) == 100
+    selection = json.loads((files / "report.json").read_text())["selection"]
+    assert selection["command"] == command
+    call(train, "-q", *shlex.split(command)[1:])
+    assert (files / "data.again").read_bytes() == (files / "data.model").read_bytes()
+    call(predict, "test", "data.model", "out")
+    assert (files / "out").read_bytes() == (files / "test.predict").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "arguments, reason",
+    [
+        (("-s", "1", "data"), "-s must be 0 or 3, got 1"),
+        (("--time-limit", "0", "data"), "--time-limit must be positive"),
+        (("-",), "--model is required for standard input"),
+        (("--model", "m", "-"), "the training set is read twice"),
+        (("--metric", "x", "data"), "'x' is not one of"),
+    ],
+)
+def test_wrong_usage_of_the_command(files, arguments, reason):
+    assert reason in call(easy_command, *arguments, status=2).stderr
+
+
+def test_a_table_is_learned_from_and_predicted(files):
+    pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    ages, jobs = rng.integers(18, 80, 300), rng.choice(["clerk", "smith"], 300)
+    rich = np.where((ages > 40) == (jobs == "smith"), ">50K", "<=50K")
+    rows = [f"{age},{job},{one}" for age, job, one in zip(ages, jobs, rich, strict=True)]
+    (files / "train.csv").write_text("\n".join(["age,job,income", *rows[:250], ""]))
+    (files / "test.csv").write_text("\n".join(["age,job,income", *rows[250:], ""]))
+    done = call(easy_command, "--time-limit", LIMIT, "train.csv", "test.csv")
+    assert "table of 250 rows: label income (the last column)" in done.stderr
+    assert set((files / "test.csv.predict").read_text().split()) == {">50K", "<=50K"}
+    command = done.stdout.splitlines()[0]
+    call(train, "-q", *shlex.split(command)[1:])
+    assert (files / "train.csv.again").read_bytes() == (files / "train.csv.model").read_bytes()
