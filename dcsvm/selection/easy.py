@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SCALINGS = ("auto", "quantile")
 SCREENED_C = (2.0, 16.0)
 MAX_C = 1000.0
-N_SEARCHED = 7
+N_SCREENED, N_SEARCHED, N_OTHERS = 8, 7, 5  # trials; the others are for weights and epsilon
 EPSILON, EPSILON_OF_RMSE = 0.05, 0.1  # at the start, in standard deviations; then of the RMSE
 FACTORS_OF_EPSILON = (0.3, 3.0)  # tried at the end
 SCREENING_ROWS, SEARCH_ROWS = 5000, 20_000
@@ -144,17 +144,20 @@ class EasySearch:
         for kernel, scale, C in product(KERNEL_TYPES, SCALINGS, SCREENED_C):
             if kernel.start is not None:
                 self._try(step, Candidate(kernel.name, scale, C, kernel.start, epsilon))
-                if len(self.trials) == 1:
-                    self._use_fewer_folds()
+                if self.n_trials == 1:
+                    self._set_folds(step, N_SCREENED + N_SEARCHED + N_OTHERS)
         if self.problem.is_regression:
             self._set_epsilon("epsilon", (EPSILON_OF_RMSE * self._rmse,))
 
-    def _use_fewer_folds(self) -> None:
-        """Reduce the number of folds if all trials would take longer than the time limit."""
-        n_trials = 20  # about
-        each = self.trials[0].seconds / self.sample.n_folds
+    def _set_folds(self, step: str, n_trials: int) -> None:
+        """Use as many folds as the time of `n_trials` trials allows; score the first one again."""
+        (trial,) = self.trials
+        each = trial.seconds / self.sample.n_folds
         n_folds = int(self.clock.left(self.share) / (n_trials * each))
-        self.sample.n_folds = min(self.sample.n_folds, max(n_folds, 1))
+        n_folds = min(max(n_folds, 1), self.sample.max_folds)
+        if n_folds != self.sample.n_folds:
+            self.sample.n_folds, self.trials = n_folds, []
+            self._try(step, trial.candidate)
 
     @property
     def _rmse(self) -> float:
@@ -206,8 +209,9 @@ class EasySearch:
         earlier, self.trials = self.trials, []
         try:
             self._try(step, best.candidate)
+            self._set_folds(step, N_SEARCHED + 1)
         except _core.Stopped:
-            self.trials = earlier
+            self.trials = self.trials or earlier
             raise
 
     def _refine_epsilon(self, step: str) -> None:

@@ -27,7 +27,6 @@ from dcsvm.training.probability import fit_sigmoid, sigmoid
 from dcsvm.training.train import train_rows
 
 N_FOLDS = 5
-MAX_ROWS_OF_FOLDS = 5000  # above, the rows of one fold are held out
 MAX_HELD = 4000
 N_DRAWN = 50  # bootstrap samples of a standard error
 METRICS_OF_VALUES = ("auc", "log-loss")
@@ -181,16 +180,17 @@ class Trial:
 class Sample:
     """Rows to score candidates on, in the scalings that were asked for.
 
-    `fold` int64 (n,) is the fold that holds out each row, -1 for none. `n_folds` folds are used.
-    `one_hot` marks features that keep their values under each scaling.
+    `fold` int64 (n,) is the fold that holds out each row. The first `n_folds` of at most
+    `max_folds` folds are used. `one_hot` marks features that keep their values under each scaling.
     """
 
     rows: Rows
     labels: np.ndarray
     problem: Problem
     fold: np.ndarray
-    n_folds: int
+    max_folds: int
     one_hot: np.ndarray | None = None
+    n_folds: int = 1
     stop: _core.Stop = field(default_factory=_core.Stop)
     _scaled: dict[str, Rows] = field(default_factory=dict)
     _weights: dict[tuple[Candidate, int], np.ndarray] = field(default_factory=dict)
@@ -210,13 +210,9 @@ class Sample:
             chosen = np.flatnonzero(fold_numbers(classes, n, -(-n // n_rows), seed) == 0)
             rows, labels = rows.take(chosen), labels[chosen]
             classes, n = None if problem.is_regression else labels, len(chosen)
-        n_folds = max(min(N_FOLDS, n), 2)
-        if n > MAX_ROWS_OF_FOLDS:
-            n_folds = max(N_FOLDS, -(-n // MAX_HELD))
-        fold = fold_numbers(classes, n, n_folds, seed + 1)
-        if n > MAX_ROWS_OF_FOLDS:
-            fold, n_folds = np.where(fold == 0, 0, -1), 1
-        return Sample(rows, labels, problem, fold, n_folds, one_hot)
+        max_folds = max(min(N_FOLDS, n), 2, -(-n // MAX_HELD))
+        fold = fold_numbers(classes, n, max_folds, seed + 1)
+        return Sample(rows, labels, problem, fold, min(max_folds, N_FOLDS), one_hot)
 
     @property
     def n_trained(self) -> int:
@@ -253,7 +249,7 @@ class Sample:
     @property
     def n_held(self) -> int:
         """Number of held-out rows."""
-        return int(np.count_nonzero((self.fold >= 0) & (self.fold < self.n_folds)))
+        return int(np.count_nonzero(self.fold < self.n_folds))
 
     def trial(self, candidate: Candidate) -> Trial:
         """Score a candidate. Raises Stopped."""

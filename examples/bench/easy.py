@@ -23,6 +23,7 @@ import tempfile
 import time
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import csv_table
@@ -36,6 +37,7 @@ CATEGORICAL = {"connect_4"}
 FILES = {"letter": ("letter", "letter.t"), "cpu_small": ("cpu_small.tr", "cpu_small.te"),
          "covtype": ("covtype.tr", "covtype.te")}  # fmt: skip
 TEST_SHARE = 0.25
+PEERS = ("LightGBM", "LightGBM, tuned", "CatBoost")
 PROGRAMS = Path(sys.executable).parent
 
 
@@ -231,6 +233,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="tables with this in their name")
     parser.add_argument("--splits", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=60.0, help="--time-limit of dcsvm-easy")
+    parser.add_argument("--peers", nargs="*", default=PEERS, choices=PEERS)
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # LightGBM's
     lines = [("table", "split", "method", "error", "seconds", "setting")]
@@ -240,11 +243,12 @@ def main() -> int:
             error, taken, setting = easy(split, options.seconds)
             found = {"dcsvm-easy": (error, taken)}
             peers = {
-                "LightGBM": default_lightgbm(split),
-                "LightGBM, tuned": tuned_lightgbm(split, taken),
-                "CatBoost": default_catboost(split),
+                "LightGBM": default_lightgbm,
+                "LightGBM, tuned": partial(tuned_lightgbm, seconds=taken),
+                "CatBoost": default_catboost,
             }
-            found |= {method: one for method, one in peers.items() if one is not None}
+            outcomes = {method: peers[method](split) for method in options.peers}
+            found |= {method: one for method, one in outcomes.items() if one is not None}
             for method, (error, seconds) in found.items():
                 text = setting if method == "dcsvm-easy" else ""
                 lines.append((name, number, method, f"{error:.5g}", f"{seconds:.1f}", text))

@@ -52,3 +52,16 @@ def write_all(folder: Path) -> None:
     (folder / "train.txt.gz").write_bytes(gzip.compress((folder / "train.txt").read_bytes()))
     ranges = "".join(f"{j} -1 1\n" for j in range(1, 5))
     (folder / "train.range").write_text(f"x\n-1 1\n{ranges}")
+    write_census(folder / "census.csv", 400, rng)
+    write_census(folder / "census.t.csv", 100, rng)
+
+
+def write_census(path: Path, n_rows: int, rng: np.random.Generator) -> None:
+    """Write a table of numbers, categories and a label of text."""
+    ages, jobs = rng.integers(18, 80, n_rows), rng.choice(["clerk", "smith", "none"], n_rows)
+    wages = np.where(rng.uniform(size=n_rows) < 0.1, "NA", rng.integers(0, 9, n_rows).astype(str))
+    is_high = (ages > 40) == (jobs == "clerk")
+    is_high[:2] = False
+    labels = np.where(is_high, "50000+", "- 50000")
+    lines = map(",".join, zip(ages.astype(str), wages, jobs, labels, strict=True))
+    path.write_text("\n".join(["age,wage,job,income", *lines, ""]))

@@ -124,7 +124,7 @@ def test_large_data_are_sampled_by_class():
     sample = Sample.of(rows, labels, Problem.of(labels, None, TrainOptions()), 6000)
     assert len(sample.labels) == pytest.approx(6000, abs=10)
     assert np.mean(sample.labels) == pytest.approx(1 / 12, abs=0.002)
-    assert sample.n_folds == 1
+    assert (sample.n_folds, sample.max_folds) == (1, 5)
     assert sample.n_held + sample.n_trained == len(sample.labels)
 
 
