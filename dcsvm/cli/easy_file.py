@@ -122,9 +122,9 @@ class SearchProgress:
         kind = "regression"
         if not problem.is_regression:
             kind = f"classification, {len(np.unique(data.labels))} classes"
-        threads = problem.options.threads
+        threads, n = problem.options.threads, data.n_features
         self.progress.print_status(
-            f"{len(data.labels)} rows of {data.n_features} features, {kind}; "
+            f"{len(data.labels)} rows, {n} feature{'s'[: n != 1]}, {kind}; "
             f"at most {job.time_limit:g} s with {threads} thread{'s'[: threads != 1]}"
         )
 

@@ -49,9 +49,13 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
     lines = GridLines(names, options, int(np.count_nonzero(fold >= 0)), unit)
     known = [] if job.resume_file is None else lines.read(job.resume_file, grid)
     with Interrupts(stop) as interrupts, closing(Outputs(job, lines, known, grid)) as outputs:
+        weights = data.sample_weight
+        if weights is not None:  # test rows count once
+            weights = np.append(weights, np.ones(len(labels) - len(weights)))
         search = Search(
-            rows, labels, fold, options, every=job.every, stop=stop, tell=outputs.advance
-        )
+            rows, labels, fold, options, sample_weight=weights, every=job.every, stop=stop,
+            tell=outputs.advance,
+        )  # fmt: skip
         is_stopped = outputs.follow(search, grid, known)
     end_of_search = time.perf_counter()
     best = best_of(outputs.scores)
@@ -180,7 +184,10 @@ def train_best(
     control = RunControl(TerminalProgress(job.quiet))
     with Interrupts(control.stop) as interrupts:
         try:
-            model, report = train_rows(data.rows, data.labels, options, control, consume=True)
+            model, report = train_rows(
+                data.rows, data.labels, options, control, sample_weight=data.sample_weight,
+                consume=True,
+            )  # fmt: skip
         except Stopped:
             print_status("error: stopped before a model existed")
             return None, status_of(interrupts.received, FAILED)

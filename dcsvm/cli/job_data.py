@@ -48,7 +48,7 @@ def read_training_table(
     job: TrainingJob | EasyJob, format: str, scaling: ScalingOption | None
 ) -> Dataset:
     """Read a table, and print its description and warnings."""
-    with telling_warnings():
+    with telling_warnings(quiet=job.quiet):
         data, described = training_table(job.training_set_file, format, job.table_options, scaling)
     if not job.quiet:
         print_status(described)
@@ -56,12 +56,12 @@ def read_training_table(
 
 
 @contextmanager
-def telling_warnings() -> Iterator[None]:
-    """Print Python's warnings as lines of the command."""
+def telling_warnings(*, quiet: bool = False) -> Iterator[None]:
+    """Print Python's warnings as lines of the command, unless quiet."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    for warning in caught:
+    for warning in [] if quiet else caught:
         print_status(f"warning: {warning.message}")
 
 

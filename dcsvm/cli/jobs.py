@@ -337,4 +337,5 @@ class EasyJob(DataJob):
         """Return the job of dcsvm-train with a scaling."""
         values: dict[str, Any] = dict.fromkeys(TrainJob.__dataclass_fields__)
         values |= {name: value for name, value in vars(self).items() if name in values}
-        return TrainJob(**values | {"scale_file": scale, "model_format": "dcsvm"})
+        values |= {"scale_file": scale, "model_format": "dcsvm", "quiet": True}
+        return TrainJob(**values)

@@ -79,7 +79,7 @@ def _described(encoding: TableEncoding, frame: Frame, how: str) -> str:
     missing = f", {n_missing} with missing numbers" if n_missing else ""
     return (
         f"table of {frame.n_rows} rows: label {encoding.label} ({how}); {' and '.join(parts)}"
-        f"{missing} give {encoding.n_features} features"
+        f"{missing} give {encoding.n_features} feature{'s'[: encoding.n_features != 1]}"
     )
 
 

@@ -97,6 +97,8 @@ class EasySearch:
         one_hot: np.ndarray | None = None,
         tell: Tell | None = None,
     ):
+        if rows.n_features == 0:
+            raise ValueError("the training set has no features")
         self.rows, self.labels, self.problem, self.clock = rows, labels, problem, clock
         self.one_hot, self.tell = one_hot, tell or (lambda _step, _trial, _best: None)
         self.trials: list[Trial] = []

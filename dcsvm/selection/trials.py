@@ -19,6 +19,7 @@ from dcsvm.model.model import Model
 from dcsvm.model.predict import decision_values, predicted_from
 from dcsvm.problem.option_table import CLASS_METRICS, CLASSIFIERS, REGRESSION_METRICS
 from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.task import class_order
 from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.report import Progress
 from dcsvm.training.feature_weights import MAX_FEATURES, learn_weights
@@ -49,6 +50,8 @@ class Problem:
     def of(labels: np.ndarray, metric: str | None, options: TrainOptions) -> Problem:
         """Make the problem of labels. Raises ValueError for a metric that does not fit them."""
         is_regression = options.svm_type == "epsilon_svr"
+        if not is_regression:
+            class_order(labels)  # raises an error for a single class
         metric = metric or ("rmse" if is_regression else "accuracy")
         possible = REGRESSION_METRICS if is_regression else CLASS_METRICS
         if metric not in possible:
