@@ -122,12 +122,12 @@ mutants: $(VENV)/ready
 # Against peers: the cases of SUITE; SUITE=rows and SUITE=early make the pictures docs/seconds.png and
 # docs/early.png, SUITE=compressed makes docs/compressed.png. SUITE=estimators compares with
 # scikit-learn's estimators, SUITE=selection runs whole grids, SUITE=tables compares kernels and
-# scalings with LightGBM (docs/accuracy.png). For workers of a Dask cluster
+# scalings with LightGBM (docs/accuracy.png), SUITE=easy dcsvm-easy with boosted trees. For workers of a Dask cluster
 # SUITE=workers measures seconds, SUITE=rounds the cost of each step; SUITE=kills kills workers.
 .PHONY: bench-cases bench-rows bench-early bench-estimators bench-selection bench-compressed \
-	bench-tables bench-workers bench-rounds bench-kills
-bench: bench-$(or $(filter rows early estimators selection compressed tables workers rounds kills,\
-	$(SUITE)),cases)
+	bench-tables bench-easy bench-workers bench-rounds bench-kills
+bench: bench-$(or $(filter rows early estimators selection compressed tables easy workers rounds \
+	kills,$(SUITE)),cases)
 
 bench-cases: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
@@ -160,6 +160,11 @@ bench-tables: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
 	@mkdir -p docs
 	$(BIN)/python examples/bench/accuracy.py --raw $(RAW) --data $(DATA) --out docs/accuracy $(BENCH)
+
+bench-easy: $(VENV)/bench
+	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
+	@mkdir -p docs
+	$(BIN)/python examples/bench/easy.py --raw $(RAW) --data $(DATA) --out docs/easy $(BENCH)
 
 bench-workers bench-rounds bench-kills: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA) covtype ijcnn1

@@ -290,7 +290,7 @@ def _of_many_rows(search: EasySearch, rows: Rows, exact: Choice) -> Choice:
         return exact
     if 2 * search.seconds_of_all() > clock.left():
         search.skipped.append("an exact model of all rows")
-        return replace(exact, options=early.options, loss=early.loss, error=early.error)
+        return replace(early, scale=exact.scale, weights=exact.weights)
     is_held = _compared(search)
     found, half = [], 0.5 * (1 + clock.used / clock.limit)
     for choice in (exact, replace(exact, options=early.options)):
