@@ -1,7 +1,7 @@
 """Picture of dcsvm-grid -png: contours of the scores over log2(C) and log2(gamma).
 
 Contour levels are denser near the best value. If only C or only gamma varies, the picture is a line
-plot. Requires matplotlib (the extra [plot]) but no display. Only this module imports matplotlib.
+plot. Requires matplotlib (the extra [plot]) but no display.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def check_can_draw() -> None:
-    """Raise ValueError if matplotlib is not installed."""
+def check_can_draw(option: str = "-png") -> None:
+    """Raise ValueError if matplotlib is not installed, which `option` needs."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise ValueError("-png requires matplotlib: pip install 'dcsvm[plot]'") from error
+        raise ValueError(f"{option} requires matplotlib: pip install 'dcsvm[plot]'") from error
 
 
 def save_picture(

@@ -32,6 +32,11 @@ def describe(_ctx: click.Context, _parameter: click.Parameter, path: str | None)
         run("predict_file", path, function="describe_file")
 
 
+def plot(_ctx: click.Context, _parameter: click.Parameter, paths: tuple[str, str] | None) -> None:
+    if paths:
+        run("weights_picture", *paths, function="plot_file")
+
+
 # fmt: off
 @click.command(
     "dcsvm-predict",
@@ -67,6 +72,10 @@ def describe(_ctx: click.Context, _parameter: click.Parameter, path: str | None)
     "print what a model is, with its feature weights",
     "No other argument is then needed. The features of the largest weights come first.",
     is_eager=True, expose_value=False, callback=describe)
+@output("--plot-weights MODEL PNG", "plotted", (FILE, FILE),
+    "draw the largest feature weights of a model",
+    "No other argument is then needed. It needs matplotlib (extra plot).",
+    is_eager=True, expose_value=False, callback=plot, nargs=2)
 @shared("format", "label", "scale", "lenient", "report")
 @table_option(TrainOptions, "threads", "Other")
 @other("-q", "quiet", None, "print only errors, not the accuracy")

@@ -273,9 +273,7 @@ def description(model: Model) -> Iterator[str]:
     yield f"scaling: {'ranges' if is_range else 'quantiles'} of {n_columns} features"
     if scaling.weights is None:
         return
-    names = scaling.indices.tolist()
-    if model.table is not None:
-        names = [model.table.feature_names[column] for column in scaling.columns]
+    names = model.feature_names
     yield "feature weights, largest first:"
     for k in np.argsort(-scaling.weights, kind="stable"):
         yield f"{names[k]} {scaling.weights[k]:.4g}"

@@ -184,6 +184,16 @@ class ModelParts:
         return replace(self, exact=exact, first_index=first_index)
 
     @property
+    def feature_names(self) -> list[str]:
+        """Names of the scaled features of a table, or their indices; empty without a scaling."""
+        if self.scaling is None:
+            return []
+        if self.table is None:
+            return [str(index) for index in self.scaling.indices]
+        names = self.table.feature_names
+        return [names[column] for column in self.scaling.columns]
+
+    @property
     def is_classifier(self) -> bool:
         return self.svm_type in CLASSIFIERS
 

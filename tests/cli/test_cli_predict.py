@@ -1,7 +1,9 @@
 """Test dcsvm-predict: labels, decision values, accuracy, and each kind of bad input."""
 
+import json
 import os
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -279,3 +281,28 @@ def test_a_model_that_did_not_converge_is_told_of(tmp_path):
     assert "warning: the exact solution did not converge: violation " in said.stderr
     assert "; --early uses the clusters' models" in said.stderr
     assert CliRunner().invoke(main, ["--early", *files]).stderr == ""
+
+
+def test_metrics_and_a_report_of_a_regression(run, invoke, write_libsvm, tmp_path):
+    X = np.random.default_rng(0).uniform(-1, 1, (120, 2))
+    data = write_libsvm(X, X[:, 0], "targets")
+    run("-q", "-s", "3", "-g", "1", data, "m")
+    done = invoke(main, "--metrics", "--report", "r.json", data, "m", "-")
+    assert "MAE 0." in done.stderr
+    assert len(done.stdout.splitlines()) == 120
+    report = json.loads(Path("r.json").read_text())
+    assert report["n_rows"] == 120
+    assert report["metrics"]["r2"] > 0.9
+
+
+def test_metrics_of_three_classes_with_probabilities(run, invoke, write_libsvm):
+    X = np.random.default_rng(0).uniform(-1, 1, (150, 2))
+    data = write_libsvm(X, np.digitize(X[:, 0], [-0.3, 0.3]), "classes")
+    run("-q", "-b", "1", "-g", "1", "-c", "10", data, "m")
+    done = invoke(main, "--metrics", "-b", "1", data, "m", "out")
+    assert "AUC 0.9" in done.stdout or "AUC 1.0" in done.stdout
+    assert "(mean of one class against the rest)" in done.stdout
+    assert "log loss 0." in done.stdout
+    plain = invoke(main, "--metrics", data, "m", "out").stdout
+    assert "AUC" not in plain
+    assert "confusion matrix" in plain

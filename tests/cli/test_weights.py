@@ -102,3 +102,14 @@ def test_rows_without_a_feature_that_varies_have_quantiles(run, invoke, write_li
 def test_a_kernel_that_libsvm_lacks_is_refused_before_training(run, training):
     done = run(*LAPLACIAN, "--model-format", "libsvm", training)
     assert done.exit_code == 2 and "LIBSVM has no kernel laplacian" in done.stderr
+
+
+def test_weights_are_drawn(run, invoke, training):
+    pytest.importorskip("matplotlib")
+    run(*LAPLACIAN, "--weights", "learn", training, "m")
+    assert invoke(predict.main, "--plot-weights", "m", "w.png").exit_code == 0
+    assert Path("w.png").read_bytes().startswith(b"\x89PNG")
+    run(*LAPLACIAN, training, "plain")
+    done = invoke(predict.main, "--plot-weights", "plain", "p.png")
+    assert done.stderr == "error: plain: the model has no feature weights\n"
+    assert not Path("p.png").exists()
