@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from reference import labelled_rows, program
 
+from dcsvm.cli import train
 from dcsvm.cli.predict import main
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
@@ -283,10 +284,10 @@ def test_a_model_that_did_not_converge_is_told_of(tmp_path):
     assert CliRunner().invoke(main, ["--early", *files]).stderr == ""
 
 
-def test_metrics_and_a_report_of_a_regression(run, invoke, write_libsvm, tmp_path):
+def test_metrics_and_a_report_of_a_regression(invoke, write_libsvm, tmp_path):
     X = np.random.default_rng(0).uniform(-1, 1, (120, 2))
     data = write_libsvm(X, X[:, 0], "targets")
-    run("-q", "-s", "3", "-g", "1", data, "m")
+    invoke(train.main, "-q", "-s", "3", "-g", "1", data, "m")
     done = invoke(main, "--metrics", "--report", "r.json", data, "m", "-")
     assert "MAE 0." in done.stderr
     assert len(done.stdout.splitlines()) == 120
@@ -295,10 +296,10 @@ def test_metrics_and_a_report_of_a_regression(run, invoke, write_libsvm, tmp_pat
     assert report["metrics"]["r2"] > 0.9
 
 
-def test_metrics_of_three_classes_with_probabilities(run, invoke, write_libsvm):
+def test_metrics_of_three_classes_with_probabilities(invoke, write_libsvm):
     X = np.random.default_rng(0).uniform(-1, 1, (150, 2))
     data = write_libsvm(X, np.digitize(X[:, 0], [-0.3, 0.3]), "classes")
-    run("-q", "-b", "1", "-g", "1", "-c", "10", data, "m")
+    invoke(train.main, "-q", "-b", "1", "-g", "1", "-c", "10", data, "m")
     done = invoke(main, "--metrics", "-b", "1", data, "m", "out")
     assert "AUC 0.9" in done.stdout or "AUC 1.0" in done.stdout
     assert "(mean of one class against the rest)" in done.stdout
