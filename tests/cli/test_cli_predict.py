@@ -290,7 +290,6 @@ def test_metrics_and_a_report_of_a_regression(invoke, write_libsvm, tmp_path):
     invoke(train.main, "-q", "-s", "3", "-g", "1", data, "m")
     done = invoke(main, "--metrics", "--report", "r.json", data, "m", "-")
     assert "MAE 0." in done.stderr
-    assert len(done.stdout.splitlines()) == 120
     report = json.loads(Path("r.json").read_text())
     assert report["n_rows"] == 120
     assert report["metrics"]["r2"] > 0.9
