@@ -52,7 +52,7 @@ FILES = (
 @search("--time-limit SEC", "time_limit", NUMBER,
     "seconds for the search and the training",
     "Reading and prediction come on top. With a longer limit, more trials use more rows.",
-    default=60.0, is_basic=True)
+    default=60, is_basic=True)
 @search("--metric NAME", "metric", click.Choice(METRICS),
     "choose by accuracy, auc, f1, rmse, ...",
     f"One of {', '.join(METRICS)}. auc and log-loss need two classes.",

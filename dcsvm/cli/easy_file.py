@@ -51,7 +51,9 @@ def easy_file(job: EasyJob, given: dict[str, Any]) -> int:
     with Interrupts(clock) as interrupts:
         try:
             one_hot = None if raw.table is None else raw.table.one_hot
-            search = EasySearch(raw.rows, raw.labels, problem, clock, one_hot, tell=told.tell)
+            search = EasySearch(
+                raw.rows, raw.labels, problem, clock, one_hot, raw.sample_weight, told.tell
+            )
             loader = Loader(job, base)
             choice = choose(search, lambda scale: loader.data(scale).rows)
             del raw

@@ -177,7 +177,7 @@ class GroupedOption(click.Option):
     @property
     def is_apart(self) -> bool:
         """Return whether a space separates name and value, unlike in -wLABEL FACTOR."""
-        return bool(self.value) and self.nargs == 1
+        return bool(self.value) and (self.nargs == 1 or len(self.opts[0]) > 2)
 
 
 def group(title: str) -> Callable[..., Decorator]:
@@ -294,7 +294,8 @@ SHARED = {
         "-w balanced is the same."),
     "weight": files("--weight COLUMN", "weight", None,
         "column of a table with sample weights",
-        "A row of weight 2 counts as two rows."),
+        "A row of weight 2 counts as two rows, in training but not in figures on held-out rows of "
+        "dcsvm-easy."),
     "scale": files("--scale FILE", "scale_file", FILE,
         "scale the data by a range file of svm-scale -s",
         "A model of --scale auto or quantile does not need it."),

@@ -72,7 +72,7 @@ def plot(_ctx: click.Context, _parameter: click.Parameter, paths: tuple[str, str
     "print what a model is, with its feature weights",
     "No other argument is then needed. The features of the largest weights come first.",
     is_eager=True, expose_value=False, callback=describe)
-@output("--plot-weights MODEL PNG", "plotted", (FILE, FILE),
+@output("--plot MODEL PNG", "plotted", (FILE, FILE),
     "draw the largest feature weights of a model",
     "No other argument is then needed. It needs matplotlib (extra plot).",
     is_eager=True, expose_value=False, callback=plot, nargs=2)

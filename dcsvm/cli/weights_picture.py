@@ -1,4 +1,4 @@
-"""Picture of dcsvm-predict --plot-weights: bars of the largest feature weights.
+"""Picture of dcsvm-predict --plot: bars of the largest feature weights.
 
 Requires matplotlib (the extra [plot]) but no display.
 """
@@ -21,7 +21,7 @@ WIDTH, HEIGHT_OF_BAR, MARGIN = 8.0, 0.2, 1.2  # inches
 
 def plot_file(model_file: str, path: str) -> int:
     """Draw the feature weights of a model file to a PNG file; return the exit status."""
-    check_can_draw("--plot-weights")
+    check_can_draw("--plot")
     model = load_model(model_file)
     if model.scaling is None or model.scaling.weights is None:
         raise ModelError(f"{model_file}: the model has no feature weights")

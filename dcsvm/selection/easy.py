@@ -95,17 +95,24 @@ class EasySearch:
         problem: Problem,
         clock: Clock,
         one_hot: np.ndarray | None = None,
+        sample_weight: np.ndarray | None = None,
         tell: Tell | None = None,
     ):
         if rows.n_features == 0:
             raise ValueError("the training set has no features")
         self.rows, self.labels, self.problem, self.clock = rows, labels, problem, clock
+        self.sample_weight = sample_weight
         self.one_hot, self.tell = one_hot, tell or (lambda _step, _trial, _best: None)
         self.trials: list[Trial] = []
         self.skipped: list[str] = []
         self.n_trials = 0
-        self.sample = Sample.of(rows, labels, problem, SCREENING_ROWS, one_hot)
+        self.sample = self._sample(SCREENING_ROWS)
         self.share = SHARE_OF_SEARCH if self.is_small else SHARE_OF_SAMPLES
+
+    def _sample(self, n_rows: int) -> Sample:
+        return Sample.of(
+            self.rows, self.labels, self.problem, n_rows, self.one_hot, self.sample_weight
+        )
 
     @property
     def is_small(self) -> bool:
@@ -207,7 +214,7 @@ class EasySearch:
         n_rows = int(min(n_all, SEARCH_ROWS, n_now * max(factor, 0.0) ** (1 / GROWTH)))
         if n_rows < 1.5 * n_now:
             return
-        self.sample = Sample.of(self.rows, self.labels, self.problem, n_rows, self.one_hot)
+        self.sample = self._sample(n_rows)
         earlier, self.trials = self.trials, []
         try:
             self._try(step, best.candidate)
@@ -296,7 +303,9 @@ def _of_many_rows(search: EasySearch, rows: Rows, exact: Choice) -> Choice:
     for choice in (exact, replace(exact, options=early.options)):
         try:
             stop = clock.stop(half)
-            outcome = held_out(rows, search.labels, is_held, choice.options, stop)
+            outcome = held_out(
+                rows, search.labels, search.sample_weight, is_held, choice.options, stop
+            )
         except _core.Stopped:
             continue
         loss, error = outcome.scored(search.problem.metric)
@@ -323,7 +332,9 @@ def _by_clusters(search: EasySearch, rows: Rows, options: TrainOptions) -> Choic
     try:
         stop = search.clock.stop(SHARE_OF_CLUSTERS)
         fold = fold_of_rows(search.labels, early, N_EARLY_FOLDS)
-        by_clusters = Search(rows, search.labels, fold, early, stop=stop)
+        by_clusters = Search(
+            rows, search.labels, fold, early, sample_weight=search.sample_weight, stop=stop
+        )
         scores.extend(by_clusters.run(grid))
     except _core.Stopped:
         scores.extend(by_clusters.estimates if by_clusters else ())

@@ -145,14 +145,22 @@ class Outcome:
 
 
 def held_out(
-    rows: Rows, labels: np.ndarray, is_held: np.ndarray, options: TrainOptions, stop: _core.Stop
+    rows: Rows,
+    labels: np.ndarray,
+    weights: np.ndarray | None,
+    is_held: np.ndarray,
+    options: TrainOptions,
+    stop: _core.Stop,
 ) -> Outcome:
     """Train on the other rows and predict the held-out ones. Raises Stopped."""
     control = RunControl(Progress(), stop)
     trained, held = np.flatnonzero(~is_held), np.flatnonzero(is_held)
     if options.svm_type in CLASSIFIERS and len(np.unique(labels[trained])) < 2:
         return Outcome(labels[held], np.repeat(labels[trained][:1], len(held)), None)
-    model, report = train_rows(rows.take(trained), labels[trained], options, control)
+    model, report = train_rows(
+        rows.take(trained), labels[trained], options, control,
+        sample_weight=None if weights is None else weights[trained],
+    )  # fmt: skip
     if report.stopped:
         raise _core.Stopped
     values = decision_values(model, rows.take(held), None, usable_threads(options.threads))
@@ -184,7 +192,8 @@ class Sample:
     """Rows to score candidates on, in the scalings that were asked for.
 
     `fold` int64 (n,) is the fold that holds out each row. The first `n_folds` of at most
-    `max_folds` folds are used. `one_hot` marks features that keep their values under each scaling.
+    `max_folds` folds are used. Trainings count `sample_weight` (n,), losses do not. `one_hot` marks
+    features that keep their values under each scaling.
     """
 
     rows: Rows
@@ -193,6 +202,7 @@ class Sample:
     fold: np.ndarray
     max_folds: int
     one_hot: np.ndarray | None = None
+    sample_weight: np.ndarray | None = None
     n_folds: int = 1
     stop: _core.Stop = field(default_factory=_core.Stop)
     _scaled: dict[str, Rows] = field(default_factory=dict)
@@ -205,6 +215,7 @@ class Sample:
         problem: Problem,
         n_rows: int,
         one_hot: np.ndarray | None = None,
+        sample_weight: np.ndarray | None = None,
     ) -> Sample:
         """Sample about `n_rows` rows, stratified by class."""
         seed, n = problem.options.seed, len(labels)
@@ -212,10 +223,11 @@ class Sample:
         if n > n_rows:
             chosen = np.flatnonzero(fold_numbers(classes, n, -(-n // n_rows), seed) == 0)
             rows, labels = rows.take(chosen), labels[chosen]
+            sample_weight = None if sample_weight is None else sample_weight[chosen]
             classes, n = None if problem.is_regression else labels, len(chosen)
         max_folds = max(min(N_FOLDS, n), 2, -(-n // MAX_HELD))
         fold = fold_numbers(classes, n, max_folds, seed + 1)
-        return Sample(rows, labels, problem, fold, min(max_folds, N_FOLDS), one_hot)
+        return Sample(rows, labels, problem, fold, min(max_folds, N_FOLDS), one_hot, sample_weight)
 
     @property
     def n_trained(self) -> int:
@@ -265,7 +277,11 @@ class Sample:
             if candidate.source is not None:
                 rows = rows.weighted(self.weights(candidate.source, fold))
             start = time.perf_counter()
-            several.append(held_out(rows, self.labels, self.fold == fold, options, self.stop))
+            several.append(
+                held_out(
+                    rows, self.labels, self.sample_weight, self.fold == fold, options, self.stop
+                )
+            )
             seconds += time.perf_counter() - start
         outcome = Outcome.joined(several)
         loss, error = outcome.scored(self.problem.metric)

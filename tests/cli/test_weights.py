@@ -107,9 +107,9 @@ def test_a_kernel_that_libsvm_lacks_is_refused_before_training(run, training):
 def test_weights_are_drawn(run, invoke, training):
     pytest.importorskip("matplotlib")
     run(*LAPLACIAN, "--weights", "learn", training, "m")
-    assert invoke(predict.main, "--plot-weights", "m", "w.png").exit_code == 0
+    assert invoke(predict.main, "--plot", "m", "w.png").exit_code == 0
     assert Path("w.png").read_bytes().startswith(b"\x89PNG")
     run(*LAPLACIAN, training, "plain")
-    done = invoke(predict.main, "--plot-weights", "plain", "p.png")
+    done = invoke(predict.main, "--plot", "plain", "p.png")
     assert done.stderr == "error: plain: the model has no feature weights\n"
     assert not Path("p.png").exists()
