@@ -46,15 +46,15 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
     grid = job.grid(options).in_gamma_unit(unit)
     searched = {"C": job.log2c, "gamma": grid.gammas[0] is not None, "epsilon": job.log2p}
     names = [name for name, is_searched in searched.items() if is_searched]
-    lines = GridLines(names, options, int(np.count_nonzero(fold >= 0)), unit)
+    lines = GridLines(names, options, int(np.count_nonzero(fold >= 0)), unit, job.metric or "mse")
     known = [] if job.resume_file is None else lines.read(job.resume_file, grid)
     with Interrupts(stop) as interrupts, closing(Outputs(job, lines, known, grid)) as outputs:
         weights = data.sample_weight
         if weights is not None:  # test rows count once
             weights = np.append(weights, np.ones(len(labels) - len(weights)))
         search = Search(
-            rows, labels, fold, options, sample_weight=weights, every=job.every, stop=stop,
-            tell=outputs.advance,
+            rows, labels, fold, options, sample_weight=weights, every=job.every,
+            metric=job.metric, stop=stop, tell=outputs.advance,
         )  # fmt: skip
         is_stopped = outputs.follow(search, grid, known)
     end_of_search = time.perf_counter()
@@ -218,11 +218,18 @@ class GridLines:
     exponent of gamma is log2(gamma / gamma_unit).
     """
 
-    def __init__(self, names: list[str], options: TrainOptions, n_rows: int, gamma_unit: float):
+    def __init__(
+        self,
+        names: list[str],
+        options: TrainOptions,
+        n_rows: int,
+        gamma_unit: float,
+        metric: str = "mse",
+    ):
         self.names, self.n_rows, self.C = names, n_rows, options.C
         self.units = {"C": 1.0, "gamma": gamma_unit, "epsilon": 1.0}
         self.is_regression = options.svm_type in REGRESSIONS
-        self.word = "mse" if self.is_regression else "rate"
+        self.word = metric if self.is_regression else "rate"
 
     def rate(self, score: Score) -> float:
         return score.loss if self.is_regression else 100.0 * (1.0 - score.loss)

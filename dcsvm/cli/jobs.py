@@ -15,6 +15,7 @@ from dcsvm.problem.option_table import (
     POSITIVE,
     OptionError,
     OptionTable,
+    checked_metric,
     integer,
     optional,
 )
@@ -210,6 +211,7 @@ class GridJob(TrainingJob):
     log2g: tuple[float, ...]
     log2p: tuple[float, ...]
     gamma_unit: str
+    metric: str | None
     refine: bool
     every: bool
     out_file: str | None
@@ -224,6 +226,10 @@ class GridJob(TrainingJob):
             raise click.UsageError("one-class (-s 2) has no C and no score to choose it by")
         if options.svm_type == "nu_svc" and self.log2c:
             raise click.UsageError("nu-SVC (-s 1) has no C: give -log2c null to choose gamma only")
+        try:
+            self.metric = checked_metric(self.metric, options.svm_type)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
         if self.log2p and options.svm_type != "epsilon_svr":
             raise click.UsageError("-log2p needs eps-SVR (-s 3)")
         if self.gamma_unit == MEDIAN and options.kernel_type.fall is None:

@@ -234,6 +234,19 @@ WITH_LEVELS = ("c_svc", "epsilon_svr")  # other types are solved without levels
 CLASS_METRICS = ("accuracy", "balanced-accuracy", "f1", "auc", "log-loss")
 REGRESSION_METRICS = ("rmse", "mae", "r2")
 METRICS = CLASS_METRICS + REGRESSION_METRICS
+# metrics of dcsvm-grid: sums over rows, so that the search can prune settings
+ROW_METRICS = ("accuracy", "balanced-accuracy", "mse", "mae")
+
+
+def checked_metric(metric: str | None, svm_type: str) -> str:
+    """Return the metric of a grid search, by default accuracy or mse. Raises ValueError."""
+    possible = ROW_METRICS[:2] if svm_type in CLASSIFIERS else ROW_METRICS[2:]
+    if metric is not None and metric not in possible:
+        raise ValueError(
+            f"the metric of {svm_type} must be {' or '.join(possible)}, got {metric!r}; "
+            "dcsvm-easy has others"
+        )
+    return metric or possible[0]
 
 
 DOCSTRING_WIDTH = 96  # columns, beside the indentation

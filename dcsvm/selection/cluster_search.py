@@ -19,12 +19,39 @@ from dcsvm import _core
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.partition import blended
 from dcsvm.model.pair_weights import most_voted
+from dcsvm.problem.task import balanced_factors
 from dcsvm.selection.grid import Score, Setting, best_of
 from dcsvm.selection.layout import HeldOutBatch, Layout
 from dcsvm.solving.preparation import Prepared
 
 SCORE_TOLERANCE = 1e-2  # of early models; a tenth of it changes 1 prediction in 10,000
 KERNEL_SHARE = 2  # kernel values get 1/2 of the memory budget, decision values the rest
+
+
+class RowLoss:
+    """Losses of single rows, whose weighted mean is the loss of a metric.
+
+    The error of a row of class k counts n / (n_classes n_k) times for balanced-accuracy.
+    """
+
+    def __init__(self, metric: str, targets: np.ndarray, weights: np.ndarray, n_classes: int):
+        self.metric = metric
+        self.factors = np.ones(n_classes)
+        if metric == "balanced-accuracy":
+            self.factors = balanced_factors(targets, weights, n_classes)
+
+    def of(self, predicted: np.ndarray, truth: np.ndarray) -> np.ndarray:
+        """Compute the losses (m,) of class indices or values (m,)."""
+        if self.metric == "mae":
+            return np.abs(predicted - truth)
+        if self.metric == "mse":
+            return (predicted - truth) ** 2
+        return self.factors[truth] * (predicted != truth)
+
+
+def row_loss_of(prepared: Prepared, metric: str) -> RowLoss:
+    """Return the losses of single rows of a search."""
+    return RowLoss(metric, prepared.targets, prepared.sample_weight, prepared.task.n_classes)
 
 
 class GridProblem:
@@ -38,10 +65,11 @@ class GridProblem:
     alone : int64 (n_entries,), the training class of the entry's fold if it has only one, else -1.
     """
 
-    def __init__(self, prepared: Prepared, layout: Layout, *, is_exact: bool) -> None:
+    def __init__(self, prepared: Prepared, layout: Layout, metric: str, *, is_exact: bool) -> None:
         self.prepared, self.layout, self.folds = prepared, layout, layout.folds
         self.is_classification, self.is_exact = prepared.task.is_classification, is_exact
         self.truth = prepared.targets[self.folds.row]
+        self.row_loss = row_loss_of(prepared, metric)
         tolerance = prepared.options.tolerance
         self.tolerance = tolerance if is_exact else max(tolerance, SCORE_TOLERANCE)
         self.alone = np.full(len(self.truth), -1)
@@ -84,10 +112,10 @@ class GridProblem:
         if not self.is_classification:
             means = self.means[self.folds.fold[entries]]
             predicted = np.where(np.isnan(values[:, 0]), means, values[:, 0])
-            return weight * (predicted - self.truth[entries]) ** 2
+            return weight * self.row_loss.of(predicted, self.truth[entries])
         predicted = most_voted(values, self.prepared.task.n_classes)
         predicted = np.where(self.alone[entries] >= 0, self.alone[entries], predicted)
-        return weight * (predicted != self.truth[entries])
+        return weight * self.row_loss.of(predicted, self.truth[entries])
 
 
 class ClusterScores:

@@ -8,6 +8,7 @@ total loss of the best setting. A solution without bounded variables also solves
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from dcsvm import _core
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.options import TrainOptions
+from dcsvm.selection.cluster_search import RowLoss, row_loss_of
 from dcsvm.selection.grid import Score, Setting, best_of
 from dcsvm.solving.extraction import NoMarginError
 from dcsvm.solving.preparation import Prepared
@@ -50,6 +52,7 @@ class ExactSearch:
     every: bool
     tell: Callable[[float], None]
     scores: list[Score] = field(default_factory=list)
+    metric: str = "accuracy"
 
     def __post_init__(self) -> None:
         self.of_gamma: tuple[Setting, Prepared, Folds] | None = None
@@ -96,7 +99,8 @@ class ExactSearch:
             self.tree = None
         held = CrossValidationRun(prepared, folds, Progress(), self.stop, self.tree, self.smaller)
         losses, seen = np.zeros(folds.n_folds), np.zeros(folds.n_folds)
-        _count(held, np.setdiff1d(folds.nonempty, held.open), losses, seen)
+        count = partial(_count, held, row_loss_of(prepared, self.metric), losses, seen)
+        count(np.setdiff1d(folds.nonempty, held.open))
         best = best_of(score for score in self.scores if score.may_win)
         least = np.inf if best is None or self.every else best.total
         remaining = held.open
@@ -104,7 +108,7 @@ class ExactSearch:
             n_enough = self._enough(setting, folds, least, losses.sum())
             batch = held.batches(remaining[:n_enough])[0]
             held.solve(batch)
-            _count(held, batch, losses, seen)
+            count(batch)
             remaining = remaining[len(batch) :]
         self.tree = held.levels.tree
         is_complete = len(remaining) == 0
@@ -154,7 +158,11 @@ class ExactSearch:
 
 
 def _count(
-    held: CrossValidationRun, indices: np.ndarray, losses: np.ndarray, seen: np.ndarray
+    held: CrossValidationRun,
+    row_loss: RowLoss,
+    losses: np.ndarray,
+    seen: np.ndarray,
+    indices: np.ndarray,
 ) -> None:
     """Set the total loss and weight of the held-out entries of the folds `indices`."""
     folds, task = held.folds, held.prepared.task
@@ -163,7 +171,7 @@ def _count(
         predicted, weight = held.predicted[entries], folds.weight[entries]
         truth = held.prepared.targets[folds.row[entries]]
         if task.is_classification:
-            losses[k] = weight[predicted != task.labels[truth]].sum()
-        else:
-            losses[k] = np.dot(weight, (predicted - truth) ** 2)
+            order = np.argsort(task.labels)
+            predicted = order[np.searchsorted(task.labels, predicted, sorter=order)]
+        losses[k] = np.dot(weight, row_loss.of(predicted, truth))
         seen[k] = weight.sum()

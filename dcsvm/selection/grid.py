@@ -49,7 +49,7 @@ class Score:
 
     Attributes
     ----------
-    loss : error rate, or mean squared error.
+    loss : error rate or mean squared error, or the loss of another metric.
     losses : loss of each fold, nan for a fold without rows.
     n_rows, weight : number of rows scored, and the sum of their weights.
     is_complete : whether all rows were scored. Otherwise the setting was pruned or the search

@@ -58,7 +58,7 @@ class GridResult:
 
     @property
     def best_loss(self) -> float:
-        """Error rate or mean squared error of the best setting."""
+        """Loss of the best setting, by default its error rate or mean squared error."""
         return self.best.loss
 
     @property
@@ -93,6 +93,7 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
     gamma_unit: str | None = None,
     folds: int | ArrayLike = 5,
     every: bool = False,
+    metric: str | None = None,
     refine: bool = False,
     sample_weight: ArrayLike | None = None,
     stop: _core.Stop | None = None,
@@ -122,6 +123,9 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
         Score every setting on all rows. By default, a setting is pruned when its loss on some of
         the rows exceeds the total loss of the best setting; its reported loss is then an estimate.
         Pruning does not change the best setting.
+    metric : {"accuracy", "balanced-accuracy", "mse", "mae"}, optional
+        What the loss measures: 1 minus the (balanced) accuracy, or the mean squared or absolute
+        error. The default is accuracy, or mse for a regression.
     refine : bool, default False
         Afterwards, score a fine grid around the best setting.
     sample_weight : array of shape (n,), optional
@@ -167,8 +171,9 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
         raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
     fold = _fold_of_each(folds, labels, settings)
     search = Search(
-        rows, labels, fold, settings, sample_weight=sample_weight, every=every, stop=stop
-    )
+        rows, labels, fold, settings,
+        sample_weight=sample_weight, every=every, metric=metric, stop=stop,
+    )  # fmt: skip
     scores: list[Score] = []
     is_stopped = False
     try:

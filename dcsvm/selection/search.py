@@ -13,7 +13,7 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import of_square
 from dcsvm.machine import usable_threads
-from dcsvm.problem.option_table import CLASSIFIERS, WITH_LEVELS
+from dcsvm.problem.option_table import CLASSIFIERS, WITH_LEVELS, checked_metric
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.task import checked_weights, class_order
 from dcsvm.selection.cluster_search import ClusterSearch, GridProblem
@@ -44,6 +44,7 @@ class Search:
     rows, labels : the rows, and classes or targets (n,).
     fold : int64 (n,), the fold that holds out each row, -1 for training rows of all folds.
     sample_weight : (n,), weight of each row, 1 by default; weight 2 counts as two equal rows.
+    metric : one of ROW_METRICS, by default accuracy or mse.
     every : whether to score settings on all rows even if they can no longer win.
     tell : progress callback, called with the number of finished settings.
 
@@ -54,7 +55,7 @@ class Search:
     Raises ValueError for invalid input.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (keyword parameters)
         self,
         rows: Rows,
         labels: np.ndarray,
@@ -63,12 +64,13 @@ class Search:
         *,
         sample_weight: ArrayLike | None = None,
         every: bool = False,
+        metric: str | None = None,
         stop: _core.Stop | None = None,
         tell: Callable[[float], None] | None = None,
     ) -> None:
         if options.probability:
             options = replace(options, probability=False)
-        self.n_folds = int(fold.max()) + 1
+        self.n_folds, self.metric = int(fold.max()) + 1, checked_metric(metric, options.svm_type)
         weights = checked_weights(sample_weight, len(labels))
         if not np.all(weights):
             kept = np.flatnonzero(weights)
@@ -150,7 +152,7 @@ class Search:
             self.problem_of = None  # frees memory for the solver
         yield from ExactSearch(
             self._prepared, self.fold, self.n_folds, options, order, max(grid.Cs), estimates,
-            self.stop, self.every, self.tell, known,
+            self.stop, self.every, self.tell, known, self.metric,
         ).run()  # fmt: skip
 
     def _problems(self, grid: Grid) -> Callable[[float | None], GridProblem]:
@@ -177,9 +179,10 @@ class Search:
         def problem_of(epsilon: float | None) -> GridProblem:
             formulation = unit_formulation(prepared, epsilon)
             if division is None:
-                return GridProblem(prepared, whole(formulation, folds, n_rows), is_exact=True)
+                layout = whole(formulation, folds, n_rows)
+                return GridProblem(prepared, layout, self.metric, is_exact=True)
             layout = in_clusters(formulation, folds, division)
-            return GridProblem(prepared, layout, is_exact=False)
+            return GridProblem(prepared, layout, self.metric, is_exact=False)
 
         return problem_of
 

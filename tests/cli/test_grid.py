@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import dcsvm
 from dcsvm.cli import grid, grid_file
@@ -374,3 +375,10 @@ def test_svm_easy_runs_on_it_unchanged(tmp_path, wavy, wavy_test, write_libsvm):
 def script(path, line):
     path.write_text(f"#!{sys.executable}\n{line}\nmain()\n")
     path.chmod(0o755)
+
+
+def test_a_metric_that_does_not_fit_is_wrong_usage(tmp_path):
+    (tmp_path / "data").write_text("1 1:1\n-1 1:2\n" * 10)
+    done = CliRunner().invoke(grid.main, ["--metric", "mae", str(tmp_path / "data")])
+    assert done.exit_code == 2
+    assert "the metric of c_svc must be accuracy or balanced-accuracy, got 'mae'" in done.stderr

@@ -389,3 +389,24 @@ def test_other_units_are_refused():
         dcsvm.grid_search(X, y, gamma_unit="mean")
     with pytest.raises(ValueError, match="gamma must be a number for kernel sigmoid, got '1/medi"):
         dcsvm.grid_search(X, y, gammas=[1], kernel="sigmoid", gamma_unit="median")
+
+
+def test_a_metric_of_rows_chooses_the_setting():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (600, 2))
+    y = np.where((X[:, 0] > 0.7) ^ (rng.uniform(size=600) < 0.05), 1.0, -1.0)
+    grid = {"Cs": [0.01, 1, 100], "gammas": [0.1, 1], "every": True, "threads": 1}
+    plain = dcsvm.grid_search(X, y, **grid)
+    for options in ({}, {"early": True}):
+        found = dcsvm.grid_search(X, y, metric="balanced-accuracy", **grid, **options)
+        by_setting = {score.setting: score.loss for score in found.scores}
+        lazy = next(one for one in by_setting if one.C == 0.01 and one.gamma == 0.1)
+        assert by_setting[lazy] == pytest.approx(0.5, abs=0.02)  # predicts the larger class
+        assert found.best_loss < 0.2
+    assert next(one.loss for one in plain.scores if one.setting == lazy) < 0.3
+    z = X[:, 0] ** 2
+    options = {"svm_type": "epsilon_svr", "Cs": [1], "gammas": [1], "threads": 1}
+    absolute, squared = (dcsvm.grid_search(X, z, metric=one, **options) for one in ("mae", "mse"))
+    assert squared.best_loss < absolute.best_loss**1.5
+    with pytest.raises(ValueError, match="must be accuracy or balanced-accuracy, got 'mae'"):
+        dcsvm.grid_search(X, y, metric="mae", Cs=[1])
