@@ -300,9 +300,9 @@ def _difference(stored: dict, wanted: dict) -> str | None:
     Options precede the values of rows, which the kernel may encode.
     """
     data, was_data = wanted["data"], stored["data"]
-    for name in COUNTS:
-        if was_data[name] != data[name]:
-            return f"data with {was_data[name]} {name}, not {data[name]}"
+    for name, value in data.items():
+        if name in COUNTS and was_data[name] != value:
+            return f"data with {was_data[name]} {name}, not {value}"
     for name, value in wanted["options"].items():
         was = stored["options"].get(name)
         if was != value:
