@@ -153,7 +153,7 @@ class SearchProgress:
         )
 
     def end(self, search: EasySearch, choice: Choice) -> None:
-        """Print the end of the search, and what it had no time for."""
+        """Print the end of the search, and what it left out."""
         self._end_step()
         if choice.options.early:
             self.progress.print_status(
@@ -161,7 +161,7 @@ class SearchProgress:
                 f"gamma={choice.options.gamma:.4g}: {self.quality(choice.loss, choice.error)}"
             )
         if search.skipped:
-            self.progress.print_status(f"no time for: {', '.join(search.skipped)}")
+            self.progress.print_status(f"left out: {', '.join(search.skipped)}")
 
     def quality(self, loss: float, error: float) -> str:
         """Format a loss as its metric with a standard error."""

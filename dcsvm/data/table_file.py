@@ -253,7 +253,7 @@ class _Csv:
         return line_of
 
     def _numbers(self, names: list[str], *, has_names: bool) -> Frame:
-        """Read numbers with NumPy."""
+        """Read numbers without pyarrow."""
         rows = []
         for line, fields in list(self.records())[int(has_names) :]:
             if len(fields) != len(names):

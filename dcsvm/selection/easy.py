@@ -46,6 +46,7 @@ GROWTH = 2.0  # power of the number of rows in the seconds of a training
 LAST_TRAINING = 2.0  # seconds of a training at full tolerance, relative to those of a trial
 EARLY_GAMMAS, EARLY_CS = (1.0, 3.0, 9.0), (1.0, 4.0)  # factors tried for the early level
 N_EARLY_FOLDS, MAX_COMPARED = 5, 4000
+METRICS_OF_CLUSTERS = ("accuracy", "rmse")  # others are scored on held-out rows
 
 
 @dataclass(eq=False)
@@ -85,7 +86,7 @@ class EasySearch:
     """Search for the best candidate on samples of the rows.
 
     `one_hot` bool (n_features,) marks features that keep their values under each scaling. `tell` is
-    called after each trial. `skipped` lists what there was no time for.
+    called after each trial. `skipped` lists what was left out.
     """
 
     def __init__(
@@ -295,12 +296,16 @@ def _of_many_rows(search: EasySearch, rows: Rows, exact: Choice) -> Choice:
     clock = search.clock
     if early is None:
         return exact
+    choices = [exact, replace(exact, options=early.options)]
     if 2 * search.seconds_of_all() > clock.left():
         search.skipped.append("an exact model of all rows")
-        return replace(early, scale=exact.scale, weights=exact.weights)
+        choices = choices[1:]
+        if search.problem.metric in METRICS_OF_CLUSTERS:
+            return replace(early, scale=exact.scale, weights=exact.weights)
     is_held = _compared(search)
     found, half = [], 0.5 * (1 + clock.used / clock.limit)
-    for choice in (exact, replace(exact, options=early.options)):
+    for choice in choices:
+        begin = clock.used
         try:
             stop = clock.stop(half)
             outcome = held_out(
@@ -308,9 +313,11 @@ def _of_many_rows(search: EasySearch, rows: Rows, exact: Choice) -> Choice:
             )
         except _core.Stopped:
             continue
+        if clock.used - begin > clock.left():  # no time to train it on all rows
+            continue
         loss, error = outcome.scored(search.problem.metric)
         found.append(replace(choice, loss=loss, error=error, n_held=len(outcome.labels)))
-    return min(found, key=lambda choice: choice.loss, default=exact)
+    return min(found, key=lambda choice: choice.loss, default=choices[-1])
 
 
 def _compared(search: EasySearch) -> np.ndarray:
@@ -320,7 +327,10 @@ def _compared(search: EasySearch) -> np.ndarray:
 
 
 def _by_clusters(search: EasySearch, rows: Rows, options: TrainOptions) -> Choice | None:
-    """Score larger gamma and C on the clusters of the early level, which all rows share."""
+    """Score larger gamma and C on the clusters of the early level, which all rows share.
+
+    The loss is the error rate, or the root mean squared error.
+    """
     early = replace(options, early=True)
     assert isinstance(options.gamma, float)
     penalties = sorted(
@@ -342,10 +352,12 @@ def _by_clusters(search: EasySearch, rows: Rows, options: TrainOptions) -> Choic
     if best is None:
         search.skipped.append("early models")
         return None
-    error = math.sqrt(max(best.loss * (1 - best.loss), 0.0) / best.n_rows)
     loss = best.loss
     if search.problem.is_regression:
-        loss, error = math.sqrt(loss), 0.0
+        loss, of_folds = math.sqrt(loss), np.sqrt(best.losses)
+        error = float(np.nanstd(of_folds)) / math.sqrt(len(of_folds))
+    else:
+        error = math.sqrt(max(loss * (1 - loss), 0.0) / best.n_rows)
     return Choice(best.setting.options(early), "", None, loss, error, best.n_rows)
 
 

@@ -129,11 +129,12 @@ def test_large_data_are_sampled_by_class():
 
 
 @pytest.mark.slow
-def test_an_early_model_is_chosen_for_many_rows():
+@pytest.mark.parametrize("metric", [None, "auc"])
+def test_an_early_model_is_chosen_for_many_rows(metric):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (60_000, 2))
     y = np.sign(np.sin(9 * X[:, 0]) * np.sin(9 * X[:, 1]))
-    problem = Problem.of(y, None, TrainOptions(threads=1))
+    problem = Problem.of(y, metric, TrainOptions(threads=1))
     search = EasySearch(scaled_rows(X, None)[0], y, problem, Clock(30.0))
     search.seconds_of_all = lambda: 1e9
     choice = choose(search, lambda scale: scaled_rows(X, scale)[0])
