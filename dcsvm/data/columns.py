@@ -28,7 +28,7 @@ NUMERIC_SHARE = 0.9  # of the text of a column that is likely to be numeric
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """A column of text: row k has values[codes[k]]; the code -1 means that it is missing."""
+    """A column of text: row k has values[codes[k]]; codes are int32, -1 for missing text."""
 
     codes: np.ndarray
     values: tuple[str, ...]
@@ -38,7 +38,7 @@ class Texts:
         """Make a column of texts."""
         places: dict[str, int] = {}
         codes = [-1 if one is None else places.setdefault(one, len(places)) for one in texts]
-        return Texts(np.array(codes, np.int64), tuple(places))
+        return Texts(np.array(codes, np.int32), tuple(places))
 
     def mapped(self, convert: Callable[[str], str | None]) -> Texts:
         """Convert each value; None makes it missing."""
@@ -185,27 +185,26 @@ class Column:
     def _places(self) -> dict[str, int]:
         return {text: k for k, text in enumerate(self.categories)}
 
-    def encode(
-        self, frame: Frame, unknown: dict[str, dict[str, int]]
-    ) -> tuple[np.ndarray, np.ndarray | None]:
+    def encode(self, frame: Frame, unknown: dict[str, dict[str, int]]) -> np.ndarray:
         """Encode a column of a frame.
 
-        Returns (values float64 (n,), marks of missing ones bool (n,) or None) for numbers, and (the
-        feature of each row, int64 (n,), -1 for none; None) for categories. Unknown categories are
-        counted in `unknown`. Raises DataError.
+        Returns numbers, float64 (n,), nan where they are missing, or the category of each row,
+        int32 (n,), -1 for none. Numbers are not copied. Unknown categories are counted in
+        `unknown`. Raises DataError.
         """
         values = frame.column(self.name)
         if self.kind == CATEGORY:
             texts = as_texts(values)
-            places = np.array([self._places.get(one, -1) for one in (*texts.values, MISSING)])
+            places = np.array(
+                [self._places.get(one, -1) for one in (*texts.values, MISSING)], np.int32
+            )
             for code in np.flatnonzero((places[:-1] < 0) & (texts.counts > 0)):
                 own = unknown.setdefault(self.name, {})
                 own[texts.values[code]] = int(texts.counts[code])
-            return places[texts.codes], None
+            return places[texts.codes]
         numbers = as_numbers(frame, self.name, values)
         _check_finite(frame, self.name, numbers)
-        is_missing = np.isnan(numbers)
-        return np.where(is_missing, self.fill, numbers), is_missing if self.has_indicator else None
+        return numbers
 
 
 def as_texts(values: Values) -> Texts:
@@ -213,7 +212,7 @@ def as_texts(values: Values) -> Texts:
     if isinstance(values, Texts):
         return values
     if values.dtype.kind == "b":
-        return Texts(values.astype(np.int64), ("false", "true"))
+        return Texts(values.astype(np.int32), ("false", "true"))
     distinct, codes = np.unique(values, return_inverse=True)
     texts = [None if np.isnan(one) else number_text(one) for one in distinct.tolist()]
     found = Texts.of(texts)
@@ -223,7 +222,7 @@ def as_texts(values: Values) -> Texts:
 def as_numbers(frame: Frame, name: str, values: Values) -> np.ndarray:
     """Return a column as float64. Raises DataError for text that is no number."""
     if not isinstance(values, Texts):
-        return values.astype(np.float64)
+        return values.astype(np.float64, copy=False)
     found = [_as_number(one) for one in values.values]
     is_wrong = np.array([one is None for one in found], bool) & (values.counts > 0)
     if is_wrong.any():
@@ -346,7 +345,7 @@ class TableRows:
         self.unknown: dict[str, dict[str, int]] = {}
         self.encoded = [one.encode(frame, self.unknown) for one in encoding.columns]
         self.first = [int(start) for start in encoding.start[:-1]]
-        self.is_category = [one.kind == CATEGORY for one in encoding.columns]
+        self.columns = encoding.columns
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         for batch in slices(self.n_rows, BATCH_SIZE // max(2 * len(self.encoded), 1)):
@@ -355,16 +354,15 @@ class TableRows:
     def _part(self, batch: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         n_rows = batch.stop - batch.start
         blocks: list[tuple[np.ndarray, np.ndarray]] = []  # (feature, value) of each row
-        for (values, marks), first, is_category in zip(
-            self.encoded, self.first, self.is_category, strict=True
-        ):
+        for values, first, column in zip(self.encoded, self.first, self.columns, strict=True):
             own = values[batch]
-            if is_category:
+            if column.kind == CATEGORY:
                 blocks.append((first + own, np.where(own >= 0, ONE_HOT, 0.0)))
-            else:
-                blocks.append((np.full(n_rows, first), own))
-                if marks is not None:
-                    blocks.append((np.full(n_rows, first + 1), marks[batch].astype(np.float64)))
+                continue
+            is_missing = np.isnan(own)
+            blocks.append((np.full(n_rows, first), np.where(is_missing, column.fill, own)))
+            if column.has_indicator:
+                blocks.append((np.full(n_rows, first + 1), is_missing.astype(np.float64)))
         if not blocks:
             return np.zeros(n_rows + 1, np.int64), np.zeros(0, np.int64), np.zeros(0)
         features, values = (np.stack([block[k] for block in blocks], axis=1) for k in (0, 1))
@@ -376,9 +374,7 @@ class TableRows:
         """Return consecutive rows."""
         part = copy(self)
         part.n_rows = some.stop - some.start
-        part.encoded = [
-            (values[some], None if marks is None else marks[some]) for values, marks in self.encoded
-        ]
+        part.encoded = [values[some] for values in self.encoded]
         return part
 
     def warnings(self) -> list[str]:

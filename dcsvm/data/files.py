@@ -49,13 +49,16 @@ def read_text(name: str) -> bytearray | mmap.mmap:
     module = module_for(bytes(data[:MAX_MAGIC]))
     if module is None:
         return data
-    source: IO[bytes]
-    if isinstance(data, mmap.mmap):
-        source = io.BufferedReader(_ReleasingReader(data))
-    else:
-        source = io.BytesIO(data)
-    with decompressing(source, name, module) as file:
+    with decompressing(releasing(data), name, module) as file:
         return _read(file, name)
+
+
+def releasing(data: bytearray | mmap.mmap) -> IO[bytes]:
+    """Return a file of the data, from the beginning. It releases mapped pages after reading."""
+    if isinstance(data, mmap.mmap):
+        data.seek(0)
+        return io.BufferedReader(_ReleasingReader(data))
+    return io.BytesIO(data)
 
 
 def check_room(name: str, n_bytes: int) -> None:

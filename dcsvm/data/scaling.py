@@ -25,7 +25,7 @@ import numpy as np
 from dcsvm.data.arrays import BYTES_OF_VALUE
 from dcsvm.data.files import DataError, check_room
 from dcsvm.data.rows import Rows, Storage, are_byte_values, storage_of, zero_bytes
-from dcsvm.data.sorting import BATCH_SIZE, slices
+from dcsvm.data.sorting import BATCH_SIZE, group_order, slices
 
 FOUND_LIMITS = (-1.0, 1.0)  # svm-scale's default
 ONE_HOT = 0.5  # |u - v|_1 of two categories is 1, the width of a range [0, 1]
@@ -351,7 +351,7 @@ class Extremes:
             np.concatenate([getattr(one, field.name) for one in several])
             for field in fields(Extremes)[:4]
         )
-        order = np.argsort(columns)
+        order = group_order(columns)
         columns = columns[order]
         first = np.flatnonzero(np.diff(columns, prepend=-1))
         return Extremes(

@@ -8,22 +8,26 @@ from __future__ import annotations
 
 import codecs
 import csv
+import math
 import re
 import warnings
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from dcsvm.data.columns import Frame, Texts, Values
-from dcsvm.data.files import DataError, read_text
+from dcsvm.data.files import DataError, check_room, read_text, releasing
 
 DELIMITERS = ",;\t"
 MISSING_TEXTS = ["", "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "?"]
 FIRST_LINE = 2**16  # bytes that have the first line
-CHUNK = 2**24  # bytes decoded at once
+BATCH = 2**20  # bytes of text in a batch
+LARGE = 2**24  # bytes of text that show the types of the columns; limit of a line
 INSTALL = "pip install 'dcsvm[tables]'"
 
 
@@ -83,13 +87,36 @@ def _sentence(error: Exception) -> str:
 
 def _frame_of(path: str, table: Any, line_of: Any = None, *, has_names: bool = True) -> Frame:
     names = tuple(str(name) for name in table.column_names)
-    places = {name: k for k, name in enumerate(names)}
+    unread = dict(zip(names, table.columns, strict=True))
+    found: dict[str, Values] = {}
+    n_rows = table.num_rows
 
-    @lru_cache(maxsize=2)
     def column(name: str) -> Values:
-        return _column(table.column(places[name]), path, name)
+        if name not in found:  # one of both is in memory
+            found[name] = _column(unread[name], path, name)
+            del unread[name]
+            _release()
+        return found[name]
 
-    return Frame(path, names, table.num_rows, column, line_of, has_names)
+    return Frame(path, names, n_rows, column, line_of, has_names)
+
+
+def _likely_types(batches: Any) -> dict[str, Any]:
+    """Return the type of each column in the first batch; a number may have decimals later."""
+    import pyarrow
+
+    def likely(kind: Any) -> Any:
+        is_number = pyarrow.types.is_integer(kind) or pyarrow.types.is_null(kind)
+        return pyarrow.float64() if is_number else kind
+
+    return {field.name: likely(field.type) for field in batches.schema}
+
+
+def _release() -> None:
+    """Return freed memory of Arrow columns to the system."""
+    import pyarrow
+
+    pyarrow.default_memory_pool().release_unused()
 
 
 def _column(column: Any, path: str, name: str) -> Values:
@@ -109,7 +136,7 @@ def _column(column: Any, path: str, name: str) -> Values:
     if types.is_null(kind):
         return np.full(len(column), np.nan)
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return column.cast("float64", safe=False).to_numpy().astype(np.float64)
+        return column.cast("float64", safe=False).to_numpy()
     hint = ""
     if types.is_temporal(kind):
         hint = ": turn it into numbers, such as the year, or --drop it"
@@ -120,7 +147,7 @@ def _texts(column: Any) -> Texts:
     """Convert an Arrow column of text."""
     encoded = column.combine_chunks().dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    texts = Texts(codes.astype(np.int64), tuple(encoded.dictionary.to_pylist()))
+    texts = Texts(codes.astype(np.int32), tuple(encoded.dictionary.to_pylist()))
     return texts.mapped(_stripped)
 
 
@@ -154,10 +181,10 @@ class _Csv:
     @cached_property
     def encoding(self) -> str:
         """UTF-8, or Latin-1 for text that is not UTF-8."""
-        decoder = codecs.getincrementaldecoder("utf-8")()
+        decoder, source = codecs.getincrementaldecoder("utf-8")(), releasing(self.text)
         try:
-            for begin in range(0, len(self.text), CHUNK):
-                decoder.decode(self.text[begin : begin + CHUNK])
+            while piece := source.read(LARGE):
+                decoder.decode(piece)
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
             return "latin-1"
@@ -200,6 +227,8 @@ class _Csv:
             raise DataError(
                 f"{self.path}:{first[0]}: two columns have the name {again or 'of no text'}"
             )
+        n_rows = len(self.text) * self.head.count(b"\n") // len(self.head)  # of the same length
+        check_room(self.path, 8 * n_rows * len(names))
         if arrow is None:
             return self._numbers(names, has_names=has_names)
         return self._read(arrow, names, has_names=has_names)
@@ -208,30 +237,44 @@ class _Csv:
         from pyarrow import csv as arrow_csv
 
         encoding = self.encoding
-        types: dict[str, Any] = {}
         if encoding == "latin-1":
             warnings.warn(f"{self.path} is not UTF-8: read as Latin-1", stacklevel=2)
-        read = arrow_csv.ReadOptions(
-            column_names=names, skip_rows=int(has_names), block_size=2**24,
-            encoding="latin-1" if encoding == "latin-1" else "utf8",
-        )  # fmt: skip
-        parse = arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
-        for _ in range(len(names) + 1):
-            convert = arrow_csv.ConvertOptions(
-                null_values=MISSING_TEXTS, strings_can_be_null=True, column_types=types
-            )
-            source = arrow.BufferReader(arrow.py_buffer(self.text))
+        types: dict[str, Any] = {}
+        size = min(BATCH, LARGE)
+        for _ in range(len(names) + 2):
             try:
-                table = arrow_csv.read_csv(source, read, parse, convert)
+                if not types:
+                    types = _likely_types(self._opened(arrow_csv, names, has_names, types, LARGE))
+                batches = self._opened(arrow_csv, names, has_names, types, size)
+                table = arrow.Table.from_batches(list(batches), batches.schema)
             except (arrow.ArrowException, ValueError, OSError) as error:
                 found = re.search(r"In CSV column #(\d+)", str(error))
                 place = int(found[1]) if found else -1
-                if 0 <= place < len(names) and names[place] not in types:
+                if 0 <= place < len(names) and types.get(names[place]) != arrow.string():
                     types[names[place]] = arrow.string()
+                    continue
+                if size < LARGE:  # a line may be longer than a batch
+                    size = LARGE
                     continue
                 raise self._error(error, len(names)) from None
             return _frame_of(self.path, table, self._line_of(has_names), has_names=has_names)
-        raise AssertionError("each column is read as text once")
+        raise AssertionError("each column becomes text once, and the size changes once")
+
+    def _opened(
+        self, arrow_csv: Any, names: list[str], has_names: bool, types: dict[str, Any], size: int
+    ) -> Any:
+        """Return a reader of batches, about `size` bytes of text each."""
+        return arrow_csv.open_csv(
+            releasing(self.text),
+            arrow_csv.ReadOptions(
+                column_names=names, skip_rows=int(has_names), block_size=size,
+                encoding="latin-1" if self.encoding == "latin-1" else "utf8",
+            ),
+            arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            arrow_csv.ConvertOptions(
+                null_values=MISSING_TEXTS, strings_can_be_null=True, column_types=types
+            ),
+        )  # fmt: skip
 
     def _error(self, error: Exception, n_columns: int) -> DataError:
         """Return an error with the line of the first record of a wrong length."""
@@ -254,8 +297,8 @@ class _Csv:
 
     def _numbers(self, names: list[str], *, has_names: bool) -> Frame:
         """Read numbers without pyarrow."""
-        rows = []
-        for line, fields in list(self.records())[int(has_names) :]:
+        values = array("d")
+        for line, fields in islice(self.records(), int(has_names), None):
             if len(fields) != len(names):
                 raise DataError(
                     f"{self.path}:{line}: {len(fields)} columns, the first line has {len(names)}"
@@ -266,11 +309,13 @@ class _Csv:
                         f"{self.path}:{line}: column {name}: {text[:40]!r} is not a number; text "
                         f"needs pyarrow: {INSTALL}"
                     )
-            rows.append([np.nan if one.strip() in MISSING_TEXTS else float(one) for one in fields])
-        values = np.array(rows, np.float64).reshape(-1, len(names))
+            values.extend(
+                math.nan if text.strip() in MISSING_TEXTS else float(text) for text in fields
+            )
+        rows = np.frombuffer(values, np.float64).reshape(-1, len(names))
         places = {name: k for k, name in enumerate(names)}
         return Frame(
-            self.path, tuple(names), len(values), lambda name: values[:, places[name]],
+            self.path, tuple(names), len(rows), lambda name: rows[:, places[name]],
             self._line_of(has_names), has_names,
         )  # fmt: skip
 

@@ -128,7 +128,8 @@ def easy(split: Split, seconds: float) -> tuple[float, float, str]:
         found = json.loads((folder / "test.json").read_text())["metrics"]
         setting = json.loads((folder / "report.json").read_text())["selection"]["command"]
         error = found["rmse"] if split.is_regression else 1 - found["accuracy"]
-        return error, taken, setting.removeprefix("dcsvm-train ").split(" --weights")[0]
+        options = setting.removeprefix("dcsvm-train ").split(" --weights")[0].split()
+        return error, taken, " ".join(one for one in options if "train.csv" not in one)
 
 
 def default_lightgbm(split: Split) -> tuple[float, float] | None:

@@ -152,3 +152,38 @@ def test_200_damaged_files_give_rows_or_one_sentence(tmp_path, name):
             assert str(error).startswith(str(path))
             assert "\n" not in str(error)
     assert n_errors > 20
+
+
+@pytest.mark.parametrize(
+    "cells, expected",
+    [
+        (["1"] * 500 + ["2.5"], [1.0, 2.5]),
+        ([""] * 500 + ["7"], [np.nan, 7.0]),
+        (["0.5"] * 500 + ["much"], ("0.5", "much")),
+        (["true"] * 500 + ["maybe"], ("true", "maybe")),
+        (["2024-01-01"] * 500 + ["later"], ("2024-01-01", "later")),
+    ],
+)
+def test_a_type_is_found_after_the_first_batch(tmp_path, monkeypatch, cells, expected):
+    monkeypatch.setattr(table_file, "LARGE", 1000)
+    lines = [f"{k},{cell},{cell}" for k, cell in enumerate(cells)]
+    frame = read(tmp_path, "\n".join(["n,a,b", *lines]))
+    assert frame.column("n").tolist() == list(range(len(cells)))
+    for name in "ab":
+        column = frame.column(name)
+        if isinstance(expected, tuple):
+            assert column.values == expected
+        else:
+            assert np.array_equal(column[[0, -1]], expected, equal_nan=True)
+
+
+def test_a_line_may_be_longer_than_a_batch(tmp_path):
+    text = "x" * 3_000_000
+    frame = read(tmp_path, f"a,b\n1,y\n2,{text}\n")
+    assert frame.column("b").values == ("y", text)
+
+
+def test_a_table_beyond_the_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("dcsvm.data.files.available_memory", lambda: 1000)
+    with pytest.raises(DataError, match=r"t\.csv: the rows take 1 MB of memory, more than"):
+        read(tmp_path, "a,b\n" + "1,2\n" * 200)
