@@ -82,14 +82,16 @@ class ModelReader(ModelTextReader):
         """Return a model without parts, from the keys that both parts share."""
         svm_type = " ".join(values.get("svm_type", ["missing"]))
         if svm_type not in SVM_TYPES:
-            raise self.error(f"svm_type {shown([svm_type])} is not supported")
+            raise self.error(f"svm_type {shown([svm_type])} is not supported", "svm_type")
         model = Model(self.kernel(values), self.labels(values, svm_type), None, None, svm_type)
         return replace(model, probability=self.probability(values, model))
 
     def kernel(self, values: Header, prefix: str = "") -> Kernel:
         name = " ".join(values.get(prefix + "kernel_type", ["missing"]))
         if name not in TYPES:
-            raise self.error(f"kernel_type {shown([name])} is not supported")
+            raise self.error(
+                f"kernel_type {shown([name])} is not supported", prefix + "kernel_type"
+            )
         parameters = {}
         for key in TYPES[name].parameters:
             kind: type[float] = int if key == "degree" else float
@@ -97,7 +99,7 @@ class ModelReader(ModelTextReader):
             try:
                 parameters[key] = TrainOptions.check(key, value)
             except ValueError as error:
-                raise self.error(str(error)) from None
+                raise self.error(str(error), prefix + key) from None
         kernel = Kernel(name, **parameters)
         if prefix and kernel.is_precomputed != self.has_serials:
             raise self.error(f"the centers cannot have the kernel {name}")
@@ -110,9 +112,9 @@ class ModelReader(ModelTextReader):
             return np.empty(0)
         labels = self.numbers(values, "label", n_classes)
         if n_classes == 0:
-            raise self.error("nr_class must be at least 1, got 0")
+            raise self.error("nr_class must be at least 1, got 0", "nr_class")
         if len(np.unique(labels)) != n_classes:
-            raise self.error("duplicate label")
+            raise self.error("duplicate label", "label")
         return labels
 
     def probability(self, values: Header, model: Model) -> Probability | None:
@@ -152,7 +154,9 @@ class ModelReader(ModelTextReader):
         if FIRST_INDEX in values:
             self.first_index = self.number(values, FIRST_INDEX, int)
             if self.first_index > 1:
-                raise self.error(f"{FIRST_INDEX} must be 0 or 1, got {self.first_index}")
+                raise self.error(
+                    f"{FIRST_INDEX} must be 0 or 1, got {self.first_index}", FIRST_INDEX
+                )
         if SCALING not in values and SCALING_KEYS & set(values):
             raise self.error(f"the key {SCALING} is missing")
         scaling = self.scaling(values) if SCALING in values else None
@@ -165,9 +169,11 @@ class ModelReader(ModelTextReader):
             try:
                 names = [text_of(word) for word in values[LABEL_NAMES]]
             except ValueError as error:
-                raise self.error(f"{LABEL_NAMES}: {error}") from None
+                raise self.error(f"{LABEL_NAMES}: {error}", LABEL_NAMES) from None
             if len(set(names)) != len(model.labels) or len(names) != len(model.labels):
-                raise self.error(f"{LABEL_NAMES} must be {len(model.labels)} different texts")
+                raise self.error(
+                    f"{LABEL_NAMES} must be {len(model.labels)} different texts", LABEL_NAMES
+                )
             model = replace(model, labels=np.array(names, str))
         if (TABLE in values) != (TABLE_LABEL in values):
             raise self.error(f"the keys {TABLE} and {TABLE_LABEL} must be together")
@@ -176,7 +182,7 @@ class ModelReader(ModelTextReader):
         try:
             return replace(model, table=table_of(values[TABLE], values[TABLE_LABEL]))
         except ValueError as error:
-            raise self.error(f"{TABLE}, {TABLE_LABEL}: {error}") from None
+            raise self.error(f"{TABLE}, {TABLE_LABEL}: {error}", TABLE) from None
 
     def scaling(self, values: Header) -> Scaling:
         """Read the scaling of the features."""
@@ -184,7 +190,7 @@ class ModelReader(ModelTextReader):
         n = len(values.get(COLUMNS, []))
         columns = self.integers(self.numbers(values, COLUMNS, n)) - self.first_index
         if np.any(np.diff(columns, prepend=-1) <= 0) or np.any(columns >= MAX_N_FEATURES):
-            raise self.error(f"{COLUMNS} must be ascending indices of features")
+            raise self.error(f"{COLUMNS} must be ascending indices of features", COLUMNS)
         features: Interval[np.ndarray] | Quantiles
         if kind == "minmax":
             limits, minima, maxima = (
@@ -192,27 +198,27 @@ class ModelReader(ModelTextReader):
                 for key, size in ((LIMITS, 2), (MINIMA, n), (MAXIMA, n))
             )
             if limits[0] >= limits[1] or np.any(minima >= maxima):
-                raise self.error("a minimum of the scaling is not below its maximum")
+                raise self.error("a minimum of the scaling is not below its maximum", MINIMA)
             features = Interval(float(limits[0]), float(limits[1]), minima, maxima)
         elif kind == "quantile":
             size = len(values.get(KNOTS, []))
             knots, levels = (self.numbers(values, key, size) for key in (KNOTS, LEVELS))
             counts = self.integers(self.numbers(values, N_KNOTS, n))
             if counts.sum() != size or np.any(counts < 2):
-                raise self.error(f"{N_KNOTS} must be at least 2 each, {size} in all")
+                raise self.error(f"{N_KNOTS} must be at least 2 each, {size} in all", N_KNOTS)
             start = np.concatenate(([0], np.cumsum(counts)))
             within = np.ones(max(size - 1, 0), bool)
             within[start[1:-1] - 1] = False
             if np.any(np.diff(knots)[within] <= 0) or np.any(np.diff(levels)[within] < 0):
-                raise self.error(f"{KNOTS} and {LEVELS} of a column must ascend")
+                raise self.error(f"{KNOTS} and {LEVELS} of a column must ascend", KNOTS)
             features = Quantiles(start, knots, levels)
         else:
             raise self.error(
-                f"{SCALING} must be minmax or quantile, got {shown(values[SCALING])!r}"
+                f"{SCALING} must be minmax or quantile, got {shown(values[SCALING])!r}", SCALING
             )
         weights = self.numbers(values, WEIGHTS, n) if WEIGHTS in values else None
         if weights is not None and np.any(weights < 0):
-            raise self.error(f"{WEIGHTS} must be at least 0")
+            raise self.error(f"{WEIGHTS} must be at least 0", WEIGHTS)
         return Scaling(self.name, columns, features, None, self.first_index, weights)
 
     def worth(self, values: Header) -> ConvergenceStatus:
@@ -220,7 +226,7 @@ class ModelReader(ModelTextReader):
         violation = self.number(values, "violation", float)
         gap = self.number(values, "gap", float) if "gap" in values else None
         if converged > 1:
-            raise self.error(f"converged must be 0 or 1, got {converged}")
+            raise self.error(f"converged must be 0 or 1, got {converged}", "converged")
         return ConvergenceStatus(bool(converged), violation, gap)
 
     def n_coefficients(self, model: Model, total: int) -> int:
@@ -233,7 +239,7 @@ class ModelReader(ModelTextReader):
     def class_sizes(self, values: Header, model: Model, total: int) -> np.ndarray:
         n_sv = self.integers(self.numbers(values, "nr_sv", len(model.labels)))
         if np.any(n_sv > total) or n_sv.sum() != total:
-            raise self.error(f"the sum of nr_sv must be total_sv, {total}")
+            raise self.error(f"the sum of nr_sv must be total_sv, {total}", "nr_sv")
         return n_sv
 
     def section(self, n_sv: int) -> Header | None:
@@ -245,7 +251,7 @@ class ModelReader(ModelTextReader):
         section = self.header("CENTERS", SECTION_KEYS, may_end=True)
         numbers = section.get("row_numbers", [])
         if len(numbers) != n_sv or not all(map(_is_row_number, numbers)):
-            raise self.error(f"row_numbers must be {n_sv} integers from 1")
+            raise self.error(f"row_numbers must be {n_sv} integers from 1", "row_numbers")
         return section
 
     def check_version(self, words: list[str]) -> None:

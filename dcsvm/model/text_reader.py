@@ -42,12 +42,14 @@ class ModelTextReader:
         self.text, self.name, self.threads = text, name, threads
         self.ends = _ends_of_lines(text)
         self.line = 0  # number of lines read
+        self.line_of: dict[str, int] = {}  # the line of each key
         self.first_index = 1  # index of the first feature
         self.says_first_index = True  # false for a LIBSVM file
         self.has_serials = False  # true for a precomputed kernel: rows are serial numbers
 
-    def error(self, reason: str) -> ModelError:
-        return ModelError(f"{self.name}:{self.line}: {reason}")
+    def error(self, reason: str, key: str = "") -> ModelError:
+        """Return an error that names the line of a key, else the last line read."""
+        return ModelError(f"{self.name}:{self.line_of.get(key, self.line)}: {reason}")
 
     def next_line(self) -> str | None:
         if self.line >= len(self.ends):
@@ -69,6 +71,7 @@ class ModelTextReader:
             if words[0] not in known:
                 raise self.error(f"unknown key {shown(words[:1])}")
             values[words[0]] = words[1:]
+            self.line_of[words[0]] = self.line
         if may_end:
             return values
         raise self.error(f"the file ends before the line {last_key}")
@@ -82,12 +85,12 @@ class ModelTextReader:
             raise self.error(f"the key {key} is missing") from None
         except ValueError:
             raise self.error(
-                f"{key} must be one {kind.__name__}, got {shown(values[key])!r}"
+                f"{key} must be one {kind.__name__}, got {shown(values[key])!r}", key
             ) from None
         if kind is int and not 0 <= number <= MAX_N_FEATURES:
-            raise self.error(f"{key} must be from 0 to {MAX_N_FEATURES}, got {shown([word])}")
+            raise self.error(f"{key} must be from 0 to {MAX_N_FEATURES}, got {shown([word])}", key)
         if not math.isfinite(number):
-            raise self.error(f"{key} must be finite, got {number}")
+            raise self.error(f"{key} must be finite, got {number}", key)
         return number
 
     def numbers(
@@ -110,12 +113,12 @@ class ModelTextReader:
         try:
             numbers = np.array([_number(float, word) for word in words], dtype=np.float64)
         except ValueError:
-            raise self.error(f"{name} must be numbers, got {shown(words)!r}") from None
+            raise self.error(f"{name} must be numbers, got {shown(words)!r}", name) from None
         if len(numbers) != count:
-            raise self.error(f"{name} must have {count} numbers, got {len(numbers)}")
+            raise self.error(f"{name} must have {count} numbers, got {len(numbers)}", name)
         allowed = np.isnan(numbers) & nan_allowed | np.isinf(numbers) & inf_allowed
         if not np.all(np.isfinite(numbers) | allowed):
-            raise self.error(f"{name} must be finite")
+            raise self.error(f"{name} must be finite", name)
         return numbers
 
     def lines(

@@ -243,8 +243,10 @@ def test_a_scaling_that_cannot_be_is_an_error(tmp_path, kind, key, text, reason)
     lines = text_of(replace(made_model(), scaling=scaling)).decode().splitlines()
     lines = [f"{key} {text}" if one.split()[0] == key else one for one in lines]
     (tmp_path / "a.model").write_text("\n".join([*lines, ""]))
-    with pytest.raises(ModelError, match=re.escape(reason)):
+    with pytest.raises(ModelError, match=re.escape(reason)) as caught:
         load_model(tmp_path / "a.model")
+    line = int(str(caught.value).split("a.model:")[1].split(":")[0])
+    assert lines[line - 1].startswith("scaling")
     lines = [one for one in lines if not one.startswith("scaling ")]
     (tmp_path / "a.model").write_text("\n".join([*lines, ""]))
     with pytest.raises(ModelError, match="the key scaling is missing"):
@@ -337,30 +339,30 @@ MANY = {"nr_class": 99, "label": " ".join(map(str, range(99))), "rho": "0 " * 48
 DAMAGED = {  # text or changed keys, position of the error, its message
     "empty": ("", "", "the file is empty"),
     "not a model": ("+1 1:0.5\n", "1", "this is not a model file"),
-    "svm type": ({"svm_type": "d_svc"}, "9", "d_svc is not supported"),
-    "kernel": ({"kernel_type": "chi2"}, "9", "chi2 is not supported"),
+    "svm type": ({"svm_type": "d_svc"}, "1:", "d_svc is not supported"),
+    "kernel": ({"kernel_type": "chi2"}, "2:", "chi2 is not supported"),
     "gamma": ({"gamma": None}, "8", "the key gamma is missing"),
-    "gamma word": ({"gamma": "x"}, "9", "gamma must be one float, got 'x'"),
-    "gamma sign": ({"gamma": -2}, "9", "gamma must be at least 0"),
-    "rho": ({"rho": ""}, "9", "rho must have 1 numbers, got 0"),
-    "labels": ({"label": "1 2 3"}, "9", "label must have 2 numbers, got 3"),
-    "labels twice": ({"label": "1 1"}, "9", "duplicate label"),
-    "no classes": ({"nr_class": 0}, "9", "label must have 0 numbers, got 2"),
-    "three classes": ({"nr_class": 3, "label": "2 1 -1"}, "9", "rho must have 3 numbers, got 1"),
+    "gamma word": ({"gamma": "x"}, "3:", "gamma must be one float, got 'x'"),
+    "gamma sign": ({"gamma": -2}, "3:", "gamma must be at least 0"),
+    "rho": ({"rho": ""}, "6:", "rho must have 1 numbers, got 0"),
+    "labels": ({"label": "1 2 3"}, "7:", "label must have 2 numbers, got 3"),
+    "labels twice": ({"label": "1 1"}, "7:", "duplicate label"),
+    "no classes": ({"nr_class": 0}, "7:", "label must have 0 numbers, got 2"),
+    "three classes": ({"nr_class": 3, "label": "2 1 -1"}, "6:", "rho must have 3 numbers, got 1"),
     "one class": ({"nr_class": 1, "label": 1, "rho": "", "nr_sv": 3}, "9",
                   "a model of one class cannot have support vectors"),
     "many classes": (MANY | {"nr_sv": "2 1" + " 0" * 97}, "9",
                      "3 lines are too short for 98 numbers each"),
-    "sizes": ({"nr_sv": "1 1"}, "9", "sum of nr_sv must be total_sv"),
-    "sizes beyond": ({"nr_sv": "9e15 1"}, "9", "sum of nr_sv"),
+    "sizes": ({"nr_sv": "1 1"}, "8:", "sum of nr_sv must be total_sv"),
+    "sizes beyond": ({"nr_sv": "9e15 1"}, "8:", "sum of nr_sv"),
     "no sizes": ({"nr_sv": None}, "8", "the key nr_sv is missing"),
     "probability": ({"probA": 1}, "10", "key probB is missing"),
-    "probabilities": ({"probA": "1 2"}, "10", "must have 1 numbers, got 2"),
-    "underscore": ({"rho": "1_0"}, "9", "rho must be numbers, got '1_0'"),
+    "probabilities": ({"probA": "1 2"}, "9:", "must have 1 numbers, got 2"),
+    "underscore": ({"rho": "1_0"}, "6:", "rho must be numbers, got '1_0'"),
     "key": ({"rhoo": 1}, "9", "unknown key rhoo"),
     "no labels": ({"label": None}, "8", "the key label is missing"),
     "count": ({"total_sv": 4, "nr_sv": "3 1"}, "9", "expected 4 lines, got 3"),
-    "count sign": ({"total_sv": -3}, "9", "total_sv must be from 0 to 2147483646, got -3"),
+    "count sign": ({"total_sv": -3}, "5:", "total_sv must be from 0 to 2147483646, got -3"),
     "no SV": (LIBSVM_TEXT.partition("SV\n")[0], "8", "the file ends before the line SV"),
     "index": (LIBSVM_TEXT.replace("3:-1", "0:-1"), "10:9", "."),
     "value": (LIBSVM_TEXT.replace("2:2", "2:nan"), "11:7", "."),
