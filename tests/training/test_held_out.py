@@ -14,7 +14,11 @@ from dcsvm.solving.preparation import prepare_rows
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training import probability
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
-from dcsvm.training.probability import alpha_without_held_out
+from dcsvm.training.probability import (
+    alpha_without_held_out,
+    is_good_start,
+    variables_of_folds,
+)
 from dcsvm.training.run import Run
 from dcsvm.training.steps import improve
 from dcsvm.training.train import train_rows
@@ -116,9 +120,10 @@ def test_folds_end_in_the_same_values_wherever_they_start(name):
     folds = folds_of(prepared, 5)
     formulation = formulation_of_folds(prepared, folds, range(5))
     found = []
+    variables = variables_of_folds(whole.solver, folds, range(5), formulation)
     for start in (
         formulation.alpha,
-        alpha_without_held_out(whole.solver, folds, range(folds.n_folds), formulation),
+        alpha_without_held_out(whole.solver, variables, formulation),
     ):
         solver = FormulationSolver(prepared, formulation=formulation)
         solver.begin_with(start.copy())
@@ -127,6 +132,32 @@ def test_folds_end_in_the_same_values_wherever_they_start(name):
         conquer(solver)
         found.append(np.concatenate([v for _, v in held_out_values(solver, folds, range(5))]))
     assert np.allclose(*found, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", [name for name in TYPES if name != "one_class"])
+@pytest.mark.parametrize("C", [0.5, 300.0])
+def test_a_start_is_good_if_its_objective_is_low(monkeypatch, name, C):
+    X, y = rows_and_labels(n_classes=2)
+    options = TrainOptions(**OPTIONS | TYPES[name] | {"C": C})
+    prepared = prepare_rows(Rows.from_array(X), y, options)
+    whole = Run(prepared)
+    improve(whole)
+    folds = folds_of(prepared, 5)
+    formulation = formulation_of_folds(prepared, folds, range(5))
+    variables = variables_of_folds(whole.solver, folds, range(5), formulation)
+    alpha = alpha_without_held_out(whole.solver, variables, formulation)
+    objectives = []
+    for problem, values in (
+        (whole.solver.problem, whole.solver.alpha),
+        *((formulation.problem.part(part), alpha[part]) for part in formulation.parts()),
+    ):
+        points = prepared.data.rows.features[problem.rows].astype(np.float64)
+        K = np.exp(-2.0 * np.sum((points[:, None] - points[None]) ** 2, axis=2))
+        objectives.append(0.5 * values @ K @ values - problem.linear @ values)
+    loss = (sum(objectives[1:]) / 5 - objectives[0]) / abs(objectives[0])
+    for limit in (loss - 1e-3, loss + 1e-3):
+        monkeypatch.setattr(probability, "MAX_LOSS", limit)
+        assert is_good_start(whole.solver, variables, alpha) == (limit > loss)
 
 
 def check_feasible(formulation, alpha):
