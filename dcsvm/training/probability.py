@@ -178,7 +178,8 @@ def _solve_folds(
     alpha = alpha_without_held_out(run.solver, variables, formulation)
     plan = replace(prepared.plan, early_level=None)  # levels only give starts
     of_folds = Run(replace(prepared, plan=plan), control, formulation, levels=run.levels)
-    if is_good_start(run.solver, variables, alpha):
+    # levels of nu-SVC are slow: on covtype with nu = 0.3, this start takes 0.6 times as long
+    if prepared.task.divides_by_margin or is_good_start(run.solver, variables, alpha):
         of_folds.solver.begin_with(alpha)
         of_folds.solver.extend_gradient()
         conquer(of_folds.solver)
