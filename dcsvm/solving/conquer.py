@@ -12,6 +12,7 @@ from dcsvm.problem.formulation import BoxQP
 from dcsvm.solving.certificate import Certificate, CheckSettings, CheckState, verify_optimality
 from dcsvm.solving.extraction import check_told
 from dcsvm.solving.iterate import Subproblems
+from dcsvm.solving.nu_path import solve_as_c_svc
 from dcsvm.solving.relaxation import solve_relaxed
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.solving.state import RunState
@@ -134,13 +135,30 @@ def conquer(solver: FormulationSolver) -> None:
             wanted = 0.5 * options.gap / max(_relative_gap(certificates[k]) for k in folds)
             tolerance *= min(max(wanted, 0.01), 0.5)
             state.gap_tolerance = tolerance
-    found = [certificates[k] for k in sorted(certificates)]
     if folds and solver.problem.divides_by_margin and not state.budget.is_used_up:
-        check_told([certificates[k].violation_scale for k in folds], _weight(solver, folds))
+        certificates = _with_small_margins(solver, certificates, tolerance)
+    found = [certificates[k] for k in sorted(certificates)]
     state.certificate = Certificate.of_all(found)
     state.converged = np.array([_is_reached(solver, one) for one in found])
     state.costs.conquer_seconds = time.perf_counter() - start
     solver.control.progress.end("conquer", state.costs.conquer_seconds, solver.solution.n_sv)
+
+
+def _with_small_margins(
+    solver: FormulationSolver, certificates: dict[int, Certificate], tolerance: float
+) -> dict[int, Certificate]:
+    """Solve nu-SVC again as C-SVC, if its margin is too small; return the new certificates.
+
+    Raises NoMarginError if there is no margin.
+    """
+    folds = sorted(certificates)
+    parts = Subproblems.of_problems(solver.formulation)
+    margins = solver.solution.offsets_and_margins(parts)[1]
+    if solve_as_c_svc(solver, margins, conquer):
+        return verify(solver, folds, tolerance)
+    missed = [k for k in folds if not _is_reached(solver, certificates[k])]
+    check_told([certificates[k].violation_scale for k in missed], _weight(solver, missed))
+    return certificates
 
 
 def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dict[int, Certificate]:

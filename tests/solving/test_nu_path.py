@@ -1,0 +1,81 @@
+"""Test nu-SVC with a small margin, which is solved as C-SVC."""
+
+import numpy as np
+import pytest
+
+import dcsvm
+from dcsvm.data.rows import Rows
+from dcsvm.problem.options import TrainOptions
+from dcsvm.solving import nu_path
+from dcsvm.solving.conquer import conquer
+from dcsvm.solving.iterate import Subproblems
+from dcsvm.solving.nu_path import solve_as_c_svc
+from dcsvm.solving.preparation import prepare_rows
+from dcsvm.solving.solver import FormulationSolver
+
+
+def noise(n=2200, n_classes=2):
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((n, 3)), (np.arange(n) % n_classes).astype(float)
+
+
+def classes(n=300, n_classes=3):
+    rng = np.random.default_rng(1)
+    X = rng.random((n, 2))
+    return X, np.floor(n_classes * X[:, 0] + 0.25 * rng.standard_normal(n)).clip(0, n_classes - 1)
+
+
+def nu_solver(X, y, **options):
+    options = TrainOptions(svm_type="nu_svc", threads=1, cache_mb=50, **options)
+    return FormulationSolver(prepare_rows(Rows.from_array(X), y, options))
+
+
+def test_random_classes_have_a_model_with_a_certificate():
+    X, y = noise()
+    with pytest.warns(UserWarning, match="the margin of nu = 0.9 is .*: solved as C-SVC with C = "):
+        model = dcsvm.train(X, y, svm_type="nu_svc", nu=0.9, gamma=0.1, threads=1)
+    assert model.report.converged and model.report.violation <= 1e-3
+    exact = model.exact
+    alpha = np.zeros(len(X))
+    alpha[exact.row_numbers] = exact.dual_coef[0]
+    X = X.astype(np.float32).astype(np.float64)
+    K = np.exp(-0.1 * np.sum((X[:, None] - X[None]) ** 2, axis=2))
+    C = np.abs(alpha).max()  # some variables are bounded
+    assert np.abs(alpha).sum() / (C * len(X)) == pytest.approx(0.9, rel=0.02)
+    assert alpha.sum() == pytest.approx(0.0, abs=1e-6 * C * len(X))
+    sign = np.where(y == model.labels[0], 1.0, -1.0)
+    slope = sign * (K @ alpha) - 1.0
+    for own in (sign > 0, sign < 0):
+        size = np.abs(alpha[own])
+        can_rise, can_fall = size < C * (1 - 1e-9), size > 0
+        assert slope[own][can_fall].max() - slope[own][can_rise].min() <= 2.1e-3
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_solution_is_that_of_nu_svc(n_classes):
+    X, y = classes(n_classes=n_classes)
+    found = []
+    for as_c_svc in (False, True):
+        solver = nu_solver(X, y, nu=0.3, gamma=8.0, tolerance=1e-5)
+        conquer(solver)
+        assert solver.state.converged.all()
+        if as_c_svc:
+            parts = Subproblems.of_problems(solver.formulation)
+            margins = solver.solution.offsets_and_margins(parts)[1]
+            with pytest.warns(UserWarning, match="solved as C-SVC"):
+                assert solve_as_c_svc(solver, 3 * margins, conquer)
+        found.append((solver.alpha.copy(), solver.gradient.copy()))
+    (_, one), (_, other) = found
+    assert np.allclose(one, other, atol=0.06 * np.abs(one).max())
+    sums = np.add.reduceat(np.abs(found[1][0]), solver.formulation.start[:-1])
+    wanted = np.add.reduceat(np.abs(found[0][0]), solver.formulation.start[:-1])
+    assert np.allclose(sums, wanted, rtol=0.02)
+
+
+def test_the_solver_keeps_its_solution_if_no_c_has_this_nu(monkeypatch):
+    monkeypatch.setattr(nu_path, "MAX_C", 4.0)
+    X, y = classes(n_classes=2)
+    solver = nu_solver(X, y, nu=0.05, gamma=2.0)
+    alpha = solver.alpha.copy()
+    assert not solve_as_c_svc(solver, np.array([1e-3]), conquer)
+    assert np.array_equal(solver.alpha, alpha)
