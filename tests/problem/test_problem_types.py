@@ -179,15 +179,15 @@ def test_a_margin_that_is_none_is_refused():
 
 
 @pytest.mark.parametrize(("n", "gamma"), [(400, 1e-3), (2500, 0.1)])
-def test_a_margin_that_is_hardly_there_gives_a_model_and_the_violation_reached(n, gamma):
+def test_a_margin_that_is_hardly_there_is_found_by_c_svc(n, gamma):
     """With such labels and a kernel of full rank, the margin is below the rounding of float32."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((n, 3)).astype(np.float32), np.arange(n) % 2
-    with pytest.warns(UserWarning, match="not converged: violation"):
+    with pytest.warns(UserWarning, match="solved as C-SVC with C = "):
         model = dcsvm.train(X, y, svm_type="nu_svc", nu=0.9, gamma=gamma, threads=1)
     report = model.report
     name, C = report.problems[0].parameter
-    assert name == "C" and C > 1e4 and not report.converged
+    assert name == "C" and C > 1e4 and report.converged and report.usable
     alpha, is_first = full_alpha(model, n), y == model.labels[0]
     problem = BoxQP(
         np.zeros(n), np.where(is_first, 0, -C), np.where(is_first, C, 0),
@@ -195,8 +195,7 @@ def test_a_margin_that_is_hardly_there_gives_a_model_and_the_violation_reached(n
     )  # fmt: skip
     alpha = np.where(np.abs(np.abs(alpha) - C) < 1e-9 * C, np.sign(alpha) * C, alpha)
     found = certificate(kernel_values(("rbf", gamma, 0.0, 0), X, X), problem, alpha)[0]
-    assert found == pytest.approx(report.violation, rel=0.2)
-    assert report.usable == (report.violation < 1)
+    assert found <= 1.2e-3
 
 
 @pytest.mark.parametrize("name", ["c_svc with bias", "nu_svc", "epsilon_svr"])
