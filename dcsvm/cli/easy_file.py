@@ -59,7 +59,8 @@ def easy_file(job: EasyJob, given: dict[str, Any]) -> int:
             del raw
             told.end(search, choice)
             data, options = loader.weighted(choice), choice.options
-            control = RunControl(TerminalProgress(job.quiet), clock.stop())
+            stop = clock.stop_of_last(early=options.early)
+            control = RunControl(TerminalProgress(job.quiet), stop)
             model, report = train_rows(
                 data.rows, data.labels, options, control, sample_weight=data.sample_weight,
                 consume=True,
@@ -67,6 +68,8 @@ def easy_file(job: EasyJob, given: dict[str, Any]) -> int:
         except Stopped:
             print_status("error: stopped before a model existed")
             return status_of(interrupts.received, FAILED)
+    if clock.used > clock.limit + 1:
+        print_status(f"the time limit of {clock.limit:g} s was exceeded: {clock.used:.0f} s")
     model_for_file(model, loader.job, data).save(job.model_file)
     if not report.converged:
         say_not_converged(report, options.tolerance, options.gap)

@@ -26,6 +26,7 @@ from dcsvm.problem.task import as_labels
 from dcsvm.selection.grid import Grid, Score, best_of
 from dcsvm.selection.search import Search, fold_of_rows
 from dcsvm.selection.trials import Candidate, Problem, Sample, Trial, held_out
+from dcsvm.solving.memory import early_plan
 from dcsvm.solving.report import TrainReport
 from dcsvm.training.arguments import scaled_rows, table_of, train
 
@@ -72,6 +73,19 @@ class Clock:
         if left <= 0:
             raise _core.Stopped("stopped before a model existed")
         self.current = _core.Stop(left)
+        return self.current
+
+    def stop_of_last(self, *, early: bool) -> _core.Stop:
+        """Return the stop of the training on all rows. Raises Stopped.
+
+        A stopped exact training has a model. A stopped early one has none, so it may exceed the
+        limit.
+        """
+        if not early:
+            return self.stop()
+        if self.is_requested:
+            raise _core.Stopped("stopped before a model existed")
+        self.current = _core.Stop()
         return self.current
 
     def request(self) -> None:
@@ -294,8 +308,12 @@ def _of_many_rows(search: EasySearch, rows: Rows, exact: Choice) -> Choice:
     options = with_number(exact.options, statistics)
     exact, early = replace(exact, options=options), _by_clusters(search, rows, options)
     clock = search.clock
-    if early is None:
+    if early is None and search.seconds_of_all() < clock.left():
         return exact
+    if early is None:
+        finest = early_plan(rows.n_samples, None, options.branching, None)
+        level = finest.early_level or max(finest.choices, default=None)
+        return replace(exact, options=replace(options, early=level is not None, early_level=level))
     choices = [exact, replace(exact, options=early.options)]
     if 2 * search.seconds_of_all() > clock.left():
         search.skipped.append("an exact model of all rows")
@@ -395,7 +413,8 @@ def easy(
     y : array of shape (n,)
         Labels, numbers or strings, or the targets of a regression.
     time_limit : float, default 60
-        Seconds for the search and the training on all rows.
+        Seconds for the search and the training on all rows. The training of an early model may
+        exceed it.
     metric : str, optional
         What to choose by: accuracy (the default for classes), balanced-accuracy, f1, auc, log-loss,
         rmse (the default for a regression), mae or r2.
@@ -432,8 +451,9 @@ def easy(
     choice = choose(search, lambda scale: scaled_rows(X, scale, table)[0])
     chosen = {name: getattr(choice.options, name) for name in TrainOptions.names()}
     model = train(
-        X, labels, scale=choice.scale, feature_weights=choice.weights, stop=clock.stop(), **chosen
-    )
+        X, labels, scale=choice.scale, feature_weights=choice.weights,
+        stop=clock.stop_of_last(early=choice.options.early), **chosen,
+    )  # fmt: skip
     assert isinstance(model.report, TrainReport)
     model.report.selection = search.described(choice)
     return model

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import dcsvm
+from dcsvm import _core
 from dcsvm.cli import easy as easy_command
 from dcsvm.cli import predict, train
 from dcsvm.problem.options import TrainOptions
@@ -184,3 +185,25 @@ def test_a_table_is_learned_from_and_predicted(files):
     command = done.stdout.splitlines()[0]
     call(train, "-q", *shlex.split(command)[1:])
     assert (files / "train.csv.again").read_bytes() == (files / "train.csv.model").read_bytes()
+
+
+def test_many_rows_without_time_for_clusters_have_an_early_model(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.random((25_000, 3))
+    y = (X[:, 0] * X[:, 1] > 0.3).astype(float)
+    monkeypatch.setattr("dcsvm.selection.easy._by_clusters", lambda *_: None)
+    monkeypatch.setattr(EasySearch, "seconds_of_all", lambda _: 1e9)
+    model = dcsvm.easy(X, y, time_limit=LIMIT, threads=2)
+    assert model.early is not None and model.exact is None
+    assert model.early.level == model.report.levels[0].level
+    assert np.mean(model.predict(X) == y) > 0.95
+
+
+def test_the_last_training_of_an_early_model_may_exceed_the_limit():
+    clock = Clock(1e-9)
+    assert clock.stop_of_last(early=True) is clock.current
+    with pytest.raises(_core.Stopped):
+        clock.stop_of_last(early=False)
+    clock.request()
+    with pytest.raises(_core.Stopped):
+        clock.stop_of_last(early=True)
