@@ -19,12 +19,14 @@ from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.report import PartOfProgress
 from dcsvm.solving.solver import FormulationSolver
+from dcsvm.solving.state import Budget
 
 MAX_C = 2.0**24  # float32 resolves no smaller margin
 NEAR = 0.01  # relative difference to nu that ends the search
 NEAR_ENOUGH = 0.02  # relative difference to nu of an accepted solution
 LOOSE = 0.1  # tolerance of the search
 MAX_SOLVES = 8
+MAX_WORK = 8  # updates, over those of the nu-SVC solve that did not converge
 SLOPE = -0.35  # d log nu / d log C before two solutions are known; -0.22 to -0.47 on covtype
 MAX_STEP = 2.0  # of log C
 
@@ -51,22 +53,27 @@ def solve_as_c_svc(
     """Solve a nu-SVC formulation by C-SVC; return whether that converged.
 
     `margins` (n_problems,) are approximate; `conquer` solves a formulation to the tolerance. The
-    sums of alpha then differ from those of nu by up to NEAR_ENOUGH. Otherwise the solver keeps its
-    solution. Raises Stopped.
+    sums of alpha then differ from those of nu by up to NEAR_ENOUGH. Otherwise, also after MAX_WORK,
+    the solver keeps its solution. Raises Stopped.
     """
     formulation, start = solver.formulation, solver.formulation.start
     wanted = reduce_parts(np.add, np.abs(formulation.alpha), start)
     C = 1.0 / np.maximum(margins, 1.0 / MAX_C)
     alpha, slope = solver.alpha * np.repeat(C, np.diff(start)), np.full(len(C), SLOPE)
     before: tuple[np.ndarray, np.ndarray] | None = None  # logarithms of C and of the share
+    work, left = (
+        MAX_WORK * int(solver.state.n_iterations.sum()),
+        solver.state.budget.iterations_left,
+    )
+    budget = Budget(work if left < 0 else min(work, left))
     for _ in range(MAX_SOLVES):
-        inner = _solver_for(solver, as_c_svc(formulation, C), alpha)
+        inner = _solver_for(solver, as_c_svc(formulation, C), alpha, budget)
         everything = np.arange(inner.problem.size, dtype=np.int32)
         inner.solve(everything, inner.units.sizes(everything), LOOSE)
         share = _share_of(inner, C, wanted)
         if np.all(np.abs(share - 1.0) <= NEAR):
             break
-        if np.any((C >= MAX_C) & (share > 1.0 + NEAR)):
+        if budget.is_used_up or np.any((C >= MAX_C) & (share > 1.0 + NEAR)):
             return False
         now = np.log(C), np.log(share)
         if before is not None:
@@ -94,12 +101,12 @@ def solve_as_c_svc(
 
 
 def _solver_for(
-    solver: FormulationSolver, formulation: Formulation, alpha: np.ndarray
+    solver: FormulationSolver, formulation: Formulation, alpha: np.ndarray, budget: Budget
 ) -> FormulationSolver:
     """Return a solver of another formulation of the same rows, which starts from alpha."""
     progress = PartOfProgress(solver.control.progress, 1, 0, solver.problem.size)
     control = RunControl(progress, solver.control.stop)
-    inner = FormulationSolver(solver.prepared, control, formulation, budget=solver.state.budget)
+    inner = FormulationSolver(solver.prepared, control, formulation, budget=budget)
     inner.begin_with(formulation.with_constraints(alpha))
     return inner
 

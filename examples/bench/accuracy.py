@@ -21,6 +21,7 @@ from pathlib import Path
 import csv_table
 import machine
 import numpy as np
+from boosters import random_settings
 
 import dcsvm
 from dcsvm.data.dataset import read_dataset
@@ -174,14 +175,7 @@ def booster(table: Table) -> tuple[float, float] | None:
     rng, best, start = np.random.default_rng(0), (np.inf, np.inf), time.perf_counter()
     kind = lightgbm.LGBMRegressor if table.is_regression else lightgbm.LGBMClassifier
     for _ in range(N_BOOSTERS):
-        options = {
-            "num_leaves": int(2 ** rng.uniform(2, 7)),
-            "learning_rate": 10 ** rng.uniform(-2, -0.5),
-            "min_child_samples": int(2 ** rng.uniform(1, 6)),
-            "subsample": rng.uniform(0.5, 1), "subsample_freq": 1,
-            "colsample_bytree": rng.uniform(0.3, 1),
-            "reg_lambda": 10 ** rng.uniform(-3, 1),
-        }  # fmt: skip
+        options = random_settings(rng, 7)
         model = kind(n_estimators=1500, verbose=-1, n_jobs=2, **options)
         stop = lightgbm.early_stopping(50, verbose=False)
         with warnings.catch_warnings():

@@ -29,6 +29,7 @@ from pathlib import Path
 import csv_table
 import machine
 import numpy as np
+from boosters import random_settings
 
 from dcsvm.data.dataset import read_dataset
 
@@ -160,14 +161,7 @@ def tuned_lightgbm(split: Split, seconds: float) -> tuple[float, float] | None:
     texts = text_columns(split)
     best: tuple[float, dict] = (np.inf, {})
     while time.perf_counter() - start < 0.8 * seconds or not best[1]:
-        options = {
-            "num_leaves": int(2 ** rng.uniform(2, 8)),
-            "learning_rate": 10 ** rng.uniform(-2, -0.5),
-            "min_child_samples": int(2 ** rng.uniform(1, 6)),
-            "subsample": rng.uniform(0.5, 1), "subsample_freq": 1,
-            "colsample_bytree": rng.uniform(0.3, 1),
-            "reg_lambda": 10 ** rng.uniform(-3, 1),
-        }  # fmt: skip
+        options = random_settings(rng, 8)
         stop = lightgbm.early_stopping(50, verbose=False)
         model = kind(n_estimators=1500, verbose=-1, n_jobs=2, **options)
         model.fit(

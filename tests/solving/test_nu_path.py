@@ -79,3 +79,13 @@ def test_the_solver_keeps_its_solution_if_no_c_has_this_nu(monkeypatch):
     alpha = solver.alpha.copy()
     assert not solve_as_c_svc(solver, np.array([1e-3]), conquer)
     assert np.array_equal(solver.alpha, alpha)
+
+
+def test_the_search_ends_after_a_multiple_of_the_first_work(monkeypatch):
+    X, y = classes(n_classes=2)
+    solver = nu_solver(X, y, nu=0.3, gamma=8.0)
+    conquer(solver)
+    alpha = solver.alpha.copy()
+    monkeypatch.setattr(nu_path, "MAX_WORK", 0)
+    assert not solve_as_c_svc(solver, np.array([1e-6]), conquer)
+    assert np.array_equal(solver.alpha, alpha)
