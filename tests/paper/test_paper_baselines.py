@@ -71,16 +71,6 @@ def test_spsvm_with_all_lonely_points_shrinks_by_its_squared_hinge():
     assert fitted.decision_function(X) == pytest.approx(y * 4.0 / 5.0, abs=1e-3)
 
 
-def test_fastfood_features_multiply_to_the_kernel():
-    linearised = pytest.importorskip("paper.baselines.linearised")
-    X = np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32)
-    frequencies = linearised.fastfood_frequencies(5, 8192, 0.1, seed=0)
-    assert frequencies.shape == (8192, 5)
-    angles = X @ frequencies.T
-    waves = np.concatenate((np.cos(angles), np.sin(angles)), axis=1) / np.sqrt(8192)
-    assert waves @ waves.T == pytest.approx(kernel_matrix(Kernel("rbf", 0.1), X, X), abs=0.06)
-
-
 def test_one_part_of_the_cascade_is_the_whole_problem():
     X, y = disc(500, 2)
     kernel = Kernel("rbf", 4.0)
