@@ -103,9 +103,13 @@ def linear(features: Decide, weights: np.ndarray) -> Decide:
 
 def kernel_matrix(kernel: Kernel, A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """Compute K(A, B), shape (len(A), len(B)), in the precision of A and B."""
-    products = A @ B.T
+    return kernel_values(kernel, A @ B.T, squared_norms(A)[:, None], squared_norms(B))
+
+
+def kernel_values(kernel: Kernel, products: np.ndarray, left, right) -> np.ndarray:
+    """Compute kernel values from inner products and the squared norms of both sides."""
     if kernel.name == "rbf":
-        squares = squared_norms(A)[:, None] + squared_norms(B) - 2 * products
+        squares = left + right - 2 * products
         return np.exp(-kernel.gamma * np.maximum(squares, 0))
     if kernel.name == "polynomial":
         return (kernel.gamma * products + kernel.coef0) ** kernel.degree

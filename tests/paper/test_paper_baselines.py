@@ -5,6 +5,7 @@ import shutil
 import numpy as np
 import pytest
 from paper.baselines import METHODS, fitter
+from paper.baselines.lasvm import Expansion
 from paper.fitted import kernel_matrix, objective
 from paper.subproblems import Subproblems
 
@@ -70,16 +71,6 @@ def test_spsvm_with_all_lonely_points_shrinks_by_its_squared_hinge():
     assert fitted.decision_function(X) == pytest.approx(y * 4.0 / 5.0, abs=1e-3)
 
 
-def test_fastfood_features_multiply_to_the_kernel():
-    linearised = pytest.importorskip("paper.baselines.linearised")
-    X = np.random.default_rng(0).normal(size=(40, 5)).astype(np.float32)
-    frequencies = linearised.fastfood_frequencies(5, 8192, 0.1, seed=0)
-    assert frequencies.shape == (8192, 5)
-    angles = X @ frequencies.T
-    waves = np.concatenate((np.cos(angles), np.sin(angles)), axis=1) / np.sqrt(8192)
-    assert waves @ waves.T == pytest.approx(kernel_matrix(Kernel("rbf", 0.1), X, X), abs=0.06)
-
-
 def test_one_part_of_the_cascade_is_the_whole_problem():
     X, y = disc(500, 2)
     kernel = Kernel("rbf", 4.0)
@@ -100,6 +91,34 @@ def test_lasvm_comes_near_the_optimum_and_nearer_with_more_passes():
     three = fit("lasvm", X, y, 2.0, kernel, passes=3).facts["objective"]
     assert best * (1 + 1e-4) <= three <= one + 1e-6 * abs(one)
     assert three == pytest.approx(best, rel=0.02)
+
+
+@pytest.mark.parametrize("kernel", [Kernel("rbf", 0.02), Kernel("polynomial", 0.1, 1.0, 2)])
+def test_lasvm_has_the_same_result_however_few_kernel_values_it_keeps(kernel):
+    X, y = disc(600, 6)
+    X = np.round(8 * X)  # its inner products are exact in float32
+    all_kept = fit("lasvm", X, y, 2.0, kernel)
+    for cache_mb in (0.05, 0.0):
+        few = fit("lasvm", X, y, 2.0, kernel, cache_mb=cache_mb)
+        assert few.decision_function(X) == pytest.approx(all_kept.decision_function(X), abs=0.01)
+        assert few.facts["objective"] == pytest.approx(all_kept.facts["objective"], rel=1e-4)
+
+
+def test_lasvm_finishes_with_an_optimum_of_its_support_vectors():
+    X, y = disc(500, 7)
+    kernel, C = Kernel("rbf", 4.0), 10.0
+    state = Expansion(X, y, C, kernel, 10.0)
+    for row in range(len(y)):
+        state.process(row)
+        state.reprocess()
+    before = state.violation().max()
+    assert state.finish() > 1
+    assert state.violation().max() < 2e-3 < before
+    alpha = state.alpha_of_rows()
+    assert np.all((y * alpha >= 0) & (y * alpha <= C))
+    support = state.row[: state.size]
+    values = kernel_matrix(kernel, X[support], X) @ alpha
+    assert state.gradient[: state.size] == pytest.approx(y[support] - values, abs=1e-4)
 
 
 def test_spsvm_has_a_history_that_gets_better():

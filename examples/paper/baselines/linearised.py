@@ -12,13 +12,13 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import hadamard
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from sklearn.svm import LinearSVC
 
 from dcsvm.kernel.kernels import Kernel
+from paper.baselines.fastfood import FastFood
 from paper.fitted import Decide, Fitted, Watch, in_blocks, kernel_matrix, linear
 
 FEATURES = 3000
@@ -74,21 +74,13 @@ def fit_fastfood(
     """Train on random Fourier features with structured frequencies, for the rbf kernel.
 
     Le, Sarlos and Smola, "Fastfood: Approximating Kernel Expansions in Loglinear Time" (ICML 2013).
-    The frequencies are multiplied out into a matrix: for a few thousand of them a matrix product is
-    as fast as the fast transform.
+    A frequency makes two features.
     """
     if kernel.name != "rbf":
         raise ValueError(f"FastFood is for the rbf kernel, not {kernel.name}")
 
     def prepare(n_features: int) -> Decide:
-        frequencies = fastfood_frequencies(X.shape[1], n_features // 2, kernel.gamma, seed)
-
-        def transform(rows: np.ndarray) -> np.ndarray:
-            angles = rows @ frequencies.T
-            waves = np.concatenate((np.cos(angles), np.sin(angles)), axis=1)
-            return waves / np.float32(np.sqrt(len(frequencies)))
-
-        return transform
+        return FastFood(X.shape[1], n_features // 2, kernel.gamma, seed)
 
     return fit_linear(X, y, C, prepare, features, seed, evaluate)
 
@@ -150,23 +142,3 @@ def cluster_centers(X: np.ndarray, count: int, seed: int) -> np.ndarray:
         rows = X[np.random.default_rng(seed).choice(len(X), CLUSTERED_ROWS, replace=False)]
     kmeans = MiniBatchKMeans(min(count, len(rows)), batch_size=4096, n_init=1, random_state=seed)
     return kmeans.fit(rows).cluster_centers_.astype(np.float32)
-
-
-def fastfood_frequencies(n_features: int, count: int, gamma: float, seed: int) -> np.ndarray:
-    """Return the frequencies, float32 (count, n_features).
-
-    They are rows of blocks V = S H G P H B / (sigma sqrt(d)) with gamma = 1/(2 sigma^2); d is
-    n_features rounded up to a power of two.
-    """
-    rng = np.random.default_rng(seed)
-    size = 1 << max(n_features - 1, 1).bit_length()
-    walsh = hadamard(size, dtype=np.float64)
-    blocks = []
-    for _ in range(-(-count // size)):
-        signs = rng.choice((-1.0, 1.0), size)
-        gauss = rng.standard_normal(size)
-        lengths = np.sqrt(rng.chisquare(size, size)) / np.linalg.norm(gauss)
-        mixed = (walsh * signs)[rng.permutation(size)]
-        product = walsh @ (gauss[:, None] * mixed)
-        blocks.append(lengths[:, None] * product * np.sqrt(2 * gamma / size))
-    return np.concatenate(blocks)[:count, :n_features].astype(np.float32)
