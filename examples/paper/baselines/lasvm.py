@@ -68,15 +68,13 @@ class Expansion:
     def reprocess(self) -> float:
         """Optimise the alpha with the largest violation, then remove rows that will stay at 0.
 
-        Those are the rows with alpha 0 whose gradient is farther from a violation than that largest
-        violation, which is returned.
+        Those are the rows with alpha 0 whose gradient is farther from a violation than the largest
+        violation after the step, which is returned.
         """
         if not self.size:
             return 0.0
-        violation = self.violation()
-        worst = int(violation.argmax())
-        largest = float(violation[worst])
-        self.optimise(worst)
+        self.optimise(int(self.violation().argmax()))
+        largest = float(self.violation().max())
         gone = np.abs(self.gradient[: self.size]) > largest
         gone &= self.alpha[: self.size] == 0
         if gone.any():
