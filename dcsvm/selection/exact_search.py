@@ -2,7 +2,9 @@
 
 Rows are prepared once for each gamma and epsilon; all values of C share the clusters. The setting
 with the best estimate is scored first. A setting is pruned if its loss on some folds exceeds the
-total loss of the best setting. A solution without bounded variables also solves every larger C.
+total loss of the best setting. Classifiers are first solved to a loose tolerance. A setting whose
+loss is then far above the best is pruned, the others are solved on from there. A solution without
+bounded variables also solves every larger C.
 """
 
 import time
@@ -24,6 +26,11 @@ from dcsvm.solving.report import Progress
 from dcsvm.training.cross_validation import CrossValidationRun
 from dcsvm.training.held_out import as_folds
 from dcsvm.training.warm_start import PathWarmStart
+
+# (tolerance, margin): settings are solved to these tolerances in turn, and pruned if their error
+# rate is above the least one by more than the margin. On ten data sets the rates of settings within
+# 2 % of the best differed from exact ones by at most 2.1 % and 0.33 % (docs/dcsvm-grid.md).
+RANKINGS = ((1.0, 0.03), (0.3, 0.01))
 
 
 @dataclass(eq=False)
@@ -93,19 +100,32 @@ class ExactSearch:
         return replace(score, setting=setting, seconds=0.0) if largest < setting.C else None
 
     def _scored(self, setting: Setting) -> Score:
+        best = best_of(score for score in self.scores if score.may_win)
+        tolerance = self.options.tolerance
+        if best is None or self.every:
+            return self._solved(setting, tolerance, np.inf)
         start = time.perf_counter()
-        prepared, folds = self._prepared(setting)
+        for loose, margin in RANKINGS if self.metric == "accuracy" else ():
+            if tolerance < loose:
+                limit = best.total + margin * best.weight
+                ranked = self._solved(setting, loose, limit)
+                if not ranked.is_complete or ranked.total > limit:
+                    return replace(ranked, is_complete=False, seconds=_since(start))
+        return replace(self._solved(setting, tolerance, best.total), seconds=_since(start))
+
+    def _solved(self, setting: Setting, tolerance: float, limit: float) -> Score:
+        """Score a setting by solutions to a tolerance; prune it if its total exceeds the limit."""
+        start = time.perf_counter()
+        prepared, folds = self._prepared(setting, tolerance)
         if not len(prepared.plan.levels):
             self.tree = None
         held = CrossValidationRun(prepared, folds, Progress(), self.stop, self.tree, self.smaller)
         losses, seen = np.zeros(folds.n_folds), np.zeros(folds.n_folds)
         count = partial(_count, held, row_loss_of(prepared, self.metric), losses, seen)
         count(np.setdiff1d(folds.nonempty, held.open))
-        best = best_of(score for score in self.scores if score.may_win)
-        least = np.inf if best is None or self.every else best.total
         remaining = held.open
-        while len(remaining) and losses.sum() <= least:
-            n_enough = self._enough(setting, folds, least, losses.sum())
+        while len(remaining) and losses.sum() <= limit:
+            n_enough = self._enough(setting, folds, limit, losses.sum())
             batch = held.batches(remaining[:n_enough])[0]
             held.solve(batch)
             count(batch)
@@ -126,19 +146,20 @@ class ExactSearch:
             seconds=time.perf_counter() - start,
         )
         known = self.inside.get(setting.axis)
-        if score.may_win and held.largest < (np.inf if known is None else known[0]):
+        is_exact = score.may_win and tolerance == self.options.tolerance
+        if is_exact and held.largest < (np.inf if known is None else known[0]):
             self.inside[setting.axis] = held.largest, score
         return score
 
-    def _enough(self, setting: Setting, folds: Folds, least: float, lost: float) -> int:
+    def _enough(self, setting: Setting, folds: Folds, limit: float, lost: float) -> int:
         """Estimate how many more folds suffice to prune a setting; all folds if unknown."""
         estimate = self.estimates.get(setting)
-        if not estimate or np.isinf(least):
+        if not estimate or np.isinf(limit):
             return folds.n_folds
         fold_loss = estimate * folds.weight[folds.held].sum() / len(folds.nonempty)
-        return max(int((least - lost) / fold_loss) + 1, 1)
+        return max(int((limit - lost) / fold_loss) + 1, 1)
 
-    def _prepared(self, setting: Setting) -> tuple[Prepared, Folds]:
+    def _prepared(self, setting: Setting, tolerance: float) -> tuple[Prepared, Folds]:
         """Prepare rows and formulate the problem; settings of an axis share the prepared rows."""
         widest = replace(setting, C=self.C_max)
         if self.of_gamma is None or self.of_gamma[0] != widest:
@@ -149,12 +170,16 @@ class ExactSearch:
             folds = as_folds(prepared, self.n_folds, self.fold)
             self.of_gamma = widest, prepared, folds
         _, prepared, folds = self.of_gamma
-        options = setting.options(self.options)
+        options = replace(setting.options(self.options), tolerance=tolerance)
         task = prepared.task
         C_of_class = task.C_of_class * (options.C / task.options.C)
         task = replace(task, options=options, C_of_class=C_of_class)
         formulation = task.formulate(prepared.targets, prepared.sample_weight)
         return replace(prepared, options=options, task=task, formulation=formulation), folds
+
+
+def _since(start: float) -> float:
+    return time.perf_counter() - start
 
 
 def _count(

@@ -179,7 +179,7 @@ class FoldSolution:
 
 
 class PathWarmStart:
-    """Latest solution of each fold, used as a start for a larger C."""
+    """Latest solution of each fold, a start for a larger C or for a smaller tolerance."""
 
     def __init__(self) -> None:
         self.of_fold: dict[int, FoldSolution] = {}
@@ -189,15 +189,15 @@ class PathWarmStart:
         return sum(solved.nbytes for solved in self.of_fold.values())
 
     def begin(self, solver: FormulationSolver, batch: Collection[int]) -> dict[int, FoldKernelSums]:
-        """Start the solver of a batch of folds from a smaller C if the start is near enough.
+        """Start the solver of a batch of folds from a solution for this C or a smaller one.
 
-        Returns the scaled kernel sums of all folds that have a solution for a smaller C.
+        Returns the scaled kernel sums of all folds that have a solution for such a C.
         """
         solver.reserve(self.nbytes)
         known, starts = {}, []
         for k, fold in enumerate(batch):
             solved = self.of_fold.get(int(fold))
-            if solved is not None and solved.C < solver.options.C:
+            if solved is not None and solved.C <= solver.options.C:
                 start = _start(solved, solver, solver.formulation.variables_of_fold(k))
                 starts.append(start)
                 known[int(fold)] = start.held

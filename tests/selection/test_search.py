@@ -102,6 +102,39 @@ def test_leaving_settings_does_not_change_which_is_best(early, bias, monkeypatch
     assert 0 < sum(not score.is_complete for score in some) < len(some)
 
 
+@pytest.mark.parametrize("name", ["two classes", "three classes", "regression"])
+def test_only_settings_near_the_best_are_solved_to_the_tolerance(name, monkeypatch):
+    monkeypatch.setattr(search, "MAX_WHOLE", 0)
+    tolerances: dict[Setting, list[float]] = {}
+    solve = exact_search.ExactSearch._solved
+
+    def noted(self, setting, tolerance, limit):
+        tolerances.setdefault(setting, []).append(tolerance)
+        return solve(self, setting, tolerance, limit)
+
+    monkeypatch.setattr(exact_search.ExactSearch, "_solved", noted)
+    data, given = SETS[name]
+    options = replace(OPTIONS, **given)
+    scores = searched(data, options, Grid.of(options, CS, GAMMAS))
+    loose = [one for one, _ in exact_search.RANKINGS]
+    for score in scores[1:]:
+        found = tolerances.get(score.setting)
+        if name == "regression":
+            assert found in (None, [OPTIONS.tolerance])
+        elif score.is_complete and found:
+            assert found == [*loose, OPTIONS.tolerance]
+        elif found:
+            assert found in (loose[:1], loose, [*loose, OPTIONS.tolerance])
+    least = best_of(scores).loss
+    ranked = [score for score in scores if tolerances.get(score.setting) in (loose[:1], loose)]
+    assert bool(ranked) == (name != "regression")
+    assert all(score.loss > least and not score.is_complete for score in ranked)
+    own = [score for score in scores if score.is_complete]
+    every = searched(data, options, Grid.of(options, CS, GAMMAS), every=True)
+    exact = {score.setting: score.loss for score in every}
+    assert [one.loss for one in own] == pytest.approx([exact[one.setting] for one in own], rel=1e-3)
+
+
 @pytest.mark.parametrize("early", [False, True])
 def test_labels_that_mean_nothing_are_not_learnt(early):
     X, _ = spots(1500, 2, seed=6)
