@@ -106,27 +106,26 @@ def test_leaving_settings_does_not_change_which_is_best(early, bias, monkeypatch
 def test_only_settings_near_the_best_are_solved_to_the_tolerance(name, monkeypatch):
     monkeypatch.setattr(search, "MAX_WHOLE", 0)
     tolerances: dict[Setting, list[float]] = {}
-    solve = exact_search.ExactSearch._solved
+    solve, margin = exact_search.ExactSearch._solved, dict(exact_search.RANKINGS)
 
     def noted(self, setting, tolerance, limit):
         tolerances.setdefault(setting, []).append(tolerance)
+        if self.scores and not self.every:
+            best = best_of(self.scores)
+            assert limit == pytest.approx(best.total + margin.get(tolerance, 0.0) * best.weight)
         return solve(self, setting, tolerance, limit)
 
     monkeypatch.setattr(exact_search.ExactSearch, "_solved", noted)
     data, given = SETS[name]
     options = replace(OPTIONS, **given)
     scores = searched(data, options, Grid.of(options, CS, GAMMAS))
-    loose = [one for one, _ in exact_search.RANKINGS]
-    for score in scores[1:]:
-        found = tolerances.get(score.setting)
-        if name == "regression":
-            assert found in (None, [OPTIONS.tolerance])
-        elif score.is_complete and found:
-            assert found == [*loose, OPTIONS.tolerance]
-        elif found:
-            assert found in (loose[:1], loose, [*loose, OPTIONS.tolerance])
+    wanted = [] if name == "regression" else [one for one, _ in exact_search.RANKINGS]
+    wanted += [OPTIONS.tolerance]
+    found = [(one, tolerances[one.setting]) for one in scores[1:] if one.setting in tolerances]
+    for score, own in found:
+        assert own == (wanted if score.is_complete else wanted[: len(own)])
     least = best_of(scores).loss
-    ranked = [score for score in scores if tolerances.get(score.setting) in (loose[:1], loose)]
+    ranked = [score for score, own in found if len(own) < len(wanted)]
     assert bool(ranked) == (name != "regression")
     assert all(score.loss > least and not score.is_complete for score in ranked)
     own = [score for score in scores if score.is_complete]
