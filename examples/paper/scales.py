@@ -37,7 +37,7 @@ class Scale:
     subsets: tuple[tuple[str, int], ...] = ()
     grid_peer_rows: int = 500
     support_peer_rows: int = 1_000
-    choice_rows: int | None = 2_000
+    choice_rows: int = 2_000
     choice_exact_rows: int = 500
     choice_step: int = 4
     clustering_rows: int | None = 2_000
@@ -113,7 +113,7 @@ SCALES = {
             subsets=(("covtype", 50_000),),
             grid_peer_rows=10_000,
             support_peer_rows=50_000,
-            choice_rows=None,
+            choice_rows=500_000,
             choice_exact_rows=5_000,
             choice_step=1,
             clustering_rows=100_000,

@@ -119,7 +119,8 @@ def against(other: str, ours: list[dict], theirs: list[dict]) -> str:
         return f"{text}."
     return (
         f"{text}; with {a['clusters']} clusters it is {100 * gap_of(a):.3g} % of f(α*) instead of "
-        f"{100 * gap_of(b):.3g}."
+        f"{100 * gap_of(b):.3g}, and the largest cluster has {a['largest_cluster']:,} rows instead "
+        f"of {b['largest_cluster']:,}."
     )
 
 

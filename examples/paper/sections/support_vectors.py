@@ -77,7 +77,10 @@ def subset(page: Page, name: str, kernel: str) -> list[str]:
 
 def subset_numbers(points: dict[str, list[dict]]) -> str:
     at = {
-        "dcsvm": [f"{point['clusters']} clusters" for point in points["dcsvm"]],
+        "dcsvm": [
+            f"{point['clusters']} clusters" if point["clusters"] > 1 else "all rows"
+            for point in points["dcsvm"]
+        ],
         "libsvm": [f"tolerance {tolerance:g}" for tolerance in TOLERANCES],
     }
     lines = [
