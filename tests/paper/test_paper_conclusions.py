@@ -86,6 +86,7 @@ def test_every_method_is_measured_on_the_subset_of_a_grid(page, four_settings):
     shown, conclusion = written(page, "grid")
     assert "on 500 rows" in shown and (page.plots / "grid-subset-generated.png").stat().st_size
     assert "500 rows of generated" in conclusion and "of 4 settings" in conclusion
+    assert "all 25 settings take" in conclusion and "; 0 of these did not converge" in conclusion
     result = page.results.of(grid.subset_cells(SCALE, "generated", "early")[0])
     assert [(one["log2_C"], one["log2_gamma"]) for one in result["settings"]] == list(FOUR)
 

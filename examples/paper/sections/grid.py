@@ -196,12 +196,33 @@ def draw(axes, grids: dict[str, Grid], parameter: str, fixed: int) -> None:
 
 
 def conclude(page: Page) -> str:
-    """Compare times and accuracies of all methods on the subsets, from the cells shown."""
-    names = subset_names(page)
-    grids = {n: {m: subset_settings(page, n, m) for m in COMPARED} for n in names}
-    if not names or any(len(g) < len(SETTINGS) for own in grids.values() for g in own.values()):
+    """Give the sums, and compare times and accuracies on the subsets, from the cells shown."""
+    paragraphs = [about_sums(page)]
+    grids = {n: {m: subset_settings(page, n, m) for m in COMPARED} for n in subset_names(page)}
+    if grids and all(len(g) == len(SETTINGS) for own in grids.values() for g in own.values()):
+        paragraphs += [about_time(page, grids), about_accuracy(grids)]
+    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def about_sums(page: Page) -> str:
+    """Give the time of both searches on each data set; empty unless all of them ended."""
+    results = {
+        name: [page.results.of(cell(page.scale, name, method, page.threads)) for method in METHODS]
+        for name in page.names
+    }
+    if not results or not all(result for both in results.values() for result in both):
         return ""
-    return f"{about_time(page, grids)}\n\n{about_accuracy(grids)}"
+    sentences = []
+    for name, both in results.items():
+        early, exact = (result["seconds"] for result in both)
+        missed = sum(not one["converged"] for one in both[1]["settings"])
+        sentences.append(
+            f"On {both[0]['n_rows']:,} rows of {title(name)} all {len(both[1]['settings'])} "
+            f"settings take {duration(early)} with early models and {duration(exact)}, "
+            f"{times(exact / early)} times as long, with exact ones; "
+            f"{missed} of these did not converge."
+        )
+    return " ".join(sentences)
 
 
 def about_time(page: Page, grids: dict[str, dict[str, Grid]]) -> str:
