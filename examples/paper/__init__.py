@@ -24,4 +24,7 @@ EXPERIMENTS = (
     "support_vectors",
     "convergence",
     "polynomial",
+    "choice",
+    "clustering",
+    "level_tolerance",
 )

@@ -31,6 +31,9 @@ TITLES = {
     "support_vectors": "Support vectors found early",
     "convergence": "Objective and accuracy against time, rbf kernel",
     "polynomial": "Objective and accuracy against time, polynomial kernel",
+    "choice": "C and gamma by five folds",
+    "clustering": "Clusterings compared",
+    "level_tolerance": "Rough and accurate levels",
 }
 
 

@@ -15,7 +15,10 @@ class Scale:
 
     `features` is the number of landmarks, Fourier features or centers of the approximate methods,
     `basis` the number of SpSVM's basis vectors. `timeout` is seconds for one cell. `subsets` adds
-    problems with fewer rows, as (data set, rows), to the main comparison.
+    problems with fewer rows, as (data set, rows), to the main comparison. `grid_peer_rows` and
+    `support_peer_rows` are for comparisons with svm-train, on fewer rows. The choice of C and gamma
+    has `choice_rows` for early and `choice_exact_rows` for exact models, and the paper's grid in
+    steps of `choice_step` exponents.
     """
 
     name: str
@@ -32,6 +35,13 @@ class Scale:
     grid_test_rows: int | None
     timeout: float
     subsets: tuple[tuple[str, int], ...] = ()
+    grid_peer_rows: int = 500
+    support_peer_rows: int = 1_000
+    choice_rows: int = 2_000
+    choice_exact_rows: int = 500
+    choice_step: int = 4
+    clustering_rows: int | None = 2_000
+    level_tolerance_rows: int | None = 2_000
 
     def options(self, method: str) -> dict:
         """Return the size of a method's model at this scale, as options of its fit."""
@@ -57,6 +67,12 @@ SCALES = {
             grid_rows=2_000,
             grid_test_rows=5_000,
             timeout=120,
+            grid_peer_rows=1_000,
+            support_peer_rows=3_000,
+            choice_rows=4_000,
+            choice_exact_rows=1_000,
+            clustering_rows=5_000,
+            level_tolerance_rows=5_000,
         ),
         Scale(
             "medium",
@@ -72,6 +88,13 @@ SCALES = {
             grid_rows=3_000,
             grid_test_rows=10_000,
             timeout=1_800,
+            grid_peer_rows=5_000,
+            support_peer_rows=10_000,
+            choice_rows=50_000,
+            choice_exact_rows=3_000,
+            choice_step=2,
+            clustering_rows=30_000,
+            level_tolerance_rows=100_000,
         ),
         Scale(
             "full",
@@ -88,6 +111,13 @@ SCALES = {
             grid_test_rows=None,
             timeout=4 * 3_600,
             subsets=(("covtype", 50_000),),
+            grid_peer_rows=10_000,
+            support_peer_rows=50_000,
+            choice_rows=500_000,
+            choice_exact_rows=5_000,
+            choice_step=1,
+            clustering_rows=100_000,
+            level_tolerance_rows=None,
         ),
     )
 }

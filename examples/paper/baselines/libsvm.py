@@ -76,5 +76,10 @@ def write_rows(path: Path, X: np.ndarray, y: np.ndarray) -> None:
         for label, row in zip(y, X, strict=True):
             places = np.flatnonzero(row)
             pairs = zip((places + 1).tolist(), row[places].tolist(), strict=True)
-            text = " ".join(f"{index}:{value:.9g}" for index, value in pairs)
+            text = " ".join(f"{index}:{text_of(value)}" for index, value in pairs)
             file.write(f"{label:+g} {text}\n")
+
+
+def text_of(value: float) -> str:
+    """Write a float32 value so that it reads back bit for bit."""
+    return f"{value:.9g}"

@@ -1,7 +1,8 @@
 """The figure of Theorem 1: f(alpha bar) - f(alpha*) and its bound 1/2 C^2 D(pi).
 
 10,000 rows of covtype, 8 to 128 clusters, by kernel k-means and at random. Beside the paper's
-curves is the bound of Theorem 3, D taken over the support vectors of either solution only.
+curves is the bound of Theorem 3: D over the union of S*, the support vectors of alpha*, and those
+of alpha bar.
 """
 
 from __future__ import annotations
