@@ -27,6 +27,10 @@ def show(page: Page) -> str:
     return "\n\n".join(parts)
 
 
+def conclude(page: Page) -> str:
+    return ""
+
+
 def results_of(page: Page, name: str, partition: str) -> list[dict | None]:
     return [page.results.of(cell(name, k, partition, page.threads)) for k in CLUSTERS]
 

@@ -22,6 +22,10 @@ def show(page: Page) -> str:
     return "\n\n".join(parts)
 
 
+def conclude(page: Page) -> str:
+    return ""
+
+
 def settings(page: Page, name: str, method: str) -> dict[tuple[int, int], dict]:
     """Return the results of each setting, by the exponents of C and gamma."""
     result = page.results.of(cell(page.scale, name, method, page.threads))

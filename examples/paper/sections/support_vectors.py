@@ -24,6 +24,10 @@ def show(page: Page) -> str:
     return "\n\n".join(parts)
 
 
+def conclude(page: Page) -> str:
+    return ""
+
+
 def counts(page: Page, name: str, kernel: str) -> str:
     result = page.results.of(cell(page.scale, name, kernel, "dcsvm", page.threads))
     return f", {result['n_rows']:,} rows, {result['n_sv']:,} support vectors" if result else ""
