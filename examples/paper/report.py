@@ -112,8 +112,12 @@ def head(about: dict, generated: bool, text: str, records: list[dict]) -> str:
         commit = provenance.shown(commit_of(record))
         for key, value in {"commit": commit, **record.get("machine", {})}.items():
             facts.setdefault(key, {})[value] = None
-    listed = [f"- {key.replace('_', ' ')}: {'; '.join(map(str, v))}" for key, v in facts.items()]
+    listed = [f"- {key.replace('_', ' ')}: {'; '.join(map(fact, v))}" for key, v in facts.items()]
     return "\n\n".join([*lines, "\n".join(listed)])
+
+
+def fact(value: object) -> str:
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
 def section(experiment: str, page: Page, shown: Shown, text: str, mixed: bool) -> str:

@@ -206,8 +206,8 @@ def times_of_libsvm(found: dict[str, Compared]) -> str:
         theirs = paper(one.theirs, "dcsvm")[1]
         beside = f" ({theirs} in the paper)" if theirs != "-" else ""
         more = f"more than {shown[1:]}" if shown.startswith(">") else shown
-        parts.append(f"{more} times DC-SVM's on {name}{beside}")
-    return f"LIBSVM's seconds are {joined(parts)}." if parts else ""
+        parts.append(f"{more} on {name}{beside}")
+    return f"LIBSVM's seconds are DC-SVM's times {joined(parts)}." if parts else ""
 
 
 def direct(found: dict[str, Compared]) -> str:
@@ -222,6 +222,6 @@ def direct(found: dict[str, Compared]) -> str:
     listed = joined(f"{number(ratio)} on {name}" for name, ratio in ratios.items())
     pays = sum(ratio > 1 for ratio in ratios.values())
     return (
-        f"Without levels, *direct* takes this multiple of DC-SVM's seconds: {listed}. The levels "
-        f"save time on {pays} of {len(ratios)}."
+        f"*direct*, without levels, takes DC-SVM's seconds times {listed}: the levels save time on "
+        f"{pays} of {len(ratios)}."
     )

@@ -51,8 +51,8 @@ def conclude(page: Page) -> str:
         paper = f" In the paper it is in {first} and {second} of {len(theirs)}."
     return sentences(
         [
-            f"Early prediction is the most accurate in {best} of {len(found)} settings, and the "
-            f"fastest in {fastest}.{paper}",
+            f"Early prediction is the most accurate in {best} and the fastest in {fastest} of "
+            f"{len(found)} settings.{paper}",
             *(behind(found, method) for method in ("naive", "bcm")),
             more_clusters(found),
         ]
