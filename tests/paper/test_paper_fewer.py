@@ -1,6 +1,7 @@
 """Test that what exceeds its limit in examples/paper is measured and shown on fewer rows."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from paper.experiments import comparison, convergence, polynomial, problem
 from paper.fewer import on_fewer_rows, pair
 from paper.scales import SCALES
 
-SMALL = SCALES["small"]  # 4,000 rows, 3,000 for convergence
+SIZES = {"rows": 4000, "convergence_rows": 3000, "polynomial_rows": 2000}
+SMALL = replace(SCALES["small"], **SIZES, timeout=60)
 
 
 @pytest.fixture
@@ -34,6 +36,7 @@ def slow_libsvm(monkeypatch):
         return Finished(0, False, json.dumps(result), "")
 
     monkeypatch.setattr(run.process, "run", instead)
+    monkeypatch.setitem(SCALES, "small", SMALL)
 
 
 def measure(experiment, tmp_path):
