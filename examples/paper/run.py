@@ -96,10 +96,11 @@ class Measuring:
 
 
 def progress(wanted: list[Cell], missing: list[Cell], folder: Path) -> str:
-    """Say how many cells are measured, and how many only at another commit."""
+    """Say how many cells are measured, and how many have a result that does not count."""
     text = f"{len(wanted) - len(missing)} of {len(wanted)} cells are measured"
     others = sum(cell.saved(folder) is not None for cell in missing)
-    return f"{text}; {others} were at another commit or failed, and are again" if others else text
+    why = "of another commit, failed or with a shorter limit"
+    return f"{text}; {others} {why} are measured again" if others else text
 
 
 @click.command()
