@@ -163,15 +163,23 @@ def sha256(path: Path, opener) -> str:
 @click.argument("names", nargs=-1, type=click.Choice(SOURCES))
 @click.option("--to", "folder", type=click.Path(path_type=Path), required=True)
 def main(names, folder) -> None:
-    """Download the files of the data sets NAMES (default: all)."""
+    """Download the files of the data sets NAMES (default: all).
+
+    A server that cannot be reached is not tried again: each try may take a minute.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    failed = False
+    failed, unreachable = False, set()
     for source in dict.fromkeys(s for name in names or SOURCES for s in SOURCES[name]):
+        host = urllib.parse.urlsplit(source.url).netloc
+        if host in unreachable and not (folder / source.name).exists():
+            continue
         try:
             digest = fetch(source, folder)
         except (WrongChecksumError, OSError) as error:
             click.echo(f"{source.name}: {error}", err=True)
             failed = True
+            if not isinstance(error, WrongChecksumError | urllib.error.HTTPError):
+                unreachable.add(host)
             continue
         known = "checked" if source.sha256 else f"no checksum is known; SHA-256 {digest}"
         click.echo(f"{source.name}: {known}", err=True)

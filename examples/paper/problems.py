@@ -1,7 +1,8 @@
 """The data sets of the paper with its C and gamma, and loading a sample of one.
 
 A problem is a dict in a cell's settings: `data` is a name below; `rows` and `test_rows` are the
-numbers of random rows to use (None: all).
+numbers of random rows to use (None: all). With `divisor`, only that part of the training rows is
+used: a half of them for 2.
 """
 
 from __future__ import annotations
@@ -99,23 +100,32 @@ def load(problem: dict, folder: Path, *, as_bytes: bool = False) -> Data:
 
     With `as_bytes`, training rows stored as bytes stay uint8. Raises DataError for unusable files.
     """
+    divisor = problem.get("divisor", 1)
     if problem["data"] == "generated":
         rng = np.random.default_rng(0)
         counts = [problem[part] or GENERATED_ROWS for part in ("rows", "test_rows")]
+        counts[0] //= divisor
         parts = [checkerboard(count, GENERATED_NOISE, rng) for count in counts]
         return Data(*(array for X, y in parts for array in (X.astype(np.float32), y.astype(float))))
     data_set = DATA_SETS[problem["data"]]
-    X, y = read(folder / data_set.train, problem["rows"], as_bytes=as_bytes)
+    train = folder / data_set.train
+    X, y = read(train, problem["rows"], divisor=divisor, as_bytes=as_bytes)
     X_test, y_test = read(folder / data_set.test, problem["test_rows"])
     n_features = max(X.shape[1], X_test.shape[1])
     return Data(widen(X, n_features), y, widen(X_test, n_features), y_test)
 
 
-def read(path: Path, count: int | None, *, as_bytes: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Read `count` random rows of a file in file order, or all rows if there are fewer."""
+def read(
+    path: Path, count: int | None, *, divisor: int = 1, as_bytes: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Read `count` / `divisor` random rows of a file in file order.
+
+    Without a count, or with fewer rows, all rows are counted.
+    """
     dataset = read_dataset(path)
     rows, labels = dataset.rows, dataset.labels
-    if count and count < len(labels):
+    count = min(count or len(labels), len(labels)) // divisor
+    if count < len(labels):
         chosen = np.sort(np.random.default_rng(0).permutation(len(labels))[:count])
         rows, labels = rows.take(chosen), labels[chosen]
     X = rows.dense if as_bytes and rows.is_bytes else dense(rows)

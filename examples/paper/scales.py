@@ -1,5 +1,7 @@
 """Scales of measurement: small in minutes, medium in hours, full as in the paper if possible.
 
+Tiny, in seconds, is for tests of everything; its times say nothing.
+
 Rows are the maximum for a data set; None is all. Full also takes a sample for experiments of many
 runs (convergence, the polynomial kernel), for which LIBSVM would need days.
 """
@@ -54,19 +56,34 @@ SCALES = {
     scale.name: scale
     for scale in (
         Scale(
+            "tiny",
+            rows=500,
+            test_rows=200,
+            features=32,
+            basis=16,
+            prediction_rows=10_000,
+            level_rows=2_000,
+            support_rows=500,
+            convergence_rows=500,
+            polynomial_rows=500,
+            grid_rows=600,
+            grid_test_rows=150,
+            timeout=60,
+        ),
+        Scale(
             "small",
-            rows=5_000,
+            rows=3_000,
             test_rows=10_000,
-            features=500,
-            basis=100,
+            features=128,
+            basis=64,
             prediction_rows=20_000,
             level_rows=30_000,
-            support_rows=20_000,
-            convergence_rows=5_000,
-            polynomial_rows=3_000,
+            support_rows=10_000,
+            convergence_rows=2_000,
+            polynomial_rows=2_000,
             grid_rows=2_000,
             grid_test_rows=5_000,
-            timeout=120,
+            timeout=40,
             grid_peer_rows=1_000,
             support_peer_rows=3_000,
             choice_rows=4_000,

@@ -36,6 +36,12 @@ def lonely_points():
     return X, np.where(np.arange(20) % 3 == 0, 1.0, -1.0), Kernel("rbf", 60.0)
 
 
+def test_an_early_level_of_too_few_distinct_rows_is_the_finest_that_there_is():
+    X, y = (np.concatenate((part, part)) for part in disc(900, 0))
+    fitted = fit("early", X, y, 10.0, Kernel("rbf", 5.0), early_level=2)
+    assert fitted.model.early.partition.n_clusters == 4
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_learns_a_disc(method):
     X, y = disc(800, 0)

@@ -149,6 +149,22 @@ def test_a_download_is_checked_and_a_wrong_one_left_out(tmp_path):
     assert list(folder.iterdir()) == []
 
 
+def test_a_server_that_cannot_be_reached_is_tried_once(tmp_path, monkeypatch):
+    tried = []
+
+    def unreachable(url, path):
+        tried.append(url)
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr(fetch, "download", unreachable)
+    done = CliRunner().invoke(fetch.main, ["mnist", "ijcnn1", "--to", str(tmp_path)])
+    assert done.exit_code == 1 and "timed out" in done.output
+    assert [url.split("/")[2] for url in tried] == list(
+        dict.fromkeys(u.split("/")[2] for u in tried)
+    )
+    assert len(tried) == 2
+
+
 def test_the_papers_grids_add_up_to_its_sums():
     days = {"min": 1 / 1440, "h": 1 / 24, "days": 1}
     for name, sums in published.GRID_SUMS.items():

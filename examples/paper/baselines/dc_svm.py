@@ -6,6 +6,7 @@ The last replaces the paper's LIBSVM without bias: no levels, from alpha = 0.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +14,7 @@ import dcsvm
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.problem.duplicates import find_duplicates
-from dcsvm.solving.memory import make_plan
+from dcsvm.solving.memory import Plan, make_plan
 from dcsvm.solving.report import LevelReport, Progress
 from paper.fitted import Fitted, part_objective
 
@@ -100,9 +101,13 @@ def fit_early(
 ) -> Fitted:
     """Train an early model as in the paper, with every row in one cluster.
 
-    Training stops after the early level (None: the paper's). The objective is f(alpha bar) of the
-    combined solution of all clusters.
+    Training stops after the early level (None: the paper's), or after the finest level if that
+    one's clusters would be too small. The objective is f(alpha bar) of the combined solution of all
+    clusters.
     """
+    plan = plan_of(X, y, levels, branching)
+    if early_level is not None and plan.levels:
+        plan = replace(plan, early_level=min(early_level, plan.deepest))
     fitted = fit(
         X,
         y,
@@ -112,7 +117,7 @@ def fit_early(
         levels=levels,
         branching=branching,
         early=True,
-        early_level=early_level or paper_level(X, y, levels, branching),
+        early_level=plan.early_level,
         overlap=1,
         **options,
     )
@@ -120,10 +125,10 @@ def fit_early(
     return fitted
 
 
-def paper_level(X: np.ndarray, y: np.ndarray, levels: int, branching: int) -> int | None:
-    """Return the level of 64 clusters, or the finest planned level; duplicates count as one row."""
+def plan_of(X: np.ndarray, y: np.ndarray, levels: int, branching: int) -> Plan:
+    """Plan the levels, from the finest; the early one has 64 clusters. Duplicates are one row."""
     distinct = find_duplicates(Rows.from_array(X), y, np.ones(len(y))).first
-    return make_plan(len(distinct), levels, branching, None).early_level
+    return make_plan(len(distinct), levels, branching, None)
 
 
 def fit_direct(X: np.ndarray, y: np.ndarray, C: float, kernel: Kernel, **options) -> Fitted:

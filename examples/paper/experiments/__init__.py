@@ -3,6 +3,9 @@
 DATA_SETS                      the paper's data sets in it
 cells(scale, names, threads)   its cells for the available ones (or their substitutes)
 measure(settings, folder)      the result of a cell, a dict for JSON
+fewer(scale, cell)             optional: the cell to measure on fewer rows if this one exceeds the
+                               time limit or the memory; None if there is none
+ours(scale, cell)              with fewer: DC-SVM's cell on the rows of this one
 """
 
 from __future__ import annotations
@@ -10,17 +13,38 @@ from __future__ import annotations
 from paper.cells import Cell
 from paper.problems import DATA_SETS
 
+FEWER, LARGEST_DIVISOR = 4, 4**6  # every further try has a quarter of the rows
+MIN_ROWS = 50
+
 
 def rbf(gamma: float) -> dict:
     return {"name": "rbf", "gamma": gamma}
 
 
-def polynomial(gamma: float) -> dict:
+def polynomial_kernel(gamma: float) -> dict:
     return {"name": "polynomial", "gamma": gamma, "coef0": 0.0, "degree": 3}
 
 
 def problem(name: str, rows: int | None, test_rows: int | None = None) -> dict:
     return {"data": name, "rows": rows, "test_rows": test_rows}
+
+
+def divisor(cell: Cell) -> int:
+    return cell.settings["problem"].get("divisor", 1)
+
+
+def divided(cell: Cell, by: int) -> Cell:
+    """Return the cell with a part of all training rows: a half of them for 2."""
+    name = cell.name.removesuffix(f"-by-{divisor(cell)}")
+    settings = {**cell.settings, "problem": {**cell.settings["problem"], "divisor": by}}
+    return Cell(cell.experiment, f"{name}-by-{by}", settings)
+
+
+def quarter(cell: Cell) -> Cell | None:
+    """Return the cell on a quarter of its training rows; None if those are too few."""
+    by, rows = FEWER * divisor(cell), cell.settings["problem"]["rows"]
+    too_few = by > LARGEST_DIVISOR or (rows is not None and rows // by < MIN_ROWS)
+    return None if too_few else divided(cell, by)
 
 
 def fit_cell(

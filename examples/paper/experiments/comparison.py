@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from paper.baselines import METHODS
 from paper.cells import Cell
-from paper.experiments import data_sets, fit_cell, problem
+from paper.experiments import data_sets, divided, divisor, fit_cell, problem, quarter
 from paper.measure import fit_and_test as measure
 from paper.scales import Scale
 
-__all__ = ["DATA_SETS", "cells", "measure"]
+__all__ = ["DATA_SETS", "cells", "fewer", "measure", "ours"]
 
 DATA_SETS = data_sets.DATA_SETS
 
@@ -30,3 +30,13 @@ def cell(scale: Scale, chosen: dict, method: str, threads: int) -> Cell:
     label = f"{chosen['data']}-{chosen['rows'] or 'all'}-{method}"
     options = scale.options(method)
     return fit_cell("comparison", label, chosen, method, threads, options=options)
+
+
+def fewer(scale: Scale, one: Cell) -> Cell | None:
+    return quarter(one)
+
+
+def ours(scale: Scale, one: Cell) -> Cell:
+    chosen = {key: value for key, value in one.settings["problem"].items() if key != "divisor"}
+    whole = cell(scale, chosen, "dcsvm", one.settings["threads"])
+    return divided(whole, divisor(one))

@@ -10,16 +10,18 @@ from __future__ import annotations
 from dcsvm.solving.memory import make_plan
 from paper.baselines.dc_svm import BRANCHING, LEVELS
 from paper.cells import Cell
-from paper.experiments import fit_cell, problem
+from paper.experiments import divided, divisor, fit_cell, problem, quarter
 from paper.measure import fit_and_test as measure
 from paper.scales import Scale
 
-__all__ = ["DATA_SETS", "METHODS", "REFERENCE", "cells", "measure", "steps"]
+__all__ = ["DATA_SETS", "METHODS", "REFERENCE", "cells", "compared", "fewer", "measure", "ours",
+           "steps"]  # fmt: skip
 
 DATA_SETS = ("webspam", "covtype", "mnist8m", "kddcup99", "cifar")
 METHODS = ("early", "dcsvm", "direct", "libsvm", "lasvm", "cascade", "llsvm", "fastfood", "spsvm",
            "ltpu")  # fmt: skip
 REFERENCE = {"tolerance": 1e-5}  # for DC-SVM: its objective counts as the optimum
+DEFAULT = {"tolerance": 1e-3}  # of LIBSVM and of DC-SVM
 TOLERANCES = (1, 1e-1, 1e-2, 1e-3, 1e-4)
 PASSES = (1, 2)
 SHARES = (8, 4, 2, 1)  # divisors of the scale's features
@@ -49,9 +51,26 @@ def steps(scale: Scale, method: str) -> list[dict]:
     return [{"features": scale.features // share} for share in SHARES]
 
 
+def compared(scale: Scale, method: str) -> dict:
+    """Return the options of the run that stands for a method: by default tolerance, or fastest."""
+    fastest = steps(scale, method)[0]
+    return DEFAULT if "tolerance" in fastest else fastest
+
+
 def cell(scale: Scale, name: str, method: str, options: dict, threads: int) -> Cell:
     (key, value), *_ = options.items()
     label = f"{name}-{method}-{key}-{value:g}"
     chosen = problem(name, scale.convergence_rows, scale.test_rows)
     history = method == "spsvm"
     return fit_cell("convergence", label, chosen, method, threads, options=options, history=history)
+
+
+def fewer(scale: Scale, one: Cell) -> Cell | None:
+    """Return the cell on fewer rows, for the run that stands for a method only."""
+    method, options = one.settings["method"], one.settings["options"]
+    return quarter(one) if options == compared(scale, method) else None
+
+
+def ours(scale: Scale, one: Cell) -> Cell:
+    name, threads = one.settings["problem"]["data"], one.settings["threads"]
+    return divided(cell(scale, name, "dcsvm", DEFAULT, threads), divisor(one))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paper.cells import Cell
-from paper.experiments import convergence, fit_cell, polynomial, problem
+from paper.experiments import convergence, divided, divisor, fit_cell, polynomial_kernel, problem
 from paper.measure import fit_and_test as measure
 from paper.problems import POLYNOMIAL
 from paper.scales import Scale
 
-__all__ = ["DATA_SETS", "METHODS", "REFERENCE", "cells", "measure", "steps"]
+__all__ = ["DATA_SETS", "METHODS", "REFERENCE", "cells", "compared", "fewer", "measure", "ours",
+           "steps"]  # fmt: skip
 
 DATA_SETS = ("webspam", "covtype")
 METHODS = ("early", "dcsvm", "direct", "libsvm", "lasvm")
@@ -27,7 +28,15 @@ def cells(scale: Scale, names: list[str], threads: int) -> list[Cell]:
 
 
 def steps(scale: Scale, method: str) -> list[dict]:
-    return convergence.steps(replace(scale, convergence_rows=scale.polynomial_rows), method)
+    return convergence.steps(sized(scale), method)
+
+
+def compared(scale: Scale, method: str) -> dict:
+    return convergence.compared(sized(scale), method)
+
+
+def sized(scale: Scale) -> Scale:
+    return replace(scale, convergence_rows=scale.polynomial_rows)
 
 
 def cell(scale: Scale, name: str, method: str, options: dict, threads: int) -> Cell:
@@ -41,6 +50,15 @@ def cell(scale: Scale, name: str, method: str, options: dict, threads: int) -> C
         method,
         threads,
         C=C,
-        kernel=polynomial(gamma),
+        kernel=polynomial_kernel(gamma),
         options=options,
     )
+
+
+def fewer(scale: Scale, one: Cell) -> Cell | None:
+    return convergence.fewer(sized(scale), one)
+
+
+def ours(scale: Scale, one: Cell) -> Cell:
+    name, threads = one.settings["problem"]["data"], one.settings["threads"]
+    return divided(cell(scale, name, "dcsvm", convergence.DEFAULT, threads), divisor(one))

@@ -16,7 +16,7 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.model import Model
 from paper.baselines import cascade, dc_svm, libsvm
 from paper.cells import Cell
-from paper.experiments import fit_cell, polynomial, problem, rbf
+from paper.experiments import fit_cell, polynomial_kernel, problem, rbf
 from paper.problems import DATA_SETS as KNOWN
 from paper.problems import POLYNOMIAL, dense, load, widen
 from paper.scales import Scale
@@ -34,7 +34,7 @@ def kernels(name: str) -> dict[str, tuple[float, dict]]:
     """Return C and the kernel by the kernel's name."""
     C, gamma = POLYNOMIAL[name]
     known = KNOWN[name]
-    return {"rbf": (known.C, rbf(known.gamma)), "polynomial": (C, polynomial(gamma))}
+    return {"rbf": (known.C, rbf(known.gamma)), "polynomial": (C, polynomial_kernel(gamma))}
 
 
 def cells(scale: Scale, names: list[str], threads: int) -> list[Cell]:

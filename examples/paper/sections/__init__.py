@@ -1,7 +1,11 @@
-"""A module per section of RESULTS.md: show(page) makes its tables and figures.
+"""A module per section of RESULTS.md:
+
+show(page)       its tables and figures
+conclude(page)   sentences on what they show, computed from the same cells; "" without these
 
 A section asks its experiment for cells, so it shows results of the current settings. A cell without
-a result is shown as "-", a timeout as its limit.
+a result is shown as "-", a timeout as its limit. What the text of findings.md says is true of any
+run; every number and comparison is a conclusion.
 """
 
 from __future__ import annotations
@@ -31,7 +35,9 @@ class Page:
         result, limit = self.results.of(cell), self.results.timeout(cell)
         if result:
             return number(result["seconds"])
-        return f">{limit:.0f}" if limit else "-"
+        if self.results.exceeded(cell):
+            return f">{limit:.0f}" if limit else ">memory"
+        return "-"
 
     def image(self, name: str, text: str) -> str:
         return f"![{text}]({self.link}/{name}.png)"

@@ -8,7 +8,7 @@ from paper import style
 from paper.experiments.bound import CLUSTERS, PARTITIONS, cell
 from paper.markdown import table
 from paper.sections import Page, title
-from paper.wording import compared, listed, times
+from paper.sections.words import compared, joined, times
 
 CURVES = {  # key of the result: label, marker, line
     "bound": ("bound of Theorem 1", "^", ":"),
@@ -95,7 +95,7 @@ def about_partitions(found: dict[str, list[dict]]) -> str:
         for both in zip(*(found[partition] for partition in PARTITIONS), strict=True)
     ]
     words = [compared(ours, random, "larger", "smaller") for ours, random in pairs]
-    shares = listed(
+    shares = joined(
         [f"{w} for {words.count(w)}" for w in ("smaller", "equal", "larger") if w in words]
     )
     text = (

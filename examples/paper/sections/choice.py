@@ -8,7 +8,7 @@ from paper.experiments.choice import METHODS, cell
 from paper.markdown import duration, number, percent, table
 from paper.problems import DATA_SETS
 from paper.sections import Page, title
-from paper.wording import compared, listed
+from paper.sections.words import compared, joined
 
 MODELS = {"early": "early", "dcsvm": "exact"}
 HEADING = [
@@ -74,7 +74,7 @@ def about(method: str, results: dict[tuple[str, str], dict]) -> str:
     }
     words = [compared(gain, 0, "above", "below") for gain in gains.values()]
     phrases = {"above": "above", "equal": "equal to", "below": "below"}
-    shares = listed(
+    shares = joined(
         [f"{phrase} it on {words.count(word)}" for word, phrase in phrases.items() if word in words]
     )
     widest = max(gains, key=lambda name: abs(gains[name]))
@@ -82,7 +82,7 @@ def about(method: str, results: dict[tuple[str, str], dict]) -> str:
     seconds = sum(result["seconds"] for result in own.values())
     text = (
         f"With {MODELS[method]} models the search takes {duration(seconds)} on "
-        f"{listed([title(name) for name in own])} together. Compared with the test "
+        f"{joined([title(name) for name in own])} together. Compared with the test "
         f"accuracy of the paper's C and gamma, that of the chosen ones is {shares} of {len(own)} "
         "data sets"
     )

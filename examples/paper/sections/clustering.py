@@ -5,7 +5,7 @@ from __future__ import annotations
 from paper.experiments.clustering import CLUSTERINGS, cell
 from paper.markdown import number, percent, table
 from paper.sections import Page, title
-from paper.wording import compared, listed
+from paper.sections.words import compared, joined
 
 LEVELS_HEADING = [
     "clusters, clustering",
@@ -96,7 +96,7 @@ def about(name: str, results: dict[str, dict]) -> str:
     seconds = {clustering: number(result["seconds"]) for clustering, result in results.items()}
     sentences.append(
         f"The complete training is fastest with {fastest}, {seconds[fastest]} s, and takes "
-        f"{listed([f'{seconds[one]} s with {one}' for one in results if one != fastest])}; it "
+        f"{joined([f'{seconds[one]} s with {one}' for one in results if one != fastest])}; it "
         f"computes the fewest kernel values with {fewest}."
     )
     return f"{title(name)}: {' '.join(sentences)}"
@@ -107,7 +107,7 @@ def against(other: str, ours: list[dict], theirs: list[dict]) -> str:
     pairs = list(zip(ours, theirs, strict=True))
     words = [compared(gap_of(a), gap_of(b), "larger", "smaller") for a, b in pairs]
     phrases = {"smaller": "smaller", "equal": "the same up to rounding", "larger": "larger"}
-    shares = listed(
+    shares = joined(
         [f"{phrase} at {words.count(word)}" for word, phrase in phrases.items() if word in words]
     )
     text = (

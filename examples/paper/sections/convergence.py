@@ -6,12 +6,17 @@ from types import ModuleType
 
 from paper import style
 from paper.baselines import TITLES
+from paper.cells import Cell
 from paper.experiments import convergence
 from paper.markdown import number, percent, table
 from paper.sections import Page, title
+from paper.sections.fewer import fewer_rows
+from paper.sections.words import relation, sentences
 
 EXACT = ("early", "dcsvm", "direct", "libsvm", "cascade")
 ACCURACY_SPAN = 20  # the figure ends this many percent below the best
+SOLVERS = {"dcsvm": "DC-SVM", "direct": "*direct*", "libsvm": "LIBSVM"}
+SHORTEST = 1e-3  # seconds; shorter times are not compared
 MIN_ERROR = 1e-9  # relative; the optimum is not known more accurately
 
 
@@ -26,8 +31,20 @@ def show(page: Page, experiment: ModuleType = convergence) -> str:
         file = f"{kind}-{name}"
         plot(page, file, points, best)
         text = f"objective and accuracy against time on {title(name)}"
-        parts += [f"**{title(name)}**", page.image(file, text), numbers(points, best)]
-    return "\n\n".join(parts)
+        parts += [f"**{title(name)}**", page.image(file, text)]
+        exceeded = {m: exceeded_steps(page, experiment, name, m) for m in experiment.METHODS}
+        parts.append(numbers(points, exceeded, best))
+        parts.append(fewer_rows(page, compared(page, experiment, name)))
+    return "\n\n".join(filter(None, parts))
+
+
+def compared(page: Page, experiment: ModuleType, name: str) -> list[Cell]:
+    """Return the run of every method that stands for it."""
+    return [
+        experiment.cell(page.scale, name, method, options, page.threads)
+        for method in experiment.METHODS
+        for options in [experiment.compared(page.scale, method)]
+    ]
 
 
 def points_of(page: Page, experiment: ModuleType, name: str, method: str) -> list[dict]:
@@ -62,7 +79,22 @@ def error(method: str, point: dict, points: list[dict], best: float | None) -> f
     return max((point["objective"] - best) / abs(best), MIN_ERROR)
 
 
-def numbers(points: dict[str, list[dict]], best: float | None) -> str:
+def exceeded_steps(
+    page: Page, experiment: ModuleType, name: str, method: str
+) -> list[tuple[str, str]]:
+    """Return the setting and the limit of the runs that exceeded it."""
+    found = []
+    for options in experiment.steps(page.scale, method):
+        cell = experiment.cell(page.scale, name, method, options, page.threads)
+        (key, value), *_ = options.items()
+        if page.results.exceeded(cell):
+            found.append((f"{key} {value:g}", page.seconds(cell)))
+    return found
+
+
+def numbers(
+    points: dict[str, list[dict]], exceeded: dict[str, list[tuple[str, str]]], best: float | None
+) -> str:
     lines = []
     for method, own in points.items():
         for point in own:
@@ -70,6 +102,7 @@ def numbers(points: dict[str, list[dict]], best: float | None) -> str:
             shown = "-" if relative is None else f"{relative:.1e}"
             line = [TITLES[method], point["set"], number(point["seconds"]), shown]
             lines.append([*line, percent(point["accuracy"])])
+        lines += [[TITLES[method], *setting, "-", "-"] for setting in exceeded[method]]
     heading = ["method", "set", "seconds", "relative error of f", "accuracy %"]
     return f"<details><summary>numbers</summary>\n\n{table(heading, lines)}\n\n</details>"
 
@@ -91,3 +124,66 @@ def plot(page: Page, file: str, points: dict[str, list[dict]], best: float | Non
     style.percent_axis([accuracy], ACCURACY_SPAN)
     style.legend_below(figure, [objective, accuracy])
     style.save(figure, page.path(file))
+
+
+def conclude(page: Page, experiment: ModuleType = convergence) -> str:
+    """Compare the solvers at the default tolerance, then what is below the optimum's accuracy."""
+    parts = []
+    for name in page.names:
+        best = reference(page, experiment, name)
+        text = sentences(
+            [
+                solvers(page, experiment, name),
+                early(page, experiment, name, best),
+                cascade(page, experiment, name, best),
+            ]
+        )
+        if text:
+            parts.append(f"- {title(name)}: {text}")
+    return "\n".join(parts)
+
+
+def solvers(page: Page, experiment: ModuleType, name: str) -> str:
+    """Give the seconds of the exact solvers at the default tolerance."""
+    cells = {
+        method: experiment.cell(page.scale, name, method, convergence.DEFAULT, page.threads)
+        for method in SOLVERS
+    }
+    seconds = {method: page.results.of(cell) for method, cell in cells.items()}
+    seconds = {method: result["seconds"] for method, result in seconds.items() if result}
+    parts = []
+    for method, text in SOLVERS.items():
+        limit = page.results.timeout(cells[method])
+        if method in seconds:
+            ratio = seconds[method] / max(seconds.get("dcsvm", 0.0), SHORTEST)
+            other = method != "dcsvm" and "dcsvm" in seconds
+            times = f", {number(ratio)} times as long" if other else ""
+            parts.append(f"{text} {number(seconds[method])}{times}")
+        elif limit:
+            parts.append(f"{text} more than {limit:.0f}")
+    tolerance = convergence.DEFAULT["tolerance"]
+    return f"Seconds to a tolerance of {tolerance:g} are {'; '.join(parts)}." if parts else ""
+
+
+def early(page: Page, experiment: ModuleType, name: str, best: float | None) -> str:
+    """Compare the best early model with the optimum, and the objective of the last one."""
+    points = points_of(page, experiment, name, "early")
+    options = experiment.REFERENCE
+    exact = page.results.of(experiment.cell(page.scale, name, "dcsvm", options, page.threads))
+    if not points or not exact:
+        return ""
+    first = max(points, key=lambda point: point["accuracy"])
+    apart = relation(first["accuracy"] - exact["accuracy"], "the exact solution")
+    above = error("early", points[-1], points, best)
+    return (
+        f"The best early model is {apart}, after {number(first['seconds'])} s; the combined "
+        f"solution of the last level is {percent(above)} % above the least objective."
+    )
+
+
+def cascade(page: Page, experiment: ModuleType, name: str, best: float | None) -> str:
+    if "cascade" not in experiment.METHODS:
+        return ""
+    points = points_of(page, experiment, name, "cascade")
+    above = points and error("cascade", points[-1], points, best)
+    return f"CascadeSVM ends {percent(above)} % above it." if above else ""

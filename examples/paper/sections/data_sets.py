@@ -6,6 +6,9 @@ from paper import published
 from paper.experiments.data_sets import cells
 from paper.markdown import number, percent, table
 from paper.sections import Page, in_paper, title
+from paper.sections.words import joined, sentences
+
+COUNTED = ("training rows", "test rows", "features")
 
 
 def show(page: Page) -> str:
@@ -27,3 +30,32 @@ def line(result: dict) -> list[str]:
 
 def paper(counts: tuple[int, int, int] | None) -> str:
     return ", ".join(f"{count:,}" for count in counts) if counts else "-"
+
+
+def conclude(page: Page) -> str:
+    """Compare the counts with the paper's."""
+    same, other = [], []
+    for cell in cells(page.scale, page.names, page.threads):
+        name = cell.settings["problem"]["data"]
+        result, theirs = page.results.of(cell), published.DATA_SETS.get(in_paper(name))
+        if not result or not theirs:
+            continue
+        ours = [result[key] for key in ("n_train", "n_test", "n_features")]
+        apart = [
+            f"{count:,} {what} ({their:,})"
+            for what, count, their in zip(COUNTED, ours, theirs, strict=True)
+            if count != their
+        ]
+        if apart:
+            other.append(f"{title(name)} has {joined(apart)}")
+        else:
+            same.append(title(name))
+    have = "has" if len(same) == 1 else "have"
+    return sentences(
+        [
+            f"{joined(same)} {have} the paper's rows and features." if same else "",
+            f"Others differ, with the paper's counts in brackets: {'; '.join(other)}."
+            if other
+            else "",
+        ]
+    )

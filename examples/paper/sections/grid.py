@@ -15,7 +15,7 @@ from paper.experiments.grid import (
 )
 from paper.markdown import duration, number, percent, table
 from paper.sections import Page, in_paper, title
-from paper.wording import compared, listed, times
+from paper.sections.words import compared, joined, times
 
 IN_PAPER = {"early": "DC-SVM (early)", "dcsvm": "DC-SVM", "libsvm": "LIBSVM"}
 SHOWN = (-10, 1, 10)  # fixed exponents in the paper's figures
@@ -228,7 +228,7 @@ def about_sums(page: Page) -> str:
 def about_time(page: Page, grids: dict[str, dict[str, Grid]]) -> str:
     counts = [faster_than_libsvm(found) for found in grids.values()]
     faster, both = (sum(column) for column in zip(*counts, strict=True))
-    where = listed([f"{subset_rows(page, name):,} rows of {title(name)}" for name in grids])
+    where = joined([f"{subset_rows(page, name):,} rows of {title(name)}" for name in grids])
     seconds = {m: sum(sum_of(found[m]) for found in grids.values()) for m in COMPARED}
     sentences = [
         f"On {where}, with each setting trained alone on one thread, DC-SVM is faster than LIBSVM "
@@ -264,7 +264,7 @@ def about_accuracy(grids: dict[str, dict[str, Grid]]) -> str:
         ]
         sentences.append(
             f"On {title(name)} early prediction has {mean['early']:.2f} % on average over "
-            f"{len(done)} settings, {listed(against)}; its lowest is {lowest['early']:.2f} %, "
+            f"{len(done)} settings, {joined(against)}; its lowest is {lowest['early']:.2f} %, "
             f"DC-SVM's {lowest['dcsvm']:.2f} and LIBSVM's {lowest['libsvm']:.2f}."
         )
     return " ".join(sentences)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from paper.experiments.level_tolerance import TOLERANCES, cell
 from paper.markdown import number, table
 from paper.sections import Page, title
-from paper.wording import compared, listed
+from paper.sections.words import compared, joined
 
 MILLION = 1e6
 MEASURES = ("training s", "kernel values, millions", "SVs")
@@ -80,7 +80,7 @@ def about(name: str, results: dict[float, dict]) -> str:
             f"({'no change' if change == 'equal' else f'{share:.0f} % {change}'})"
         )
     return (
-        f"On {title(name)} training takes {listed(phrases)} with a tolerance of {rough:g} instead "
+        f"On {title(name)} training takes {joined(phrases)} with a tolerance of {rough:g} instead "
         f"of {accurate:g} for the levels; the solutions have {ours['n_sv']:,} and "
         f"{theirs['n_sv']:,} support vectors."
     )

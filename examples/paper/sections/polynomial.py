@@ -8,3 +8,7 @@ from paper.sections import Page, convergence
 
 def show(page: Page) -> str:
     return convergence.show(page, polynomial)
+
+
+def conclude(page: Page) -> str:
+    return convergence.conclude(page, polynomial)

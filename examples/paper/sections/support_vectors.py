@@ -13,7 +13,7 @@ from paper.experiments.support_vectors import (
 )
 from paper.markdown import number, percent, table
 from paper.sections import Page, title
-from paper.wording import compared, times
+from paper.sections.words import compared, times
 
 MEASURES = ("precision", "recall")
 WITH_LEVELS = ("dcsvm", "cascade")

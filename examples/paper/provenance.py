@@ -1,0 +1,45 @@
+"""The commit that a measurement is of."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import dcsvm
+
+ROOT = Path(__file__).resolve().parents[2]
+# What a measurement depends on: not the sections of the page and their words.
+MEASURED = (
+    "dcsvm", "csrc", "examples/made", "examples/paper",
+    ":!examples/paper/sections", ":!examples/paper/findings.md", ":!examples/paper/report.py",
+)  # fmt: skip
+CHANGED, UNKNOWN = "-dirty", "unknown"
+SHOWN_DIGITS = 10
+
+
+def commit(root: Path = ROOT) -> str:
+    """Return the last commit that changed what is measured, with "-dirty" if that differs now.
+
+    "unknown" outside of a checkout, and if the imported dcsvm is not the checkout's.
+    """
+    if Path(dcsvm.__file__).resolve().parents[1] != ROOT:
+        return UNKNOWN
+    try:
+        if Path(git(root, "rev-parse", "--show-toplevel")).resolve() != root.resolve():
+            return UNKNOWN
+        head = git(root, "log", "-1", "--format=%H", "--", *MEASURED)
+        changes = git(root, "status", "--porcelain", "--untracked-files=no", "--", *MEASURED)
+    except (OSError, subprocess.CalledProcessError):
+        return UNKNOWN
+    return head + CHANGED * bool(changes)
+
+
+def git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def shown(commit: str) -> str:
+    """Return a commit as the page names it: its first digits, and whether files had changes."""
+    changed = commit.endswith(CHANGED)
+    return commit.removesuffix(CHANGED)[:SHOWN_DIGITS] + " with changes" * changed

@@ -1,0 +1,76 @@
+"""Test every experiment of examples/paper, every cell, at the scale tiny on generated data."""
+
+import importlib
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from bench.process import Finished
+from click.testing import CliRunner
+from paper import EXPERIMENTS, run
+from paper.experiments import bound
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Measure cells in this process: a process for each takes longer than they do at this scale."""
+
+    def measure(command, timeout, threads):
+        experiment, folder, settings = command[-3:]
+        module = importlib.import_module(f"paper.experiments.{experiment}")
+        try:
+            result = module.measure(json.loads(settings), Path(folder))
+        except FileNotFoundError as error:
+            return Finished(1, False, "", str(error))
+        return Finished(0, False, json.dumps(result), "")
+
+    monkeypatch.setattr(run.process, "run", measure)
+    monkeypatch.setattr(bound, "ROWS", 1000)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_every_cell_is_measured_and_shown(experiment, tmp_path, monkeypatch, in_this_process):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("sklearn")
+    from paper import report
+
+    monkeypatch.setattr(report, "EXPERIMENTS", (experiment,))
+    where = ["--scale", "tiny", "--data", tmp_path / "none", "--results", tmp_path, "--threads", 2]
+    done = CliRunner().invoke(run.main, [experiment, *map(str, where)])
+    assert done.exit_code == 0, done.output
+    records = [json.loads(path.read_text()) for path in tmp_path.glob(f"tiny/{experiment}/*.json")]
+    failed = [record for record in records if record["status"] != "ok"]
+    if shutil.which("svm-train") is None:
+        failed = [one for one in failed if one["message"] != "there is no program svm-train"]
+    assert records and not failed
+    page, plots = tmp_path / "RESULTS.md", tmp_path / "plots"
+    written = CliRunner().invoke(
+        report.main, [*map(str, where), "--out", str(page), "--plots", str(plots)]
+    )
+    assert written.exit_code == 0, written.output
+    text = page.read_text()
+    assert f"## {report.TITLES[experiment]}" in text and "not measured" not in text
+    for image in re.findall(r"\]\((plots/[^)]+)\)", text):
+        assert (tmp_path / image).stat().st_size > 1000
+
+
+def test_every_table_and_figure_of_the_makefile_is_an_experiment():
+    lines = (EXAMPLES / "Makefile").read_text().splitlines()
+    targets = {
+        target: line.partition(":")[2].split()
+        for line in lines
+        if re.match(r"(table|figure)-[^=]*:", line)
+        for target in line.partition(":")[0].split()
+    }
+    made = [experiment for experiments in targets.values() for experiment in experiments]
+    assert set(made) == set(EXPERIMENTS)
+    for target, experiments in targets.items():
+        command = ["make", "-n", "-C", EXAMPLES, "PYTHON=python", target]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        measured = re.findall(r"-m paper\.run .*\s(\w+)$", done.stdout, flags=re.MULTILINE)
+        assert measured == experiments
