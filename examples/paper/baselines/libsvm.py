@@ -17,6 +17,7 @@ from dcsvm.kernel.kernels import NAMES, Kernel
 from dcsvm.machine import default_cache_mb
 from paper.fitted import Fitted
 
+ITERATION_LIMIT = "reaching max number of iterations"  # a warning of svm-train
 STOP_AT_ONCE = "1e9"  # a tolerance that svm-train meets before its first iteration
 
 
@@ -48,6 +49,7 @@ def fit(
         model = load_model(path)
     found = re.search(r"^obj = (\S+), rho = (\S+)", output, re.MULTILINE)
     facts = {"objective": float(found[1]), "n_sv": len(model.exact.dual_coef[0])}
+    facts["converged"] = ITERATION_LIMIT not in output
     facts["added_mb"] = max(training["peak_mb"] - reading["peak_mb"], 0.0)
     seconds = max(training["wall"] - reading["wall"], 0.0)
     sign = model.labels[0]
@@ -59,7 +61,7 @@ def fit(
 
 
 def run(command: list, folder: Path) -> tuple[dict, str]:
-    """Run the command and return the measurements and standard output."""
+    """Run the command and return the measurements and its output."""
     if shutil.which(command[0]) is None:
         raise FileNotFoundError(f"there is no program {command[0]}")
     starter = process.starter(command, 1, folder / "measured")
@@ -67,7 +69,7 @@ def run(command: list, folder: Path) -> tuple[dict, str]:
     measured = json.loads((folder / "measured").read_text())
     if measured["code"] != 0:
         raise subprocess.CalledProcessError(measured["code"], command, stderr=finished.stderr)
-    return measured, finished.stdout
+    return measured, finished.stdout + finished.stderr
 
 
 def write_rows(path: Path, X: np.ndarray, y: np.ndarray) -> None:
