@@ -102,7 +102,7 @@ def of_peer(case: Case, args, peer: str) -> str:
         return f"more than {args.timeout / n_settings:.1f} a setting"
     if peer != "svm-grid":
         return printed.strip()
-    return f"{seconds / n_settings:.2f} a setting, best {printed.split()[-1]}"
+    return f"{seconds / n_settings:.2f} a setting, best {' '.join(printed.split()[-3:])}"
 
 
 def run(case: Case, args, peer: str) -> None:
@@ -124,7 +124,8 @@ def run(case: Case, args, peer: str) -> None:
     search.fit(X.toarray() if X.shape[1] < 1000 else X, y)
     seconds = time.perf_counter() - begin
     n_settings = len(values["C"]) * len(values["gamma"])
-    print(f"{seconds / n_settings:.2f} a setting, best {search.best_score_:.4f}")
+    best = " ".join(f"{search.best_params_[name]:g}" for name in ("C", "gamma"))
+    print(f"{seconds / n_settings:.2f} a setting, best {best} {100 * search.best_score_:.2f}")
 
 
 def main() -> None:

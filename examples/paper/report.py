@@ -114,7 +114,8 @@ def head(about: dict, generated: bool, text: str, records: list[dict]) -> str:
     for record in records:
         commit = provenance.shown(commit_of(record))
         for key, value in {"commit": commit, **record.get("machine", {})}.items():
-            facts.setdefault(key, {})[value] = None
+            if key != "load_average":  # it differs between cells
+                facts.setdefault(key, {})[value] = None
     listed = [f"- {key.replace('_', ' ')}: {'; '.join(map(fact, v))}" for key, v in facts.items()]
     return "\n\n".join([*lines, "\n".join(listed)])
 

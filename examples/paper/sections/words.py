@@ -30,8 +30,10 @@ def relation(difference: float, other: str) -> str:
 def span(differences: dict[str, float], other: str) -> str:
     """Say between which relations the differences are, and the name of the least and greatest."""
     low, high = (end(differences, key=differences.get) for end in (min, max))
-    first, last = (f"{relation(differences[name], other)} ({name})" for name in (low, high))
-    return first if low == high else f"between {first} and {last}"
+    first, last = (relation(differences[name], other) for name in (low, high))
+    if first == last:
+        return f"{first} ({low if len(differences) == 1 else f'{len(differences)} of them'})"
+    return f"between {first} ({low}) and {last} ({high})"
 
 
 def compared(value: float, other: float, more: str, less: str) -> str:
