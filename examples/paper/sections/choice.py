@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from paper.cells import Cell
 from paper.experiments.choice import METHODS, cell
 from paper.markdown import duration, number, percent, table
 from paper.problems import DATA_SETS
@@ -26,11 +27,19 @@ HEADING = [
 
 
 def show(page: Page) -> str:
-    return table(HEADING, [line(page, name, m) for name in page.names for m in METHODS])
+    pairs = [(name, method) for name in page.names for method in METHODS]
+    cells = {pair: cell(page.scale, *pair, page.threads) for pair in pairs}
+    shown = [pair for pair in pairs if cells[pair].saved(page.results.folder)]
+    absent = [f"{title(name)} ({MODELS[m]})" for name, m in pairs if (name, m) not in shown]
+    parts = []
+    if shown:
+        parts.append(table(HEADING, [line(page, *pair, cells[pair]) for pair in shown]))
+    if absent:
+        parts.append(f"Not measured: {joined(absent)}.")
+    return "\n\n".join(parts)
 
 
-def line(page: Page, name: str, method: str) -> list[str]:
-    one = cell(page.scale, name, method, page.threads)
+def line(page: Page, name: str, method: str, one: Cell) -> list[str]:
     result = page.results.of(one)
     known = DATA_SETS[name]
     paper = powers(math.log2(known.C), math.log2(known.gamma))

@@ -28,6 +28,9 @@ def show(page: Page, experiment: ModuleType = convergence) -> str:
             method: points_of(page, experiment, name, method) for method in experiment.METHODS
         }
         best = reference(page, experiment, name)
+        if best is None and not any(points.values()):
+            parts.append(f"**{title(name)}**, not measured.")
+            continue
         file = f"{kind}-{name}"
         plot(page, file, points, best)
         text = f"objective and accuracy against time on {title(name)}"
