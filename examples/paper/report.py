@@ -128,8 +128,8 @@ def section(experiment: str, page: Page, shown: Shown, text: str, mixed: bool) -
     """Make a section; with `mixed` it names the commits of its cells."""
     module = import_module(f"paper.sections.{experiment}")
     notes = [
-        f"*{shown.missing} cells are not measured.*" if shown.missing else "",
-        f"*{shown.failed} cells failed.*" if shown.failed else "",
+        f"*Cells that are not measured: {shown.missing}.*" if shown.missing else "",
+        f"*Cells that failed: {shown.failed}.*" if shown.failed else "",
         f"*Commit {of_commits(shown)}.*" if mixed and shown.records else "",
     ]
     if page.names:

@@ -31,6 +31,7 @@ def slow_libsvm(monkeypatch):
         seconds = 6.0 if settings["method"] == "libsvm" else 2.0
         result = {
             "seconds": seconds, "accuracy": 0.9, "n_rows": rows, "size": 1, "objective": -1.0,
+            "converged": settings["method"] != "ltpu",
             "history": [{"seconds": 1.0, "accuracy": 0.8, "size": 1}],
         }  # fmt: skip
         return Finished(0, False, json.dumps(result), "")
@@ -78,6 +79,7 @@ def test_the_page_shows_fewer_rows_beside_the_limit(tmp_path, slow_libsvm):
     assert "| LIBSVM, with bias | 250 | 6.00 | 90.00 | 2.00 | 90.00 | 3.00 |" in text
     assert "| LIBSVM, with bias | 750 | 6.00 | 90.00 | 2.00 | 90.00 | 3.00 |" in text
     assert "| LaSVM | - | - | - | - | - | - |" in text
+    assert "| LTPU | 2.00 (not converged) |" in text
     assert "| LIBSVM, with bias | tolerance 0.001 | >60 | - | - |" in text
 
 

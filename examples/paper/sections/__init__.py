@@ -34,7 +34,7 @@ class Page:
     def seconds(self, cell: Cell) -> str:
         result, limit = self.results.of(cell), self.results.timeout(cell)
         if result:
-            return number(result["seconds"])
+            return shown_seconds(result)
         if self.results.exceeded(cell):
             return f">{limit:.0f}" if limit else ">memory"
         return "-"
@@ -44,6 +44,12 @@ class Page:
 
     def path(self, name: str) -> Path:
         return self.plots / f"{name}.png"
+
+
+def shown_seconds(result: dict) -> str:
+    """Format the seconds of a result; say if its method ended before it converged."""
+    missed = "" if result.get("converged", True) else " (not converged)"
+    return f"{number(result['seconds'])}{missed}"
 
 
 def title(name: str) -> str:

@@ -9,7 +9,7 @@ from paper.baselines import TITLES
 from paper.cells import Cell
 from paper.experiments import convergence
 from paper.markdown import number, percent, table
-from paper.sections import Page, title
+from paper.sections import Page, shown_seconds, title
 from paper.sections.fewer import fewer_rows
 from paper.sections.words import relation, sentences
 
@@ -103,7 +103,7 @@ def numbers(
         for point in own:
             relative = error(method, point, own, best) if method in EXACT else None
             shown = "-" if relative is None else f"{relative:.1e}"
-            line = [TITLES[method], point["set"], number(point["seconds"]), shown]
+            line = [TITLES[method], point["set"], shown_seconds(point), shown]
             lines.append([*line, percent(point["accuracy"])])
         lines += [[TITLES[method], *setting, "-", "-"] for setting in exceeded[method]]
     heading = ["method", "set", "seconds", "relative error of f", "accuracy %"]

@@ -13,8 +13,8 @@ from paper.experiments.grid import (
     has_peers,
     subset_cells,
 )
-from paper.markdown import duration, number, percent, table
-from paper.sections import Page, in_paper, title
+from paper.markdown import duration, percent, table
+from paper.sections import Page, in_paper, shown_seconds, title
 from paper.sections.words import compared, joined, times
 
 IN_PAPER = {"early": "DC-SVM (early)", "dcsvm": "DC-SVM", "libsvm": "LIBSVM"}
@@ -164,8 +164,7 @@ def shown(found: dict | None) -> str:
         return "-, -"
     if "limit" in found:
         return f"-, >{found['limit']:.0f}"
-    missed = "" if found["converged"] else " (not converged)"
-    return f"{percent(found['accuracy'])}, {number(found['seconds'])}{missed}"
+    return f"{percent(found['accuracy'])}, {shown_seconds(found)}"
 
 
 def plot(page: Page, file: str, grids: dict[str, Grid]) -> None:
