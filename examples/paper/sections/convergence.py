@@ -113,6 +113,8 @@ def numbers(
 def plot(page: Page, file: str, points: dict[str, list[dict]], best: float | None) -> None:
     figure, ((objective, accuracy),) = style.panels(1, 2)
     for method, own in points.items():
+        if not own:
+            continue
         seconds = [max(point["seconds"], 1e-3) for point in own]
         accuracy.plot(seconds, [100 * point["accuracy"] for point in own], **style.look(method))
         if method in EXACT:
