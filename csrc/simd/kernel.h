@@ -17,8 +17,8 @@ enum class Argument { product, squared_distance, absolute_distance, none };
 constexpr Argument default_distance = Argument::squared_distance;
 
 // Sums over features that give an argument, with a term of each row: inner products, also as matrix
-// products; absolute differences; or only its own pair() and gap(). Processors have instructions for
-// the first two on bytes.
+// products; absolute differences; or only its own pair() and gap(). Processors have instructions
+// for the first two on bytes.
 enum class Sums { products, differences, others };
 
 // The function of the argument s: s, (gamma s + coef0)^degree, exp(-gamma s), exp(-gamma sqrt(s)),
@@ -75,8 +75,8 @@ inline std::string_view name_of(Argument argument) {
 }
 inline std::string_view name_of(Function function) { return properties_of(function).name; }
 
-// Returns the enumerator with this name, at most `last`. Throws std::invalid_argument for an unknown
-// name.
+// Returns the enumerator with this name, at most `last`. Throws std::invalid_argument for an
+// unknown name.
 template <class Enum>
 Enum named(std::string_view name, Enum last) {
   for (int k = 0; k <= static_cast<int>(last); ++k) {

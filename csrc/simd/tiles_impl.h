@@ -168,8 +168,8 @@ DCSVM_INLINE void exact_tile(const DenseTile& t, const QueryBlock& q, std::size_
     const float* rows[tile_queries];
     for (std::size_t r = 0; r < tile_queries; ++r) rows[r] = q.rows[r] + begin;
     FloatVector sum[tile_queries][tile_vectors] = {};
-    add_chain<Of, false>(rows, t.panel + begin * panel_rows + lane,
-                               chain_end(t, begin) - begin, sum);
+    add_chain<Of, false>(rows, t.panel + begin * panel_rows + lane, chain_end(t, begin) - begin,
+                         sum);
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < tile_queries; ++r) {
 #pragma GCC unroll 8
@@ -180,8 +180,8 @@ DCSVM_INLINE void exact_tile(const DenseTile& t, const QueryBlock& q, std::size_
   const Constants<Real> constants(*t.kernel);
   for (std::size_t r = 0; r < n_queries; ++r) {
     for (std::size_t k = 0; k < lanes; k += width<double>) {
-      store(total[r] + k, argument_from<Of, double>(load<DoubleVector>(total[r] + k),
-                                                          q.terms[r], t.lane_terms + lane + k));
+      store(total[r] + k, argument_from<Of, double>(load<DoubleVector>(total[r] + k), q.terms[r],
+                                                    t.lane_terms + lane + k));
     }
     for (std::size_t k = 0; k < lanes; k += width<Real>) {
       store(out + r * t.out_stride + lane + k,
