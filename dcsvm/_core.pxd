@@ -34,6 +34,10 @@ cdef extern from "simd/isa.h" namespace "dcsvm" nogil:
         const char* name
     const Isa& isa()
 
+    cdef struct ByteLoop:
+        const char* name
+    const ByteLoop* byte_loop(Argument)
+
 
 cdef extern from "rows/codes.h" namespace "dcsvm" nogil:
     cdef cppclass CodedColumns:

@@ -136,3 +136,9 @@ def trim_heap():
 def instruction_set():
     """Return the name of the instruction set of the kernel tiles."""
     return isa().name.decode()
+
+
+def byte_loop_name(argument):
+    """Return the name of the loop that sums rows of bytes for an argument, None without one."""
+    cdef const ByteLoop* loop = byte_loop(argument_of(argument))
+    return loop.name.decode() if loop else None

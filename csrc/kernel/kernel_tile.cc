@@ -154,7 +154,9 @@ template <class Real>
 void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
   const Points& lanes = *lanes_->points_;
   const ByteTerms terms = byte_terms(setup_.kernel.argument, q.points, lanes);
-  const std::size_t d = lanes.byte_row_size(), padded = packed_row_bytes(setup_, lanes);
+  const ByteLoop& loop = *byte_loop(setup_.kernel.argument);
+  const std::size_t d = lanes.byte_row_size(), lane_bytes = packed_row_bytes(setup_, lanes),
+                    padded = (lane_bytes + loop.row_unit - 1) / loop.row_unit * loop.row_unit;
   gathered_bytes_.resize((q.size + byte_query_group) * padded);
   byte_query_terms_.resize(q.size);
   const auto row = [&](std::size_t j) {
@@ -175,14 +177,14 @@ void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
       byte_lane_terms_[lane] += terms.per_lane * lanes.byte_sums[lane_rows[lane]];
   }
   byte_loop_sums_.resize(byte_queries * panel_rows);
-  const ByteLoop loop = byte_loop(setup_.kernel.argument);
-  const std::size_t n_batches = padded / byte_batch(setup_.kernel.argument);
+  const std::size_t n_batches = lane_bytes / byte_batch(sums_of(setup_.kernel.argument));
+  loop.begin();
   for (std::size_t first = 0; first < q.size; first += byte_queries) {
     const std::size_t n = std::min(byte_queries, q.size - first);
     for (std::size_t p = 0; p < n_panels_; ++p) {
-      loop(gathered_bytes_.data() + first * padded, padded, n,
-           packed_->bytes.data() + (first_packed_ + p * panel_rows) * padded, n_batches,
-           byte_loop_sums_.data());
+      loop.sum(gathered_bytes_.data() + first * padded, padded, n,
+               packed_->bytes.data() + (first_packed_ + p * panel_rows) * lane_bytes, n_batches,
+               byte_loop_sums_.data());
       const ByteTile tile{&setup_.kernel,
                           byte_loop_sums_.data(),
                           terms.factor,
@@ -193,6 +195,7 @@ void TileScratch::byte_rows(const Queries& q, Real* out, std::size_t stride) {
       loops<Real>().bytes(tile, out + first * stride + p * panel_rows);
     }
   }
+  loop.end();
 }
 
 // A value is in the query's row at the lane's column, or in the lane's row at the query's column if

@@ -87,7 +87,7 @@ void pack_words(const Points& points, const std::int32_t* rows, Word change, std
 void pack_bytes(const KernelSetup& setup, const Points& points, const std::int32_t* rows,
                 std::uint8_t* bytes) {
   constexpr std::uint32_t less_128 = 0x80808080;  // of each byte
-  if (byte_batch(setup.kernel.argument) == sizeof less_128) {
+  if (byte_batch(sums_of(setup.kernel.argument)) == sizeof less_128) {
     pack_words(points, rows, less_128, bytes);
   } else {
     pack_words(points, rows, std::uint64_t{0}, bytes);
@@ -102,7 +102,7 @@ std::size_t packed_row_bytes(const KernelSetup& setup, const Points& points) {
     case Form::product:
       return points.n_features * sizeof(float) + points.n_codes;
     case Form::bytes: {
-      const std::size_t batch = byte_batch(setup.kernel.argument);
+      const std::size_t batch = byte_batch(sums_of(setup.kernel.argument));
       return (points.n_features + batch - 1) / batch * batch;
     }
     case Form::sparse:
@@ -129,7 +129,7 @@ void PackedLanes::pack(const KernelSetup& setup, const Points& points, const std
                     n_bytes = setup.form == Form::bytes ? packed_row_bytes(setup, points) : 0;
   features.resize(n * d);
   codes.resize(n * n_codes);
-  bytes.resize(n * n_bytes);
+  bytes.resize(n_bytes > 0 ? n * n_bytes + max_byte_row_unit * panel_rows : 0);
   parallel_for({n_threads, n_panels, batch_panels}, [&](std::size_t p) {
     const std::size_t first = p * panel_rows;
     if (is_dense)

@@ -1,10 +1,23 @@
 // Compiles byte_loops_impl.h for dot products (AVX-VNNI and AVX-512 VNNI) and for sums of absolute
-// differences (SSE2, AVX2, AVX-512BW and NEON), and picks one of each at run time: see isa.h. The
-// choice is limited to the instruction set that isa() selected, so DCSVM_ISA applies here, too.
+// differences (SSE2, AVX2, AVX-512BW and NEON), and picks one of each or the dot products of AMX at
+// run time: see isa.h. The choice is limited to the instruction set that isa() selected, so
+// DCSVM_ISA applies here, too.
 
+#include <cstdlib>
 #include <cstring>
 
+#include "simd/amx_byte_dots.h"
 #include "simd/isa.h"
+
+namespace dcsvm {
+
+static void nothing() {}
+
+[[maybe_unused]] static ByteLoop loop_of(const char* name, decltype(ByteLoop::sum) sum, Sums sums) {
+  return {name, byte_batch(sums), nothing, sum, nothing};
+}
+
+}  // namespace dcsvm
 
 #if defined(__x86_64__)
 
@@ -88,18 +101,24 @@ static bool has_avx_vnni() {
   return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax & (1u << 4));
 }
 
-static ByteLoop choose_dots() {
+static const ByteLoop* choose_dots() {
+  static const ByteLoop narrow = loop_of("avx2", dots_avx2, Sums::products),
+                        wide = loop_of("avx512", dots_avx512, Sums::products);
   const bool is_wide = std::strcmp(isa().name, "avx512") == 0;
-  if (is_wide && __builtin_cpu_supports("avx512vnni")) return dots_avx512;
+  if (const ByteLoop* amx = is_wide ? amx_byte_dots() : nullptr) return amx;
+  if (is_wide && __builtin_cpu_supports("avx512vnni")) return &wide;
   const bool is_narrow = std::strcmp(isa().name, "avx2") == 0;
-  if ((is_wide || is_narrow) && has_avx_vnni()) return dots_avx2;
+  if ((is_wide || is_narrow) && has_avx_vnni()) return &narrow;
   return nullptr;
 }
 
-static ByteLoop choose_distances() {
-  if (std::strcmp(isa().name, "avx512") == 0) return distances_avx512;
-  if (std::strcmp(isa().name, "avx2") == 0) return distances_avx2;
-  return distances_sse2;
+static const ByteLoop* choose_distances() {
+  static const ByteLoop baseline = loop_of("sse2", distances_sse2, Sums::differences),
+                        narrow = loop_of("avx2", distances_avx2, Sums::differences),
+                        wide = loop_of("avx512", distances_avx512, Sums::differences);
+  if (std::strcmp(isa().name, "avx512") == 0) return &wide;
+  if (std::strcmp(isa().name, "avx2") == 0) return &narrow;
+  return &baseline;
 }
 
 }  // namespace dcsvm
@@ -119,8 +138,11 @@ static ByteLoop choose_distances() {
 
 namespace dcsvm {
 
-static ByteLoop choose_dots() { return nullptr; }
-static ByteLoop choose_distances() { return distances_neon; }
+static const ByteLoop* choose_dots() { return nullptr; }
+static const ByteLoop* choose_distances() {
+  static const ByteLoop neon = loop_of("neon", distances_neon, Sums::differences);
+  return &neon;
+}
 
 }  // namespace dcsvm
 
@@ -128,8 +150,8 @@ static ByteLoop choose_distances() { return distances_neon; }
 
 namespace dcsvm {
 
-static ByteLoop choose_dots() { return nullptr; }
-static ByteLoop choose_distances() { return nullptr; }
+static const ByteLoop* choose_dots() { return nullptr; }
+static const ByteLoop* choose_distances() { return nullptr; }
 
 }  // namespace dcsvm
 
@@ -137,8 +159,14 @@ static ByteLoop choose_distances() { return nullptr; }
 
 namespace dcsvm {
 
-ByteLoop byte_loop(Argument argument) {
-  static const ByteLoop dots = choose_dots(), distances = choose_distances();
+static bool is_emulated() {
+  const char* name = std::getenv("DCSVM_ISA");
+  return name && std::strcmp(name, emulated_byte_dots().name) == 0;
+}
+
+const ByteLoop* byte_loop(Argument argument) {
+  static const ByteLoop *const dots = is_emulated() ? &emulated_byte_dots() : choose_dots(),
+                               *const distances = choose_distances();
   switch (sums_of(argument)) {
     case Sums::products:
       return dots;

@@ -160,21 +160,33 @@ const Loops<Real>& loops() {
 // them, and sums of absolute differences. Sums are exact: 32-bit integers.
 
 // Maximum number of queries per call, and the group size: rows of queries are read in whole groups.
-constexpr std::size_t byte_queries = 32, byte_query_group = 8;
+constexpr std::size_t byte_queries = 32, byte_query_group = 16;
 
 // Returns how many features of a row are contiguous in a panel. The instruction for products adds
 // four to a sum, the one for absolute differences eight.
-constexpr std::size_t byte_batch(Argument argument) { return is_from_products(argument) ? 4 : 8; }
+constexpr std::size_t byte_batch(Sums sums) { return sums == Sums::products ? 4 : 8; }
 
-// out[query * panel_rows + lane] = sum of query[k] * panel[k][lane], or of their absolute
-// differences. The queries begin `stride` bytes apart. A panel holds n_batches batches of
-// panel_rows rows; a batch is byte_batch() consecutive features of a row. The instruction for
-// products multiplies unsigned by signed bytes. Therefore panels for products hold every value
-// minus 128, and the caller corrects the sums (kernel_tile.cc).
-using ByteLoop = void (*)(const std::uint8_t* queries, std::size_t stride, std::size_t n_queries,
-                          const std::uint8_t* panel, std::size_t n_batches, std::int32_t* out);
+// The largest ByteLoop::row_unit. So many features of a panel may be read past its end.
+constexpr std::size_t max_byte_row_unit = 64;
+
+struct ByteLoop {
+  const char* name;
+  // rows of queries are padded with zeros to a multiple of so many bytes
+  std::size_t row_unit;
+  // a thread calls begin() before and end() after its sums
+  void (*begin)();
+  // out[query * panel_rows + lane] = sum of query[k] * panel[k][lane], or of their absolute
+  // differences. The queries begin `stride` bytes apart. A panel holds n_batches batches of
+  // panel_rows rows; a batch is byte_batch() consecutive features of a row. The instruction for
+  // products multiplies unsigned by signed bytes. Therefore panels for products hold every value
+  // minus 128, and the caller corrects the sums (kernel_tile.cc).
+  void (*sum)(const std::uint8_t* queries, std::size_t stride, std::size_t n_queries,
+              const std::uint8_t* panel, std::size_t n_batches, std::int32_t* out);
+  void (*end)();
+};
 
 // Returns the loop whose sums give an argument, or null if the processor lacks the instruction.
-ByteLoop byte_loop(Argument argument);
+// DCSVM_ISA limits the choice: AMX is chosen if it names nothing.
+const ByteLoop* byte_loop(Argument argument);
 
 }  // namespace dcsvm

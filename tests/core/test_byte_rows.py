@@ -147,6 +147,6 @@ def test_bytes_that_are_no_such_rows_are_refused():
         _core.Points(rows, 1)
 
 
-@pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512"])
+@pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512", "amx_emulated"])
 def test_other_instruction_sets(isa):
     run_on(isa, __file__)

@@ -1,5 +1,10 @@
 """Test rows of integers from 0 to 255 as bytes: the same bits as any other exact form."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from reference import kernel_values, kernels_with
@@ -132,6 +137,38 @@ def test_rows_that_are_not_encoded_are_refused():
         _core.kernel_matrix(with_bytes.setup, plain.points, None, with_bytes.points, None, 1)
 
 
-@pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512"])
+AMX_OR_NOT = """
+import sys
+import numpy as np
+from dcsvm import _core
+from test_bytes import KERNELS, byte_rows, encoded, matrix
+
+kernels = [one for one in KERNELS if one.type.is_from_products]
+rows = [byte_rows(n, d) for n in (17, 77, 300) for d in (3, 16, 54, 64, 65, 300, 784)]
+values = [matrix(encoded(X, kernel)) for X in rows for kernel in kernels]
+np.save(sys.argv[1], np.concatenate(values, axis=None))
+print(_core.byte_loop_name("product"))
+"""
+
+
+def test_amx_gives_the_bits_of_the_other_products(tmp_path):
+    if _core.byte_loop_name("product") != "amx":
+        pytest.skip("this processor has no AMX, or DCSVM_ISA excludes it")
+    found = []
+    for isa, name in (("", "amx"), ("avx512", "avx512"), ("amx_emulated", "amx_emulated")):
+        path = tmp_path / f"{name}.npy"
+        done = subprocess.run(
+            [sys.executable, "-c", AMX_OR_NOT, path],
+            env=os.environ | {"DCSVM_ISA": isa, "PYTHONPATH": str(Path(__file__).parent)},
+            capture_output=True,
+            text=True,
+        )
+        assert done.stdout.strip() == name, done.stderr
+        found.append(np.load(path))
+    assert np.array_equal(found[0], found[1])
+    np.testing.assert_allclose(found[2], found[0], rtol=2e-6)  # other functions of the same sums
+
+
+@pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512", "amx_emulated"])
 def test_other_instruction_sets(isa):
     run_on(isa, __file__)
