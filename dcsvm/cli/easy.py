@@ -5,10 +5,10 @@ from typing import Any
 import click
 
 from dcsvm.cli.command import DATA_FILE, LibsvmCommand, exit_statuses
+from dcsvm.cli.file_types import INPUT, OUTPUT
 from dcsvm.cli.guard import run
 from dcsvm.cli.jobs import EasyJob, given_options
 from dcsvm.cli.options import (
-    FILE,
     NO_OR_YES,
     NUMBER,
     Numbered,
@@ -47,8 +47,8 @@ FILES = (
     files=FILES,
     see_also=("dcsvm-train", "dcsvm-grid", "dcsvm-predict"),
 )
-@click.argument("training_set_file", type=FILE)
-@click.argument("test_file", type=FILE, required=False)
+@click.argument("training_set_file", type=INPUT)
+@click.argument("test_file", type=INPUT, required=False)
 @search("--time-limit SEC", "time_limit", NUMBER,
     "seconds for the search and the training",
     "Reading and prediction come on top. With a longer limit, more trials use more rows.",
@@ -65,10 +65,10 @@ FILES = (
     "1: fit probabilities, too",
     "It takes five more trainings.",
     default=0)
-@output("--model FILE", "model_file", FILE,
+@output("--model FILE", "model_file", OUTPUT,
     "the model file",
     default_text="TRAINING_SET_FILE.model", is_basic=True)
-@output("--output FILE", "output_file", FILE,
+@output("--output FILE", "output_file", OUTPUT,
     "the predictions of TEST_FILE",
     default_text="TEST_FILE.predict")
 @shared("format", "label", "drop", "weight", "report", "lenient")

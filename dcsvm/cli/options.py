@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 import dcsvm
+from dcsvm.cli.file_types import INPUT, OUTPUT, SCALING
 from dcsvm.data.formats import FORMATS
 from dcsvm.problem.option_table import (
     AUTO,
@@ -99,25 +100,6 @@ class PowersOfTwo(click.ParamType):
         return tuple(sorted(begin + k * step for k in range(n_steps + 1)))
 
 
-class FileName(click.ParamType):
-    """Click type of a file name. It is not changed, and the file need not exist."""
-
-    name = "file"
-
-    def __init__(self, kind: str = "file"):
-        self.kind = kind
-
-    def convert(self, value: str, _param: Parameter, _ctx: Context) -> str:
-        return value
-
-    def shell_complete(
-        self, _ctx: click.Context, _param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem
-
-        return [CompletionItem(incomplete, type=self.kind)]
-
-
 NUMBER = Plain("number", float, "is not a number")
 WHOLE = Plain("whole number", int, "is not a whole number")
 LEVEL = Plain(
@@ -132,7 +114,6 @@ GAMMA_VALUE = Plain(
 )
 POWERS = PowersOfTwo()
 NO_OR_YES = Numbered(False, True)
-FILE, FOLDER = FileName(), FileName("dir")
 
 
 TYPES: dict[str, Kind] = {  # Click types by the kind of a rule
@@ -296,17 +277,17 @@ SHARED = {
         "column of a table with sample weights",
         "A row of weight 2 counts as two rows, in training but not in figures on held-out rows of "
         "dcsvm-easy."),
-    "scale": files("--scale FILE", "scale_file", FILE,
+    "scale": files("--scale FILE", "scale_file", INPUT,
         "scale the data by a range file of svm-scale -s",
         "A model of --scale auto or quantile does not need it."),
-    "scale or auto": files("--scale NAME|FILE", "scale_file", FILE,
+    "scale or auto": files("--scale NAME|FILE", "scale_file", SCALING,
         "scale: auto, quantile, or by a range file",
         "auto scales each feature of the training set to [-1, 1], as svm-scale does; quantile maps "
         "its values to a normal distribution by their ranks. The model has the scaling and applies "
         "it. auto also writes MODEL_FILE.range, which svm-scale can read. A range file that is "
         "given is not stored: give it to dcsvm-predict, too. A file named auto is given as "
         "./auto."),
-    "report": files("--report FILE", "report_file", FILE,
+    "report": files("--report FILE", "report_file", OUTPUT,
         "write times, counts and results as JSON"),
     "shrinking": other("-h 0|1", "shrinking", NO_OR_YES,
         "shrinking of LIBSVM: accepted, no effect",
