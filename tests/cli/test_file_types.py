@@ -58,7 +58,11 @@ def call(tmp_path, monkeypatch):
         arguments = []
         for one in command.params:
             if isinstance(one, click.Option) and one.name in given:
-                options += [*NEEDED.get((command.name, one.name), ()), one.opts[0], *given[one.name]]
+                options += [
+                    *NEEDED.get((command.name, one.name), ()),
+                    one.opts[0],
+                    *given[one.name],
+                ]
             elif isinstance(one, click.Argument):
                 (kind,) = kinds_of(one)
                 arguments += given.get(one.name, ["new.out" if kind.is_output else "data"])
@@ -105,11 +109,11 @@ def test_an_output_replaces_no_file_that_the_command_reads_or_writes(call, comma
             is_apart = one.name != other.name and {one.name, other.name} & set(ALONE)
             if (one, k) == (other, n) or is_apart:
                 continue
-            found = call(command, (one, k, name), (other, n, f"./{name}"))
             if kind.continued_by == other.name:
-                assert found.endswith("imported")
+                assert call(command, (one, k, name), (other, n, name)).endswith("imported")
             else:
-                assert found.endswith(REPLACED)
+                found = call(command, (one, k, name), (other, n, f"./{name}"))
+                assert found.endswith((REPLACED, "folder: is a directory"))
 
 
 def test_an_output_does_not_replace_the_range_file(call):
@@ -143,7 +147,7 @@ def test_standard_input_and_pipes_are_not_read_before(call, command):
         if command is easy.main and parameter.name == "training_set_file":
             continue  # it is read twice
         assert call(command, (parameter, k, "pipe")).endswith("imported")
-        if "-" in kinds_of(parameter)[k].words and parameter.name != "training_set_file":
+        if "-" in kinds_of(parameter)[k].words and isinstance(parameter, click.Option):
             assert call(command, (parameter, k, "-")).endswith("imported")
 
 
