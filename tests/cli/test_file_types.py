@@ -43,6 +43,7 @@ def call(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "data").touch()
+    (tmp_path / "input").touch()
 
     def refuse(name):
         raise ValueError(f"{name} is imported")
@@ -102,7 +103,7 @@ def test_an_output_replaces_no_file_that_the_command_reads_or_writes(call, comma
     outputs = files_of(command, is_output=True)
     for one, k in [*files_of(command, is_output=False), *outputs]:
         kind = kinds_of(one)[k]
-        name = "unused" if kind.is_output else "folder" if kind.is_folder else "data"
+        name = "unused" if kind.is_output else "folder" if kind.is_folder else "input"
         for other, n in outputs:
             is_apart = one.name != other.name and {one.name, other.name} & set(ALONE)
             if (one, k) == (other, n) or is_apart:
