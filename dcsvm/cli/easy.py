@@ -12,12 +12,13 @@ from dcsvm.cli.options import (
     NO_OR_YES,
     NUMBER,
     Numbered,
+    OneOf,
     group,
     other,
     shared,
     table_option,
 )
-from dcsvm.problem.option_table import METRICS, SVM_TYPES
+from dcsvm.problem.option_table import METRICS, SVM_NAMES, SVM_TYPES
 from dcsvm.problem.options import TrainOptions
 
 search, output = group("Search"), group("Output")
@@ -53,11 +54,11 @@ FILES = (
     "seconds for the search and the training",
     "Reading and prediction come on top. With a longer limit, more trials use more rows.",
     default=60, is_basic=True)
-@search("--metric NAME", "metric", click.Choice(METRICS),
+@search("--metric NAME", "metric", OneOf(METRICS),
     "choose by accuracy, auc, f1, rmse, ...",
     f"One of {', '.join(METRICS)}. auc and log-loss need two classes.",
     default_text="accuracy, rmse", is_basic=True)
-@search("-s TYPE", "svm_type", Numbered(*SVM_TYPES),
+@search("-s TYPE", "svm_type", Numbered(*SVM_TYPES, spellings=SVM_NAMES),
     "0: classification, 3: regression",
     "By default, text and up to 32 different whole numbers are classes.",
     default_text="by the labels", is_basic=True)

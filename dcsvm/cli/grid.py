@@ -14,6 +14,7 @@ from dcsvm.cli.options import (
     NUMBER,
     POWERS,
     WHOLE,
+    OneOf,
     files,
     group,
     long_runs,
@@ -96,12 +97,12 @@ def may_be_out_file(name: str) -> bool:
     "exponents of gamma: powers of 2",
     "null: gamma is that of -g. Kernels without gamma ignore it.",
     default="3,-15,-2", is_basic=True)
-@settings("--metric NAME", "metric", click.Choice(ROW_METRICS),
+@settings("--metric NAME", "metric", OneOf(ROW_METRICS),
     "choose by balanced-accuracy, or by mae",
     f"One of {', '.join(ROW_METRICS)}. The rate is then the balanced accuracy in percent: the mean "
     "over the classes. dcsvm-easy has more.",
     default_text="accuracy, mse")
-@settings("--gamma-unit UNIT", "gamma_unit", click.Choice(["1", MEDIAN]),
+@settings("--gamma-unit UNIT", "gamma_unit", OneOf(["1", MEDIAN]),
     "unit of the powers of -log2g: 1 or median",
     "median: a power F stands for -g F/median. The last line has gamma itself.",
     default="1")

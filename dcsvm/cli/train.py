@@ -20,6 +20,7 @@ from dcsvm.cli.jobs import TrainJob, training_options
 from dcsvm.cli.options import (
     NUMBER,
     WHOLE,
+    OneOf,
     files,
     group,
     long_runs,
@@ -100,7 +101,7 @@ FILES = (
     "a distance. learn finds them from up to 3000 rows and chooses by held-out rows among them; "
     "without a gain they are 1. The model has them: see dcsvm-predict --describe. The weights of a "
     "model file belong to the --scale it was trained with.")
-@files("--model-format FMT", "model_format", click.Choice(["dcsvm", "libsvm"]),
+@files("--model-format FMT", "model_format", OneOf(["dcsvm", "libsvm"]),
     "dcsvm, or libsvm for the format of LIBSVM only",
     "dcsvm: an exact model is in LIBSVM's format, followed by a section of dcsvm.",
     default="dcsvm")
