@@ -76,7 +76,9 @@ FILES = (
 @table_option(TrainOptions, "seed", "Other")
 @table_option(TrainOptions, "cache_mb", "Other")
 @table_option(TrainOptions, "threads", "Other")
-@other("-q", "quiet", None, "print only errors, warnings and the last lines")
+@other("-q", "quiet", None,
+    "print only errors, warnings of training, last lines",
+    "The warnings about data are omitted.")
 @shared("version", "help")
 # fmt: on
 def main(**given: Any) -> None:

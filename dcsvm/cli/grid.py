@@ -140,7 +140,9 @@ def may_be_out_file(name: str) -> bool:
 @ignored("-svmtrain PATH", "svmtrain", None, "ignored: training is built in", expose_value=False)
 @ignored("-gnuplot PATH", "gnuplot", None, "ignored: see -png", expose_value=False)
 @shared("shrinking")
-@other("-q", "quiet", None, "print only errors, warnings and the last line")
+@other("-q", "quiet", None,
+    "print only errors, warnings of the search, last line",
+    "The warnings about data are omitted.")
 @shared("version", "help")
 # fmt: on
 def main(**given: Any) -> None:

@@ -1,4 +1,4 @@
-"""dcsvm-predict: predict a LIBSVM file as svm-predict does, or by early prediction."""
+"""dcsvm-predict: predict a file as svm-predict does, or by early prediction."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ EXAMPLES = (
     ("dcsvm-predict covtype.t covtype.tr.model labels", "predict, and print the accuracy"),
     (
         "dcsvm-predict --early covtype.t covtype.tr.model labels",
-        "early prediction: less exact, much faster",
+        "by the models of the nearest clusters: often more accurate",
     ),
     ("dcsvm-predict -q covtype.t covtype.tr.model - | sort | uniq -c", "count the labels"),
 )
@@ -79,7 +79,7 @@ def plot(_ctx: click.Context, _parameter: click.Parameter, paths: tuple[str, str
     is_eager=True, expose_value=False, callback=plot, nargs=2)
 @shared("format", "label", "scale", "lenient", "report")
 @table_option(TrainOptions, "threads", "Other")
-@other("-q", "quiet", None, "print only errors, not the accuracy")
+@other("-q", "quiet", None, "print only errors: no accuracy, no warnings")
 @shared("version", "help")
 # fmt: on
 def main(**given: Any) -> None:

@@ -138,7 +138,7 @@ def test_data(job: PredictJob, model: Model, threads: int) -> Iterator[Dataset]:
     format = table_format(job.test_file, job.format)
     if format is not None:
         table = encoding_of(model.table, job.test_file)
-        with telling_warnings():
+        with telling_warnings(quiet=job.quiet):
             return iter([*other_table(job.test_file, format, table, job.label, kwargs["scaling"])])
     if model.says_first_index:
         kwargs["first_index"] = model.first_index

@@ -1,4 +1,4 @@
-"""dcsvm-train: train a model on a LIBSVM file, with svm-train's letters and defaults."""
+"""dcsvm-train: train a model, with svm-train's letters and defaults."""
 
 from dataclasses import fields
 from typing import Any
@@ -33,7 +33,10 @@ from dcsvm.problem.options import TrainOptions
 
 EXAMPLES = (
     ("dcsvm-train -c 32 -g 2 covtype.tr", "an exact and an early model in one run"),
-    ("dcsvm-train -c 32 -g 2 --early covtype.tr", "an early model only: less exact, much faster"),
+    (
+        "dcsvm-train -c 32 -g 2 --early covtype.tr",
+        "an early model only: much faster, often more accurate",
+    ),
     ("dcsvm-train -v 5 -c 8 -g 0.5 heart_scale", "the accuracy of 5-fold cross-validation"),
 )
 problem, levels = group("Problem"), group("Levels")
@@ -106,16 +109,18 @@ FILES = (
     "dcsvm: an exact model is in LIBSVM's format, followed by a section of dcsvm.",
     default="dcsvm")
 @shared("report")
-@other("-q", "quiet", None, "print only errors, warnings and the lines of -v")
+@other("-q", "quiet", None,
+    "print only errors, warnings of training, lines of -v",
+    "The warnings about data are omitted.")
 @shared("shrinking", "version", "help")
 # fmt: on
 def main(**given: Any) -> None:
     """Train a support vector machine by divide and conquer.
 
-    TRAINING_SET_FILE is in LIBSVM's format; "-" is standard input. The default MODEL_FILE is the
-    name of that file with .model appended, in the current folder. One-letter options are as in
-    svm-train: the value is the next argument, even if it starts with a dash. Defaults are in
-    brackets.
+    TRAINING_SET_FILE is LIBSVM text or a table (CSV, TSV, Parquet, Arrow); "-" is standard input.
+    The default MODEL_FILE is the name of that file with .model appended, in the current folder.
+    One-letter options are as in svm-train: the value is the next argument, even if it starts with
+    a dash. Defaults are in brackets.
     """
     options, job = training_options(given), TrainJob.of(given, TrainOptions)
     job.check(options)

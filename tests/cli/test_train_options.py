@@ -5,10 +5,11 @@ import os
 import re
 from pathlib import Path
 
+import click
 import pytest
 
 import dcsvm
-from dcsvm.cli import train_file
+from dcsvm.cli import compress, easy, grid, predict, train, train_file
 from dcsvm.kernel.kernels import NAMES
 from dcsvm.problem.option_table import OptionError
 

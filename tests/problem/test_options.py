@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 
 from dcsvm.kernel.kernels import NAMES
-from dcsvm.problem.option_table import SVM_TYPES, OptionError, UnknownOptionError, option_of
+from dcsvm.problem.option_table import (
+    SVM_NAMES,
+    SVM_TYPES,
+    OptionError,
+    UnknownOptionError,
+    option_of,
+)
 from dcsvm.problem.options import TrainOptions
 
 
