@@ -15,8 +15,8 @@ from dcsvm.problem.option_table import OptionError
 Pairs = Sequence[tuple[str, str]]
 
 DATA_FILE = (
-    "one row per line, LABEL INDEX:VALUE ..., or a table (CSV, TSV, Parquet, Arrow); also packed by "
-    "gzip, bzip2 or xz"
+    "one row per line, LABEL INDEX:VALUE ..., or a table (CSV, TSV, Parquet, Arrow); also packed "
+    "by gzip, bzip2 or xz"
 )
 
 

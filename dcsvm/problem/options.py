@@ -179,7 +179,7 @@ class TrainOptions(OptionTable):
         "the default is 3, or the finest level if that is coarser.",
         keyword='level of the early model; "auto", only with early, searches for it, and is the '
         "default then; otherwise 3, or the finest level",
-        default_text="auto; at most 3 without --early")
+        default_text="auto; up to 3 without --early")
     overlap: float | None = of_levels(None,
         optional(number("from 1 to 2", lambda value: 1 <= value <= 2)), "--overlap F",
         "mean clusters per row, 1 to 2",
