@@ -12,17 +12,18 @@ from dcsvm.problem.option_table import (
     BALANCED,
     FACTORS,
     MEDIAN,
-    POSITIVE,
     OptionError,
     OptionTable,
     checked_metric,
     integer,
+    number,
     optional,
 )
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.grid import Grid
 
-FOLDS, SECONDS = optional(integer(2)), optional(POSITIVE)
+FOLDS = optional(integer(2))
+SECONDS = optional(number("above 0", lambda seconds: seconds > 0))  # inf: no limit
 PROCESSES = optional(integer(1, 1024))
 NOT_WITH_FOLDS = (
     *("time_limit", "checkpoint_folder", "resume_folder", "init_model_file", "report_file"),

@@ -208,7 +208,12 @@ class Estimator(Convertible):
         self, arguments: Arguments, reason: str | Exception, max_iter: int | None = None
     ) -> bool:
         """Fit with scikit-learn's solver; return whether it converges within `max_iter`."""
-        reference = self._fit_reference(*arguments, max_iter)
+        try:
+            reference = self._fit_reference(*arguments, max_iter)
+        except ValueError:  # its solution is not finite; the input is checked
+            if max_iter is None:
+                raise
+            return False
         if max_iter is not None and reference.fit_status_:
             return False
         self._take_over(reference)
