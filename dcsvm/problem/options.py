@@ -43,6 +43,8 @@ from dcsvm.problem.option_table import (
 )
 
 CLUSTERINGS = ("tree", "adaptive", "random", "kmeans")
+TREES = ("tree", "kmeans")  # the clusterings of early models, and of levels with many clusters
+MAX_BRANCHING = 256  # children of a cluster, MAX_PARTS of dcsvm/kernel/partition.py
 MAX_LEVELS = 30
 CENTERED = "centered"  # value of `probability`: decision value 0 has probability 1/2
 # Mean clusters per row of early models. At the same cost 1.2 and 2 are no better
@@ -151,18 +153,18 @@ class TrainOptions(OptionTable):
         "finer level down to 1000 rows per cluster, and level 2. Levels with fewer than 100 rows "
         "per cluster on average are skipped. Only C-SVC and epsilon-SVR use levels.",
         default_text="by number of rows", in_grid=False)
-    branching: int = of_levels(4, integer(2), "-k --branching N",
+    branching: int = of_levels(4, integer(2, MAX_BRANCHING), "-k --branching N",
         "child clusters per cluster of the coarser level",
-        "A cluster has at most 256 children.")
+        f"At most {MAX_BRANCHING}.")
     sample: int = of_levels(1000, integer(1), "--sample M",
         "rows sampled per level for kernel k-means",
         "At least 8 per cluster are sampled, and in a tree at most 64.")
     clustering: str = of_levels("tree", choice(*CLUSTERINGS), "--clustering NAME",
         "method: tree, adaptive, random, kmeans",
-        "tree: each cluster of the coarser level is split; --early always does this, and so do "
-        "levels of more than 256 clusters. adaptive: two-step kernel k-means on a sample of the "
-        "support vectors of the finer level (Algorithm 1 of the paper). random: the same on a "
-        "random sample of all rows. kmeans: a tree by Euclidean distances.",
+        "tree: each cluster of the coarser level is split. adaptive: two-step kernel k-means on a "
+        "sample of the support vectors of the finer level (Algorithm 1 of the paper). random: the "
+        "same on a random sample of all rows. kmeans: a tree by Euclidean distances. --early "
+        f"needs a tree. Levels of more than {MAX_BRANCHING} clusters use one, with a warning.",
         keyword='each cluster of the coarser level is split; or "adaptive", k-means on support '
         'vectors of the finer level; "random", on random rows; "kmeans", a Euclidean tree')
     early: bool = of_levels(False, FLAG, "--early",
@@ -269,6 +271,9 @@ class TrainOptions(OptionTable):
     def _check_levels(self) -> None:
         """Check the options of the early level. Raises OptionError."""
         option = "early" if self.early else "early_level"
+        if self.early and self.clustering not in TREES:
+            reason = f"must be {' or '.join(TREES)} for early models, got {self.clustering}"
+            raise OptionError("clustering", reason)
         if not self.early and self.early_level is None:
             if self.overlap is None:
                 return

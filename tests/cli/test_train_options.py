@@ -35,10 +35,10 @@ OUT_OF_RANGE = {
     "-n": ["0", "-1", "1.5", "nan"], "-p": ["-1", "nan", "inf"], "-b": ["-1", "2"],
     "-v": ["1", "0", "-3", "99999999999"], "-e": ["0", "-1", "nan", "inf"],
     "--gap": ["0", "-1", "nan", "inf"], "-m": ["0", "-1", "nan", "inf", "1e10"], "-h": ["2"],
-    "-l": ["-1", "31"], "-k": ["1", "99999999999"], "--sample": ["0", "99999999999"],
+    "-l": ["-1", "31"], "-k": ["1", "257", "99999999999"], "--sample": ["0", "99999999999"],
     "--early-level": ["0", "31"], "--seed": ["-1", "99999999999"],
     "--threads": ["0", "-1", "1025", "99999999999"], "--max-iter": ["0", "9223372036854775808"],
-    "--time-limit": ["0", "-1", "nan", "inf"], "--clustering": ["", "x"], "--model-format": ["x"],
+    "--time-limit": ["0", "-1", "nan"], "--clustering": ["", "x"], "--model-format": ["x"],
 }  # fmt: skip
 
 
@@ -116,7 +116,7 @@ NOT_A_VALUE = {
     ("-s", "5"): "-s: '5' is not 0 C-SVC, 1 nu-SVC, 2 one-class, 3 eps-SVR or 4 nu-SVR",
     ("-b", "yes"): "-b: 'yes' is not 0 or 1",
     ("-w1", "x"): "-w: 'x' is not a number", ("-c", "-1"): "-c must be positive and finite, got -1",
-    ("--time-limit", "0"): "--time-limit must be positive and finite, got 0",
+    ("--time-limit", "0"): "--time-limit must be above 0, got 0",
     ("--levels", "-1"): "-l must be at least 0, got -1",
 }  # fmt: skip
 
