@@ -24,6 +24,7 @@ from ratios import MOST, MOST_ON_AVERAGE, SIDES, geometric_mean, is_slower_on_av
 
 PLACE = ROOT / "build" / "faster-than"
 LONGEST = 540  # seconds after which nothing is measured again
+BUSY = 0.5  # load of a machine with other work
 TIMES_AGAIN = {"values": 3, "commands": 2}  # processes, and pairs
 
 
@@ -85,8 +86,9 @@ def slower(part, found):
 def main(commit, *groups):
     isas, absent = values.instruction_sets()
     print(f"not measured, this processor lacks them: {', '.join(absent) or 'none'}")
-    load = os.getloadavg()[0]
-    print(f"measured with DCSVM_ISA={', '.join(isas)}; load before the run {load:.1f}")
+    print(f"measured with DCSVM_ISA={', '.join(isas)}")
+    if os.getloadavg()[0] > BUSY:
+        print(f"the load is {os.getloadavg()[0]:.1f}: the times of commands are of little use")
     sites = dict(zip(SIDES, (base_of(commit), ROOT), strict=True))
     begun = time.monotonic()
     found, remarks, failures = {}, [], []
@@ -110,7 +112,8 @@ def main(commit, *groups):
     for part, some in found.items():
         failures += slower(part, some)
     print(*remarks, *(f"FAILED {one}" for one in failures), sep="\n")
-    print(f"{time.monotonic() - begun:.0f} s without the build of {commit}")
+    n_cases, seconds = sum(map(len, found.values())), time.monotonic() - begun
+    print(f"{n_cases} cases, {len(failures)} failures, {seconds:.0f} s without building {commit}")
     return bool(failures)
 
 
