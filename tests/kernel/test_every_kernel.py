@@ -192,6 +192,12 @@ def test_boxes_bound_the_distances_of_their_rows(kernel, place):
         _core.box_distances(argument, low[0, :1], high[0], low, high)
 
 
+def test_a_function_of_a_root_takes_differences():
+    points = _core.Points(dense_rows(grid_rows(50, 100)), 1)
+    forms = [_core.Setup(Kernel(name, 0.001), points).form for name in ("rbf", "exponential")]
+    assert forms == ["product", "difference"]
+
+
 @in_every_place
 @pytest.mark.parametrize("reach", [0.003, 0.1])
 @every_falling
