@@ -19,7 +19,7 @@ cdef extern from "simd/kernel.h" namespace "dcsvm" nogil:
 
     CKernel kernel_of(const string&, const string&) except +
     cbool is_distance(Argument)
-    cbool is_from_products(Argument)
+    cbool c_is_from_products "dcsvm::is_from_products"(Argument)
 
 
 cdef extern from "simd/isa.h" namespace "dcsvm" nogil:
@@ -127,6 +127,7 @@ cdef extern from "rows/cutoff.h" namespace "dcsvm" nogil:
         CDistance distance
         double value
 
+    double least_distance(Argument, size_t, const float*, const float*, const float*, const float*)
     double c_share_apart "dcsvm::share_apart"(const RowList&, const CDistance&, size_t, int) except +
 
 

@@ -120,6 +120,11 @@ def suit_bytes(size_t n_features):
     return c_suit_bytes(n_features)
 
 
+def is_from_products(argument):
+    """Return whether the argument of a kernel, by its name, comes from inner products of rows."""
+    return c_is_from_products(argument_of(argument))
+
+
 def may_be_bytes(size_t n_features, argument):
     """Return whether this machine has tiles of bytes, and they are faster for n_features.
 
@@ -327,3 +332,23 @@ def share_apart(Points points, const int32_t[::1] order, cutoff, size_t n_tried,
     with nogil:
         share = c_share_apart(rows, c_cutoff.distance, n_tried, threads)
     return share
+
+
+def box_distances(argument, const float[::1] low, const float[::1] high,
+                  const float[:, ::1] others_low, const float[:, ::1] others_high):
+    """Return lower bounds on the distances of the rows of a box from those of others, float64 (n,).
+
+    A box has the minima and maxima of the features of its rows. `argument` is the name of the
+    distance.
+    """
+    cdef Argument distance = argument_of(argument)
+    cdef size_t i, d = low.shape[0], n = others_low.shape[0]
+    if not is_distance(distance):
+        raise ValueError("boxes bound distances only")
+    if (<size_t>high.shape[0] != d or <size_t>others_low.shape[1] != d
+            or <size_t>others_high.shape[1] != d or <size_t>others_high.shape[0] != n):
+        raise ValueError("boxes do not have the same features")
+    cdef double[::1] found = np.empty(n)
+    for i in range(n):
+        found[i] = least_distance(distance, d, &low[0], &high[0], &others_low[i, 0], &others_high[i, 0])
+    return np.asarray(found)

@@ -243,7 +243,7 @@ cdef class Setup:
             raise ValueError("the form bytes is for rows encoded as bytes")
         if self.setup.form == Form.difference and not is_distance(own.argument):
             raise ValueError("the difference form is for distances")
-        if self.setup.form == Form.product and not is_from_products(own.argument):
+        if self.setup.form == Form.product and not c_is_from_products(own.argument):
             raise ValueError("the product form is for arguments that come from products")
 
     @property
@@ -278,7 +278,7 @@ def check_sides(Setup setup, Points a, Points b, int threads):
                 raise ValueError("rows are not encoded as bytes")
         elif (setup.setup.form == Form.sparse) == points.points.is_dense():
             raise ValueError(f"rows do not have the form {setup.form}")
-    if setup.setup.form == Form.bytes and not is_from_products(setup.setup.kernel.argument) and (
+    if setup.setup.form == Form.bytes and not c_is_from_products(setup.setup.kernel.argument) and (
             a.points.byte_origin != b.points.byte_origin or a.points.byte_step != b.points.byte_step):
         raise ValueError("differences of bytes are of rows with the same origin and step")
     if a.coding is not b.coding:

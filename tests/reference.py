@@ -170,7 +170,8 @@ def kernels_with(gamma=1.0, coef0=0.0, degree=3):
 
 def forms_of(kernel):
     """List the evaluation forms that the core has for floats and sparse rows."""
-    forms = {"difference": kernel.type.fall, "product": kernel.type.is_from_products}
+    products = _core.is_from_products(kernel.type.argument)
+    forms = {"difference": kernel.type.fall, "product": products}
     return (*(form for form, is_there in forms.items() if is_there), "sparse")
 
 

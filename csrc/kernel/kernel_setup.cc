@@ -43,41 +43,47 @@ bool has_exact_products(const Points& points) {
 
 // Returns the sum of the terms of n values, as independent partial sums. Trailing zeros do not
 // change it.
-template <Argument argument>
+template <class Of>
 double sum_of_terms(const float* x, std::size_t n) {
   constexpr std::size_t n_sums = 8;
   double sums[n_sums] = {};
   std::size_t k = 0;
   for (; k + n_sums <= n; k += n_sums) {
-    for (std::size_t s = 0; s < n_sums; ++s) sums[s] += row_term(argument, x[k + s]);
+    for (std::size_t s = 0; s < n_sums; ++s) sums[s] += Of::row_term(x[k + s]);
   }
-  for (std::size_t s = 0; k < n; ++k, ++s) sums[s] += row_term(argument, x[k]);
+  for (std::size_t s = 0; k < n; ++k, ++s) sums[s] += Of::row_term(x[k]);
   return std::accumulate(sums, sums + n_sums, 0.0);
 }
 
 // Returns the term of a row's features, without its codes.
-double features_term(const Points& points, Argument argument, std::size_t row) {
+template <class Of>
+double features_term(const Points& points, std::size_t row) {
   const float* x =
       points.is_dense() ? features_of(points, row) : points.values + points.indptr[row];
   const auto n = points.is_dense()
                      ? points.n_features
                      : static_cast<std::size_t>(points.indptr[row + 1] - points.indptr[row]);
-  switch (argument) {
-    case Argument::squared_distance:
-      return sum_of_terms<Argument::squared_distance>(x, n);
-    case Argument::absolute_distance:
-      return sum_of_terms<Argument::absolute_distance>(x, n);
-    case Argument::product:
-    case Argument::none:
-      break;
-  }
-  return 0.0;
+  return sum_of_terms<Of>(x, n);
 }
 
-double codes_term(const Points& points, Argument argument, std::size_t row) {
+// Returns the number of columns that the codes of a row set.
+template <class Of>
+double codes_term(const Points& points, std::size_t row) {
+  static_assert(Of::row_term(1.0) == 1 && Of::gap(0.0, 1.0) == 1 && Of::gap(1.0, 0.0) == 1,
+                "the contribution of a code to a distance is a number of columns");
   double term = 0;
-  for (std::size_t k = 0; k < points.n_codes; ++k)
-    term += points.codes_of(row)[k] == no_code ? 0.0 : row_term(argument, 1.0f);
+  for (std::size_t k = 0; k < points.n_codes; ++k) term += points.codes_of(row)[k] != no_code;
+  return term;
+}
+
+// Returns the term of a row of bytes, an integer.
+template <class Of>
+double bytes_term(const Points& points, std::size_t row) {
+  if (Of::sums != Sums::products) return 0.0;
+  const std::uint8_t* x = points.bytes + row * points.byte_row_size();
+  double term = 0;
+  for (std::size_t k = 0; k < points.n_features; ++k)
+    term += Of::row_term(points.byte_origin + points.byte_step * std::int32_t{x[k]});
   return term;
 }
 
@@ -135,8 +141,8 @@ KernelSetup choose_setup(const Points& points, const Kernel& kernel, double larg
   setup.form = Form::product;
   setup.exact_products = has_exact_products(points);
   const double rounding = largest_squared_norm * half_unit;
-  const bool is_root = kernel.function == Function::root_decay;
-  const bool accurate = kernel.gamma * (is_root ? std::sqrt(rounding) : rounding) <= product_error;
+  const bool has_root = properties_of(kernel.function).has_root;
+  const bool accurate = kernel.gamma * (has_root ? std::sqrt(rounding) : rounding) <= product_error;
   if (has_differences && !accurate && !setup.exact_products) setup.form = Form::difference;
   return setup;
 }
@@ -146,9 +152,8 @@ double largest_squared_norm(const Points& points, int n_threads) {
   parallel_for(
       {n_threads, points.n_samples, batch_rows}, [] { return 0.0; },
       [&](double& own, std::size_t row) {
-        const Argument argument = Argument::squared_distance;
-        own =
-            std::max(own, features_term(points, argument, row) + codes_term(points, argument, row));
+        own = std::max(own, features_term<SquaredDistance>(points, row) +
+                                codes_term<SquaredDistance>(points, row));
       },
       [&](double own) { largest = std::max(largest, own); });
   return largest;
@@ -156,20 +161,19 @@ double largest_squared_norm(const Points& points, int n_threads) {
 
 void compute_row_terms(const Points& points, const KernelSetup& setup, int n_threads,
                        double* row_terms) {
-  const Argument argument = setup.kernel.argument;
-  if (!is_distance(argument)) {
-    std::fill_n(row_terms, points.n_samples, 0.0);
-    return;
-  }
-  parallel_for({n_threads, points.n_samples, batch_rows}, [&](std::size_t row) {
-    if (setup.form == Form::bytes) {
-      row_terms[row] = is_from_products(argument) ? squared_norm_of_bytes(points, row) : 0.0;
-      return;
-    }
-    double term = setup.form == Form::difference ? 0.0 : features_term(points, argument, row);
-    term += codes_term(points, argument, row);
-    if (points.other_terms) term += points.other_terms[row];
-    row_terms[row] = term;
+  std::fill_n(row_terms, points.n_samples, 0.0);
+  with_distance(setup.kernel.argument, [&](auto of) {
+    using Of = decltype(of);
+    parallel_for({n_threads, points.n_samples, batch_rows}, [&](std::size_t row) {
+      if (setup.form == Form::bytes) {
+        row_terms[row] = bytes_term<Of>(points, row);
+        return;
+      }
+      double term = setup.form == Form::difference ? 0.0 : features_term<Of>(points, row);
+      term += codes_term<Of>(points, row);
+      if (points.other_terms) term += points.other_terms[row];
+      row_terms[row] = term;
+    });
   });
 }
 

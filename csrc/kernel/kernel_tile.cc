@@ -26,12 +26,16 @@ struct ByteTerms {
 // product with the packed k - 128. Absolute differences are of rows with the same a and s: they are
 // those of the bytes, in units of s.
 ByteTerms byte_terms(Argument argument, const Points& queries, const Points& lanes) {
-  if (!is_from_products(argument)) return {};
-  const std::int32_t sign = is_distance(argument) ? -2 : 1, a = queries.byte_origin,
-                     b = lanes.byte_origin, s = queries.byte_step, t = lanes.byte_step,
-                     factor = sign * s * t;
-  return {factor, factor * 128 + sign * b * s, sign * a * t,
-          sign * a * b * static_cast<std::int32_t>(lanes.n_features)};
+  return with_argument(argument, [&](auto of) -> ByteTerms {
+    if constexpr (of.sums != Sums::products) {
+      return {};
+    } else {
+      const std::int32_t a = queries.byte_origin, b = lanes.byte_origin, s = queries.byte_step,
+                         t = lanes.byte_step, factor = of.factor * s * t;
+      return {factor, factor * 128 + of.factor * b * s, of.factor * a * t,
+              of.factor * a * b * static_cast<std::int32_t>(lanes.n_features)};
+    }
+  });
 }
 
 }  // namespace

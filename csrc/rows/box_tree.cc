@@ -110,25 +110,11 @@ void BoxTree::measure() {
 }
 
 double BoxTree::distance(std::int32_t a, std::int32_t b) const {
-  const float *low_a = low(a), *high_a = high(a), *low_b = low(b), *high_b = high(b);
-  double sum = 0;
-  with_gap_term(argument_, [&](auto term) {
-    for (std::size_t k = 0; k < d_; ++k) {
-      const double gap = std::max(static_cast<double>(low_a[k]) - high_b[k],
-                                  static_cast<double>(low_b[k]) - high_a[k]);
-      if (gap > 0) sum += term(gap);
-    }
-  });
-  return sum * outward;
+  return least_distance(argument_, d_, low(a), high(a), low(b), high(b)) * outward;
 }
 
 double BoxTree::diameter(std::int32_t node) const {
-  double sum = 0;
-  with_gap_term(argument_, [&](auto term) {
-    for (std::size_t k = 0; k < d_; ++k)
-      sum += term(static_cast<double>(high(node)[k]) - low(node)[k]);
-  });
-  return sum;
+  return largest_distance(argument_, d_, low(node), high(node), low(node), high(node));
 }
 
 // Returns the extent of every step-th row.

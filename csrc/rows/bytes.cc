@@ -84,14 +84,4 @@ bool may_step(std::size_t n_features, double origin, double step) {
   return static_cast<double>(n_features) * a_feature < 2147483648.0;
 }
 
-double squared_norm_of_bytes(const Points& points, std::size_t row) {
-  const std::uint8_t* x = points.bytes + row * points.byte_row_size();
-  std::int64_t sum = 0;
-  for (std::size_t k = 0; k < points.n_features; ++k) {
-    const std::int64_t value = points.byte_origin + points.byte_step * std::int32_t{x[k]};
-    sum += value * value;
-  }
-  return static_cast<double>(sum);
-}
-
 }  // namespace dcsvm

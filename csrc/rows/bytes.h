@@ -28,8 +28,6 @@ bool are_bytes(const Points& points, int n_threads);
 // rows of bytes if the argument comes from products: no term of it reaches 2^31.
 bool may_step(std::size_t n_features, double byte_origin, double byte_step);
 
-double squared_norm_of_bytes(const Points& points, std::size_t row);
-
 // fits[i]: whether all features of row i are integers from 0 to 255.
 void find_bytes(const Points& points, int n_threads, std::uint8_t* fits);
 

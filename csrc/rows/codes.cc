@@ -179,7 +179,9 @@ void find_fitting(const Points& points, const CodedColumns& columns, Argument ar
     fits[i] = std::all_of(columns.codes.begin(), columns.codes.end(),
                           [&](const auto& members) { return fits_code(row, members); });
     others[i] = 0;
-    for (const std::size_t k : unlisted) others[i] += row_term(argument, row[k]);
+    with_distance(argument, [&](auto of) {
+      for (const std::size_t k : unlisted) others[i] += of.row_term(row[k]);
+    });
   });
 }
 

@@ -25,6 +25,26 @@ double code_distance(std::int16_t a, std::int16_t b) {
 
 }  // namespace
 
+double least_distance(Argument distance, std::size_t d, const float* low_a, const float* high_a,
+                      const float* low_b, const float* high_b) {
+  double sum = 0;
+  with_distance(distance, [&](auto of) {
+    for (std::size_t k = 0; k < d; ++k)
+      sum += of.template least<double>(low_a[k], high_a[k], low_b[k], high_b[k]);
+  });
+  return sum;
+}
+
+double largest_distance(Argument distance, std::size_t d, const float* low_a, const float* high_a,
+                        const float* low_b, const float* high_b) {
+  double sum = 0;
+  with_distance(distance, [&](auto of) {
+    for (std::size_t k = 0; k < d; ++k)
+      sum += of.template most<double>(low_a[k], high_a[k], low_b[k], high_b[k]);
+  });
+  return sum;
+}
+
 BoundingBoxes::BoundingBoxes(const Points& points, const std::int32_t* rows, std::size_t n,
                              std::size_t block_rows)
     : d_(points.n_features), n_codes_(points.n_codes) {
@@ -69,14 +89,11 @@ std::size_t BoundingBoxes::find_near(std::size_t block, const BlockedRows& other
   const float* x = others.features_.data() + other_block * blocked_rows * d_;
   const std::uint8_t* code = others.codes_.data() + other_block * blocked_rows * n_codes_;
   float sum[blocked_rows] = {};
-  with_gap_term(distance.argument, [&](auto term) {
+  with_distance(distance.argument, [&](auto of) {
     for (std::size_t k = 0; k < d_; ++k, x += blocked_rows) {
       const float lowest = low(block)[k], highest = high(block)[k];
-      for (std::size_t j = 0; j < blocked_rows; ++j) {
-        const float below = lowest - x[j], above = x[j] - highest;
-        const float gap = below > above ? below : above;
-        sum[j] += gap > 0 ? term(gap) : 0.0f;
-      }
+      for (std::size_t j = 0; j < blocked_rows; ++j)
+        sum[j] += of.least(lowest, highest, x[j], x[j]);
     }
   });
   for (std::size_t k = 0; k < n_codes_; ++k, code += blocked_rows) {
@@ -106,28 +123,15 @@ bool BoundingBoxes::are_apart(std::size_t block, const BoundingBoxes& other,
     if (a != mixed && b != mixed) sum += code_distance(a, b);
   }
   if (sum >= limit) return true;
-  const float *low_a = low(block), *high_a = high(block);
-  const float *low_b = other.low(other_block), *high_b = other.high(other_block);
-  with_gap_term(distance.argument, [&](auto term) {
-    for (std::size_t k = 0; k < d_; ++k) {
-      sum += term(std::max({static_cast<double>(low_a[k]) - high_b[k],
-                            static_cast<double>(low_b[k]) - high_a[k], 0.0}));
-    }
-  });
+  sum += least_distance(distance.argument, d_, low(block), high(block), other.low(other_block),
+                        other.high(other_block));
   return sum >= limit;
 }
 
 bool BoundingBoxes::is_apart(std::size_t block, const Points& points, std::size_t place,
                              const Distance& distance) const {
   const float* row = features_of(points, place);
-  const float *lowest = low(block), *highest = high(block);
-  double sum = 0;
-  with_gap_term(distance.argument, [&](auto term) {
-    for (std::size_t k = 0; k < d_; ++k) {
-      sum += term(std::max({static_cast<double>(lowest[k]) - row[k],
-                            static_cast<double>(row[k]) - highest[k], 0.0}));
-    }
-  });
+  double sum = least_distance(distance.argument, d_, low(block), high(block), row, row);
   for (std::size_t k = 0; k < n_codes_; ++k) {
     const std::int16_t common = codes_[block * n_codes_ + k];
     if (common != mixed) sum += code_distance(common, points.codes_of(place)[k]);
@@ -137,15 +141,8 @@ bool BoundingBoxes::is_apart(std::size_t block, const Points& points, std::size_
 
 bool BoundingBoxes::are_near(std::size_t block, const BoundingBoxes& other, std::size_t other_block,
                              const Distance& distance) const {
-  const float *low_a = low(block), *high_a = high(block);
-  const float *low_b = other.low(other_block), *high_b = other.high(other_block);
-  double sum = 0;
-  with_gap_term(distance.argument, [&](auto term) {
-    for (std::size_t k = 0; k < d_; ++k) {
-      sum += term(std::max(static_cast<double>(high_a[k]) - low_b[k],
-                           static_cast<double>(high_b[k]) - low_a[k]));
-    }
-  });
+  double sum = largest_distance(distance.argument, d_, low(block), high(block),
+                                other.low(other_block), other.high(other_block));
   for (std::size_t k = 0; k < n_codes_; ++k) {
     const std::int16_t a = codes_[block * n_codes_ + k],
                        b = other.codes_[other_block * n_codes_ + k];

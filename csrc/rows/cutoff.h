@@ -30,6 +30,12 @@ struct Cutoff {
   bool is_finite() const { return distance.value < std::numeric_limits<double>::infinity(); }
 };
 
+// Bounds on a distance of rows in two boxes, given the minima and maxima of their d features.
+double least_distance(Argument distance, std::size_t d, const float* low_a, const float* high_a,
+                      const float* low_b, const float* high_b);
+double largest_distance(Argument distance, std::size_t d, const float* low_a, const float* high_a,
+                        const float* low_b, const float* high_b);
+
 // Rows of a list in blocks of at most this many, feature by feature: a block is compared with a box
 // at once.
 constexpr std::size_t blocked_rows = 64;

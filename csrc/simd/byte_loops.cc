@@ -139,8 +139,15 @@ namespace dcsvm {
 
 ByteLoop byte_loop(Argument argument) {
   static const ByteLoop dots = choose_dots(), distances = choose_distances();
-  if (is_from_products(argument)) return dots;
-  return is_from_differences(argument) ? distances : nullptr;
+  switch (sums_of(argument)) {
+    case Sums::products:
+      return dots;
+    case Sums::differences:
+      return distances;
+    case Sums::others:
+      break;
+  }
+  return nullptr;
 }
 
 }  // namespace dcsvm

@@ -6,8 +6,6 @@
 namespace dcsvm {
 namespace DCSVM_ISA {
 
-#define DCSVM_INLINE static inline __attribute__((always_inline))
-
 constexpr std::size_t vector_bytes = DCSVM_VECTOR_BYTES;
 
 // A tile of sums (tile_queries rows by tile_vectors vectors of lanes) stays in registers while one
@@ -111,10 +109,11 @@ DCSVM_INLINE Vector maximum(Vector a, Vector b) {
 }
 
 // Clears the sign bits, which takes one instruction; a comparison takes three.
-template <class Real>
-DCSVM_INLINE typename Traits<Real>::Vector absolute(typename Traits<Real>::Vector a) {
-  using Integers = typename Traits<Real>::Integers;
-  return (typename Traits<Real>::Vector)((Integers)a & Traits<Real>::no_sign);
+DCSVM_INLINE FloatVector absolute(FloatVector a) {
+  return (FloatVector)((IntVector)a & Traits<float>::no_sign);
+}
+DCSVM_INLINE DoubleVector absolute(DoubleVector a) {
+  return (DoubleVector)((LongVector)a & Traits<double>::no_sign);
 }
 template <class Vector>
 DCSVM_INLINE Vector square_root(Vector a) {
@@ -124,6 +123,7 @@ DCSVM_INLINE Vector square_root(Vector a) {
 
 // in this order: each part uses those before it
 // clang-format off
+#include "simd/arguments_impl.h"
 #include "simd/kernel_value_impl.h"
 #include "simd/tiles_impl.h"
 #include "simd/sums_impl.h"
@@ -142,7 +142,6 @@ static const Isa functions = {DCSVM_ISA_NAME, loops_of<float>,  loops_of<double>
 }  // namespace DCSVM_ISA
 }  // namespace dcsvm
 
-#undef DCSVM_INLINE
 #undef DCSVM_ISA
 #undef DCSVM_ISA_NAME
 #undef DCSVM_VECTOR_BYTES

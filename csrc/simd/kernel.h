@@ -1,28 +1,51 @@
 // Definition of a kernel: a function of an argument of two rows.
 //
 // dcsvm/kernel/kernels.py defines the names and properties used in Python, kernel_value_impl.h the
-// formulas of the functions, and tiles_impl.h the contribution of a feature to an argument.
+// formulas of the functions, and arguments_impl.h those of the arguments.
 #pragma once
 
-#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
 namespace dcsvm {
 
-// Argument of a kernel function: x'z, |x - z|^2, the sum of |x_k - z_k|, or none for precomputed
-// values.
+// Argument of a kernel function, see arguments_impl.h: x'z, |x - z|^2, the sum of |x_k - z_k|, or
+// none for precomputed values, which is the last.
 enum class Argument { product, squared_distance, absolute_distance, none };
-constexpr std::string_view argument_names[] = {"product", "squared_distance", "absolute_distance",
-                                               "none"};
 
 constexpr Argument default_distance = Argument::squared_distance;
 
+// Sums over features that give an argument, with a term of each row: inner products, also as matrix
+// products; absolute differences; or only its own pair() and gap(). Processors have instructions
+// for the first two on bytes.
+enum class Sums { products, differences, others };
+
 // The function of the argument s: s, (gamma s + coef0)^degree, exp(-gamma s), exp(-gamma sqrt(s)),
-// tanh(gamma s + coef0).
+// tanh(gamma s + coef0), which is the last.
 enum class Function { identity, power, decay, root_decay, tanh };
-constexpr std::string_view function_names[] = {"identity", "power", "decay", "root_decay", "tanh"};
+
+// has_root: a function of sqrt(s), in which small errors of s are much larger near 0.
+struct FunctionProperties {
+  std::string_view name;
+  bool has_root;
+};
+
+constexpr FunctionProperties properties_of(Function function) {
+  switch (function) {
+    case Function::identity:
+      return {"identity", false};
+    case Function::power:
+      return {"power", false};
+    case Function::decay:
+      return {"decay", false};
+    case Function::root_decay:
+      return {"root_decay", true};
+    case Function::tanh:
+      return {"tanh", false};
+  }
+  __builtin_unreachable();
+}
 
 struct Kernel {
   Argument argument = Argument::squared_distance;
@@ -35,63 +58,59 @@ struct Kernel {
   bool less_one = false;
 };
 
-// Returns the enumerator with this name. Throws std::invalid_argument for an unknown name.
-template <class Enum, std::size_t n>
-Enum named(const std::string_view (&names)[n], std::string_view name) {
-  for (std::size_t k = 0; k < n; ++k) {
-    if (names[k] == name) return static_cast<Enum>(k);
+template <class Value>
+constexpr Value maximum(Value a, Value b) {
+  return a > b ? a : b;
+}
+template <class Value>
+constexpr Value absolute(Value a) {
+  return a < 0 ? -a : a;
+}
+
+#define DCSVM_INLINE static inline __attribute__((always_inline))
+#include "simd/arguments_impl.h"
+
+inline std::string_view name_of(Argument argument) {
+  return with_argument(argument, [](auto of) { return of.name; });
+}
+inline std::string_view name_of(Function function) { return properties_of(function).name; }
+
+// Returns the enumerator with this name, at most `last`. Throws std::invalid_argument for an
+// unknown name.
+template <class Enum>
+Enum named(std::string_view name, Enum last) {
+  for (int k = 0; k <= static_cast<int>(last); ++k) {
+    if (name_of(static_cast<Enum>(k)) == name) return static_cast<Enum>(k);
   }
   throw std::invalid_argument("kernels have no " + std::string(name));
 }
 
 inline Kernel kernel_of(const std::string& argument, const std::string& function) {
   Kernel kernel;
-  kernel.argument = named<Argument>(argument_names, argument);
-  kernel.function = named<Function>(function_names, function);
+  kernel.argument = named(argument, Argument::none);
+  kernel.function = named(function, Function::tanh);
   return kernel;
 }
 
 // Returns whether the argument is a distance, 0 for equal rows.
 constexpr bool is_distance(Argument argument) {
-  return argument == Argument::squared_distance || argument == Argument::absolute_distance;
+  return with_argument(argument, [](auto of) { return of.is_distance; });
 }
 
-// Calls work(term). term(gap) returns the contribution of a feature to a distance; gap >= 0 is the
-// absolute difference of its values in two rows.
-template <class Work>
-void with_gap_term(Argument distance, Work work) {
-  if (distance == Argument::absolute_distance) {
-    work([](auto gap) { return gap; });
-  } else {
-    work([](auto gap) { return gap * gap; });
-  }
+constexpr Sums sums_of(Argument argument) {
+  return with_argument(argument, [](auto of) { return of.sums; });
 }
 
 // Returns whether the argument is a multiple of x'z plus a term of each row, so that it can be
 // computed by matrix products, also of bytes.
-constexpr bool is_from_products(Argument argument) {
-  return argument == Argument::product || argument == Argument::squared_distance;
-}
+constexpr bool is_from_products(Argument argument) { return sums_of(argument) == Sums::products; }
 
-// Returns whether the argument is a sum of absolute differences, for which processors have an
-// instruction on bytes.
-constexpr bool is_from_differences(Argument argument) {
-  return argument == Argument::absolute_distance;
-}
-
-// Returns the contribution of a value to its row's term, which tiles combine with sums over shared
-// features.
-constexpr double row_term(Argument argument, float value) {
-  switch (argument) {
-    case Argument::squared_distance:
-      return static_cast<double>(value) * value;
-    case Argument::absolute_distance:
-      return value < 0 ? -static_cast<double>(value) : value;
-    case Argument::product:
-    case Argument::none:
-      break;
-  }
-  return 0.0;
+// Calls work(struct of the argument) for a distance.
+template <class Work>
+void with_distance(Argument argument, const Work& work) {
+  with_argument(argument, [&](auto of) {
+    if constexpr (of.is_distance) work(of);
+  });
 }
 
 // Returns whether a weighted sum of kernel values is an inner product with one vector.

@@ -5,50 +5,14 @@
 // the sum of a pair of rows runs over the features in ascending order, so that a value does not
 // depend on how a kernel product is divided into tiles.
 
-// How an argument is computed from two rows. In the difference form, gap() returns the contribution
-// of a feature, given the difference of its values. In the other forms, pair() returns the
-// contribution of a feature that both rows have; from() combines the sum of these with the terms of
-// both rows (row_term() in kernel.h).
-template <Argument argument, class Real>
-struct Terms;
-
-template <class Real>
-struct Terms<Argument::product, Real> {
-  using Vector = typename Traits<Real>::Vector;
-  DCSVM_INLINE Vector pair(Vector a, Vector b) { return a * b; }
-  DCSVM_INLINE Vector from(Vector pairs, Vector) { return pairs; }
-};
-
-template <class Real>
-struct Terms<Argument::squared_distance, Real> {
-  using Vector = typename Traits<Real>::Vector;
-  DCSVM_INLINE Vector gap(Vector difference) { return difference * difference; }
-  DCSVM_INLINE Vector pair(Vector a, Vector b) { return a * b; }
-  DCSVM_INLINE Vector from(Vector pairs, Vector row_terms) {
-    return maximum(row_terms - pairs * Real(2), Vector{});
-  }
-};
-
-template <class Real>
-struct Terms<Argument::absolute_distance, Real> {
-  using Vector = typename Traits<Real>::Vector;
-  DCSVM_INLINE Vector gap(Vector difference) { return absolute<Real>(difference); }
-  // |a - b| is |a| + |b| plus this
-  DCSVM_INLINE Vector pair(Vector a, Vector b) {
-    return absolute<Real>(a - b) - absolute<Real>(a) - absolute<Real>(b);
-  }
-  DCSVM_INLINE Vector from(Vector pairs, Vector row_terms) {
-    return maximum(row_terms + pairs, Vector{});
-  }
-};
-
 // Returns the arguments, given the sums of pair() and the terms of a query and of the lanes.
-template <Argument argument, class Real>
+template <class Of, class Real>
 DCSVM_INLINE typename Traits<Real>::Vector argument_from(typename Traits<Real>::Vector pairs,
                                                          double query_term,
                                                          const double* lane_terms) {
+  if constexpr (!Of::is_distance) return pairs * Real(Of::factor);
   const auto row_terms = load_doubles<Real>(lane_terms) + static_cast<Real>(query_term);
-  return Terms<argument, Real>::from(pairs, row_terms);
+  return maximum(row_terms + pairs * Real(Of::factor), typename Traits<Real>::Vector{});
 }
 
 // Up to tile_queries queries of a tile; the last one is repeated to fill the block.
@@ -114,7 +78,7 @@ DCSVM_INLINE const Real* converted(const float* values, std::size_t n, Real* buf
 }
 
 // Adds a chain of features to the sums of a tile: the results of gap() or of pair().
-template <Argument argument, bool difference, class Real, std::size_t n_vectors>
+template <class Of, bool difference, class Real, std::size_t n_vectors>
 DCSVM_INLINE void add_chain(const Real* const* query, const float* panel, std::size_t n,
                             typename Traits<Real>::Vector (&sum)[tile_queries][n_vectors]) {
   using Vector = typename Traits<Real>::Vector;
@@ -128,9 +92,9 @@ DCSVM_INLINE void add_chain(const Real* const* query, const float* panel, std::s
 #pragma GCC unroll 8
       for (std::size_t v = 0; v < n_vectors; ++v) {
         if constexpr (difference) {
-          sum[r][v] += Terms<argument, Real>::gap(b[v] - a);
+          sum[r][v] += Of::gap(b[v], a);
         } else {
-          sum[r][v] += Terms<argument, Real>::pair(a, b[v]);
+          sum[r][v] += Of::pair(a, b[v]);
         }
       }
     }
@@ -143,7 +107,7 @@ DCSVM_INLINE std::size_t chain_end(const DenseTile& t, std::size_t begin) {
 
 // Computes kernel values of n_queries queries and n_vectors vectors of lanes from `lane` on, in the
 // precision of the output.
-template <Argument argument, class Real, bool difference, std::size_t n_vectors>
+template <class Of, class Real, bool difference, std::size_t n_vectors>
 DCSVM_INLINE void dense_tile(const DenseTile& t, const QueryBlock& q, std::size_t lane,
                              std::size_t n_queries, Real* out) {
   using Vector = typename Traits<Real>::Vector;
@@ -165,7 +129,7 @@ DCSVM_INLINE void dense_tile(const DenseTile& t, const QueryBlock& q, std::size_
     for (std::size_t r = 0; r < tile_queries; ++r)
       rows[r] = converted<Real>(q.rows[r] + begin, n, buffer[r]);
     Vector sum[tile_queries][n_vectors] = {};
-    add_chain<argument, difference>(rows, t.panel + begin * panel_rows + lane, n, sum);
+    add_chain<Of, difference>(rows, t.panel + begin * panel_rows + lane, n, sum);
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < tile_queries; ++r) {
 #pragma GCC unroll 8
@@ -178,7 +142,7 @@ DCSVM_INLINE void dense_tile(const DenseTile& t, const QueryBlock& q, std::size_
       const std::size_t at = lane + v * width<Real>;
       Vector value = total[r][v];
       if constexpr (!difference)
-        value = argument_from<argument, Real>(value, q.terms[r], t.lane_terms + at);
+        value = argument_from<Of, Real>(value, q.terms[r], t.lane_terms + at);
       store(out + r * t.out_stride + at, kernel_value<Real>(*t.kernel, constants, value));
     }
   }
@@ -191,7 +155,7 @@ DCSVM_INLINE void add_lanes(const float* part, std::size_t n, double* total) {
 
 // Computes kernel values from dot products of integers. Sums over a chain are exact in float;
 // totals and arguments are double, so that only the kernel function rounds.
-template <Argument argument, class Real>
+template <class Of, class Real>
 DCSVM_INLINE void exact_tile(const DenseTile& t, const QueryBlock& q, std::size_t lane,
                              std::size_t n_queries, Real* out) {
   constexpr std::size_t lanes = tile_vectors * width<float>;
@@ -204,8 +168,8 @@ DCSVM_INLINE void exact_tile(const DenseTile& t, const QueryBlock& q, std::size_
     const float* rows[tile_queries];
     for (std::size_t r = 0; r < tile_queries; ++r) rows[r] = q.rows[r] + begin;
     FloatVector sum[tile_queries][tile_vectors] = {};
-    add_chain<argument, false>(rows, t.panel + begin * panel_rows + lane,
-                               chain_end(t, begin) - begin, sum);
+    add_chain<Of, false>(rows, t.panel + begin * panel_rows + lane, chain_end(t, begin) - begin,
+                         sum);
 #pragma GCC unroll 8
     for (std::size_t r = 0; r < tile_queries; ++r) {
 #pragma GCC unroll 8
@@ -216,8 +180,8 @@ DCSVM_INLINE void exact_tile(const DenseTile& t, const QueryBlock& q, std::size_
   const Constants<Real> constants(*t.kernel);
   for (std::size_t r = 0; r < n_queries; ++r) {
     for (std::size_t k = 0; k < lanes; k += width<double>) {
-      store(total[r] + k, argument_from<argument, double>(load<DoubleVector>(total[r] + k),
-                                                          q.terms[r], t.lane_terms + lane + k));
+      store(total[r] + k, argument_from<Of, double>(load<DoubleVector>(total[r] + k), q.terms[r],
+                                                    t.lane_terms + lane + k));
     }
     for (std::size_t k = 0; k < lanes; k += width<Real>) {
       store(out + r * t.out_stride + lane + k,
@@ -228,7 +192,7 @@ DCSVM_INLINE void exact_tile(const DenseTile& t, const QueryBlock& q, std::size_
 
 // One function per combination: a single function took 7 % longer for rows of few features and
 // codes.
-template <Argument argument, class Real, bool difference, bool exact>
+template <class Of, class Real, bool difference, bool exact>
 static __attribute__((noinline)) void dense_tiles(const DenseTile& t, Real* out) {
   constexpr std::size_t lanes = tile_vectors * (exact ? width<float> : width<Real>);
   for (std::size_t first = 0; first < t.n_queries; first += tile_queries) {
@@ -238,43 +202,32 @@ static __attribute__((noinline)) void dense_tiles(const DenseTile& t, Real* out)
     Real* rows = out + first * t.out_stride;
     for (std::size_t lane = 0; lane < t.n_lanes; lane += lanes) {
       if constexpr (exact) {
-        exact_tile<argument, Real>(t, q, lane, n, rows);
+        exact_tile<Of, Real>(t, q, lane, n, rows);
       } else if (t.n_lanes - lane <= width<Real>) {
-        dense_tile<argument, Real, difference, 1>(t, q, lane, n, rows);
+        dense_tile<Of, Real, difference, 1>(t, q, lane, n, rows);
       } else {
-        dense_tile<argument, Real, difference, tile_vectors>(t, q, lane, n, rows);
+        dense_tile<Of, Real, difference, tile_vectors>(t, q, lane, n, rows);
       }
     }
   }
 }
 
-// Computes a tile of one argument, in the form of the tile.
-template <Argument argument, class Real>
-DCSVM_INLINE void dense_of(const DenseTile& t, Real* out) {
-  if constexpr (is_distance(argument)) {
-    if (t.form == Form::difference) return dense_tiles<argument, Real, true, false>(t, out);
-  }
-  if constexpr (is_from_products(argument)) {
-    if (t.exact_products) {
-      dense_tiles<argument, Real, false, true>(t, out);
-    } else {
-      dense_tiles<argument, Real, false, false>(t, out);
-    }
-  }
-}
-
+// The function is qualified because kernel.h has one of the same name, for numbers.
 template <class Real>
 static void dense(const DenseTile& t, Real* out) {
-  switch (t.kernel->argument) {
-    case Argument::product:
-      return dense_of<Argument::product>(t, out);
-    case Argument::squared_distance:
-      return dense_of<Argument::squared_distance>(t, out);
-    case Argument::absolute_distance:
-      return dense_of<Argument::absolute_distance>(t, out);
-    case Argument::none:  // has no tiles
-      break;
-  }
+  DCSVM_ISA::with_argument(t.kernel->argument, [&](auto of) {
+    using Of = decltype(of);
+    if constexpr (Of::is_distance) {
+      if (t.form == Form::difference) return dense_tiles<Of, Real, true, false>(t, out);
+    }
+    if constexpr (Of::sums == Sums::products) {
+      if (t.exact_products) {
+        dense_tiles<Of, Real, false, true>(t, out);
+      } else {
+        dense_tiles<Of, Real, false, false>(t, out);
+      }
+    }
+  });
 }
 
 // Computes kernel values of rows of bytes from the sums of byte_loop(). Arguments are integers
@@ -296,7 +249,7 @@ static void bytes(const ByteTile& t, Real* out) {
 
 // Sums over the stored entries of each sparse query, in float64. The panel is packed by column; its
 // slots locate the query's columns, and columns that no lane has are skipped.
-template <Argument argument, class Real>
+template <class Of, class Real>
 DCSVM_INLINE void sparse_of(const SparseTile& t, Real* out) {
   constexpr std::size_t n_vectors = panel_rows / width<double>;
   const Constants<Real> constants(*t.kernel);
@@ -310,13 +263,13 @@ DCSVM_INLINE void sparse_of(const SparseTile& t, Real* out) {
       const DoubleVector a = broadcast<DoubleVector>(static_cast<double>(t.values[k]));
 #pragma GCC unroll 16
       for (std::size_t v = 0; v < n_vectors; ++v)
-        sum[v] += Terms<argument, double>::pair(a, load_lanes<double>(lanes + v * width<double>));
+        sum[v] += Of::pair(a, load_lanes<double>(lanes + v * width<double>));
     }
     double arguments[panel_rows];
     for (std::size_t v = 0; v < n_vectors; ++v) {
       const std::size_t lane = v * width<double>;
       store(arguments + lane,
-            argument_from<argument, double>(sum[v], t.query_terms[r], t.lane_terms + lane));
+            argument_from<Of, double>(sum[v], t.query_terms[r], t.lane_terms + lane));
     }
     for (std::size_t lane = 0; lane < panel_rows; lane += width<Real>) {
       store(out + r * t.out_stride + lane,
@@ -327,14 +280,8 @@ DCSVM_INLINE void sparse_of(const SparseTile& t, Real* out) {
 
 template <class Real>
 static void sparse(const SparseTile& t, Real* out) {
-  switch (t.kernel->argument) {
-    case Argument::product:
-      return sparse_of<Argument::product>(t, out);
-    case Argument::squared_distance:
-      return sparse_of<Argument::squared_distance>(t, out);
-    case Argument::absolute_distance:
-      return sparse_of<Argument::absolute_distance>(t, out);
-    case Argument::none:  // has no tiles
-      break;
-  }
+  DCSVM_ISA::with_argument(t.kernel->argument, [&](auto of) {
+    using Of = decltype(of);
+    if constexpr (!std::is_same_v<Of, NoArgument>) sparse_of<Of>(t, out);
+  });
 }

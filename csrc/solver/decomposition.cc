@@ -86,22 +86,37 @@ class Solver {
         return descend();
       case Stage::check:
         return check_optimality();
-      default:
+      case Stage::initial_gradient:
+        if (!complete_gradient()) return false;
+        if (n_active() == 0) activate();
+        stage_ = Stage::descent;
+        return true;
+      case Stage::final_gradient:
+        if (!complete_gradient()) return false;
+        stage_ = Stage::check;
+        if (report_.neglected > max_neglected * target_) {
+          reset_gradient();
+          stage_ = Stage::reconstruction;
+        }
+        return true;
+      case Stage::reconstruction:
+        if (!complete_gradient()) return false;
+        stage_ = Stage::check;
+        return true;
+      case Stage::gradient_at_limit:
+        if (!complete_gradient()) return false;
+        stage_ = Stage::done;
+        return true;
+      case Stage::done:
         break;
     }
+    return true;
+  }
+
+  // Returns false if stopped.
+  bool complete_gradient() {
     if (!update_gradient()) return false;
     rows_since_rebuild_ = 0;
-    if (stage_ == Stage::initial_gradient) {
-      if (n_active() == 0) activate();
-      stage_ = Stage::descent;
-    } else if (stage_ == Stage::gradient_at_limit) {
-      stage_ = Stage::done;
-    } else if (stage_ == Stage::final_gradient && report_.neglected > max_neglected * target_) {
-      reset_gradient();
-      stage_ = Stage::reconstruction;
-    } else {
-      stage_ = Stage::check;
-    }
     return true;
   }
 

@@ -189,25 +189,30 @@ class LinearSolver {
 
   // Runs the current stage. Returns false if stopped; the solve can then resume.
   bool run_stage() {
-    if (stage_ == Stage::check) {
-      stage_ = measure() || is_stuck() ? Stage::done : Stage::turn;
-      return true;
+    const bool is_at_limit = options_.iterations_left(report_.iterations) <= 0;
+    switch (stage_) {
+      case Stage::check:
+        stage_ = measure() || is_stuck() ? Stage::done : Stage::turn;
+        return true;
+      case Stage::turn:
+        if (!is_at_limit) return may_continue() && begin_turn();
+        stage_ = Stage::done;
+        return true;
+      case Stage::descent:
+        if (violation_ > tolerance_ && descent_.values() < turn_ends_) {
+          if (!is_at_limit && !may_continue()) return false;
+          if (!is_at_limit) {
+            descend();
+            return true;
+          }
+        } else if (violation_ <= tolerance_) {
+          descent_.activate();  // shrunk variables may violate too
+        }
+        stage_ = Stage::check;
+        return true;
+      case Stage::done:
+        break;
     }
-    const bool continues =
-        stage_ == Stage::turn || (violation_ > tolerance_ && descent_.values() < turn_ends_);
-    if (continues && options_.iterations_left(report_.iterations) <= 0) {
-      stage_ = stage_ == Stage::turn ? Stage::done : Stage::check;
-      return true;
-    }
-    if (continues && !may_continue()) return false;
-    if (stage_ == Stage::turn) return begin_turn();
-    if (continues) {
-      descend();
-      return true;
-    }
-    // shrunk variables may violate too
-    if (violation_ <= tolerance_) descent_.activate();
-    stage_ = Stage::check;
     return true;
   }
 

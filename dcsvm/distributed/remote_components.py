@@ -15,7 +15,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.distributed.chunks import taken
 from dcsvm.distributed.remote_rows import RemoteRows
 from dcsvm.kernel.kernel_rows import Cutoff
-from dcsvm.kernel.kernels import DEGREES, Kernel
+from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.row_components import (
     LEFT_OUT,
     MIN_COMPONENT,
@@ -27,7 +27,7 @@ from dcsvm.kernel.row_components import (
 )
 
 MAX_BOXES = 4096  # boxes, compared pairwise; with more, all rows are one component
-SAFETY = 1.0 + 1e-6  # factor on squared distances for rounding: corners are float32
+SAFETY = 1.0 + 1e-6  # factor on distances for rounding: corners are float32
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ def _joined(boxes: list[ComponentBoxes], between: Cutoff) -> np.ndarray:
     low, high = (np.concatenate([getattr(one, end) for one in boxes]) for end in ("low", "high"))
     if len(low) > MAX_BOXES:
         return np.zeros(len(group), np.int64)
-    return _connected(low.astype(np.float64), high.astype(np.float64), between)[group]
+    return _connected(low, high, between)[group]
 
 
 def _connected(low: np.ndarray, high: np.ndarray, between: Cutoff) -> np.ndarray:
@@ -127,9 +127,8 @@ def _connected(low: np.ndarray, high: np.ndarray, between: Cutoff) -> np.ndarray
         while stack:
             box = stack.pop()
             label[box] = first
-            gap = np.maximum(np.maximum(free_low - high[box], low[box] - free_high), 0.0)
-            is_near = (gap ** DEGREES[between.argument]).sum(axis=1) < SAFETY * between.distance
-            is_near |= free == box
+            apart = _core.box_distances(between.argument, low[box], high[box], free_low, free_high)
+            is_near = (apart < SAFETY * between.distance) | (free == box)
             if is_near.any():
                 stack += [one for one in free[is_near] if one != box]
                 free, free_low, free_high = (one[~is_near] for one in (free, free_low, free_high))

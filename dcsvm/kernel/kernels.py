@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 
 MAX_FLOAT32 = (2 - 2.0**-23) * 2.0**127
 
-# Arguments of kernel functions, named as in csrc/simd/kernel.h.
+# Arguments of kernel functions, named as in csrc/simd/arguments_impl.h, which has their properties.
 PRODUCT, SQUARED_DISTANCE, ABSOLUTE_DISTANCE, GIVEN = (
     "product", "squared_distance", "absolute_distance", "none",
 )  # fmt: skip
-DEGREES = {SQUARED_DISTANCE: 2, ABSOLUTE_DISTANCE: 1}  # exponents of the feature unit
-FROM_PRODUCTS = (PRODUCT, SQUARED_DISTANCE)  # arguments computed by matrix products, also of bytes
+DEGREES = {SQUARED_DISTANCE: 2, ABSOLUTE_DISTANCE: 1}  # distances: exponents of the feature unit
 
 
 class BeyondFloat32Error(ValueError):
@@ -37,10 +36,12 @@ class Fall:
     Attributes
     ----------
     power : exponent of s.
+    words : s^power for the help, in LIBSVM's notation.
     inverse : inverse function of f.
     """
 
     power: float
+    words: str
     inverse: Callable[[float], float]
 
     def argument_at(self, gamma: float, value: float) -> float:
@@ -111,11 +112,6 @@ class KernelType:
     def is_linear(self) -> bool:
         """Whether a weighted sum of kernel values is an inner product with one vector."""
         return self.argument == PRODUCT and self.function == "identity"
-
-    @property
-    def is_from_products(self) -> bool:
-        """Whether the core computes the kernel from inner products of rows, also as bytes."""
-        return self.argument in FROM_PRODUCTS
 
     @property
     def length_power(self) -> float:
@@ -212,7 +208,7 @@ KERNEL_TYPES = (
         argument=SQUARED_DISTANCE,
         function="decay",
         parameters=("gamma",),
-        fall=Fall(1, _decay_inverse),
+        fall=Fall(1, "|u-v|^2", _decay_inverse),
         intermediate=lambda kernel, square: (kernel.gamma / math.log(2), 4 * square),
         slopes=Slopes(_decay, lambda kernel: 2.0 * kernel.gamma),
         is_in_libsvm=True,
@@ -247,7 +243,7 @@ KERNEL_TYPES = (
         argument=ABSOLUTE_DISTANCE,
         function="decay",
         parameters=("gamma",),
-        fall=Fall(1, _decay_inverse),
+        fall=Fall(1, "|u-v|_1", _decay_inverse),
         intermediate=lambda kernel, square: (kernel.gamma / math.log(2), 4 * square),
         is_in_libsvm=False,
         sklearn_name=None,
@@ -259,7 +255,7 @@ KERNEL_TYPES = (
         argument=SQUARED_DISTANCE,
         function="root_decay",
         parameters=("gamma",),
-        fall=Fall(0.5, _decay_inverse),
+        fall=Fall(0.5, "|u-v|", _decay_inverse),
         intermediate=lambda kernel, square: (kernel.gamma / math.log(2), 4 * square),
         is_in_libsvm=False,
         sklearn_name=None,
@@ -322,6 +318,16 @@ def users_of(parameter: str) -> str:
     users.sort(key=has_formula, reverse=True)
     return ", ".join(f"{one.short_name} {one.formula}" if has_formula(one) else one.short_name
                      for one in users)  # fmt: skip
+
+
+def median_words() -> str:
+    """Say what the gamma F/median is, for a help text."""
+    users: dict[str, list[str]] = {}
+    for one in KERNEL_TYPES:
+        if one.fall:
+            users.setdefault(one.fall.words, []).append(one.short_name)
+    medians = ", ".join(f"{words} ({', '.join(names)})" for words, names in users.items())
+    return f"the number F divided by the median of {medians} over the pairs of 256 rows"
 
 
 @dataclass(frozen=True)

@@ -246,9 +246,10 @@ class EncodedSources:
             return KernelRows(self.rows, self.kernel, threads, coded=coded, memory_bytes=most)
         grid = self.form(threads).encoding.grid
         # rows of different steps are combined by products alone
-        if grid is None or not self.rows.is_dense or not self.kernel.type.is_from_products:
+        if grid is None or not self.rows.is_dense:
             return None
-        if not grid.may_meet_bytes(self.rows):
+        argument = self.kernel.type.argument
+        if not _core.is_from_products(argument) or not grid.may_meet_bytes(self.rows):
             return None
         spacing = int(grid.origin), int(grid.step)
         points = _core.Points(self.rows, threads).with_bytes(grid.codes(self.rows), *spacing)

@@ -13,6 +13,7 @@ from dcsvm.kernel.kernels import (
     TYPES,
     Kernel,
     KernelType,
+    median_words,
     numbered_names,
     other_names,
     users_of,
@@ -124,11 +125,9 @@ class TrainOptions(OptionTable):
     gamma: float | str | None = of_kernel(None, optional(GAMMA), "-g GAMMA",
         f"gamma of {users_of('gamma')}; or auto, F/median",
         "0 selects the default, as in LIBSVM. auto is 1 / (features * variance of all values). "
-        "F/median, such as 2/median, is the number F divided by the median of |u-v|^2 for rbf, of "
-        "|u-v|_1 for laplacian, of |u-v| for exponential, over the pairs of 256 rows.",
+        f"F/median, such as 2/median, is {median_words()}.",
         keyword=f'gamma of {users_of("gamma")}; at least 0, or "auto": 1 / (features * variance '
-        'of all values), or "F/median", such as "2/median": the number F divided by the median of '
-        "|u-v|^2 (rbf), |u-v|_1 (laplacian) or |u-v| (exponential) of 256 rows; None is 1/features",
+        f'of all values), or "F/median", such as "2/median": {median_words()}; None is 1/features',
         default_text="1/features", is_basic=True)
     coef0: float = of_kernel(0.0, FINITE, "-r COEF0", f"coef0 of {users_of('coef0')}")
     tolerance: float = of_accuracy(1e-3, POSITIVE, "-e TOL",

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
-from dcsvm.kernel.kernels import DEFAULT, KERNEL_TYPES, PRECOMPUTED, KernelType, users_of
+from dcsvm.kernel.kernels import (
+    DEFAULT,
+    KERNEL_TYPES,
+    PRECOMPUTED,
+    KernelType,
+    median_words,
+    users_of,
+)
 from dcsvm.problem.option_table import is_per_median, with_section
 
 KERNELS = {one.short_name: one for one in KERNEL_TYPES}  # keys: scikit-learn's names
@@ -81,8 +88,7 @@ PARAMETERS = {
     "gamma": Parameter("scale", [GammaOptions(), FROM_0],
         f"{{'scale', 'auto', 'F/median'}} or float: gamma of {users_of('gamma')}; 'scale' is "
         "1 / (n_features * X.var()), 'auto' is 1 / n_features. 'F/median', such as '2/median', is "
-        "the number F divided by the median of |u-v|^2 (rbf), |u-v|_1 (laplacian) or |u-v| "
-        "(exponential) over the pairs of 256 rows."),
+        f"{median_words()}."),
     "feature_weights": Parameter(None, ["array-like", StrOptions({"learn"}), None],
         "array of shape (n_features,), 'learn' or None: factors of the features, for kernels of a "
         "distance. 'learn' finds them from the slopes of decision values and chooses by held-out "

@@ -9,8 +9,8 @@ from dcsvm.kernel.kernels import DEGREES
 
 
 def test_boxes_within_reach_are_one_group_through_others():
-    low = np.array([[0.0], [10.0], [3.0], [20.0]])
-    high = low + [[1.0], [1.0], [6.0], [1.0]]
+    low = np.array([[0], [10], [3], [20]], np.float32)
+    high = low + np.array([[1], [1], [6], [1]], np.float32)
     label = _connected(low, high, Cutoff(4.1, 1e-9))
     assert label.tolist() == [0, 0, 0, 3]
 
@@ -18,8 +18,8 @@ def test_boxes_within_reach_are_one_group_through_others():
 @pytest.mark.parametrize("argument", DEGREES)
 def test_boxes_of_random_components_are_apart(argument):
     rng = np.random.default_rng(0)
-    low = rng.uniform(0, 90, (200, 2))
-    high = low + rng.uniform(0, 1, (200, 2))
+    low = rng.uniform(0, 90, (200, 2)).astype(np.float32)
+    high = low + rng.uniform(0, 1, (200, 2)).astype(np.float32)
     label = _connected(low, high, Cutoff(3.0, 1e-9, argument))
     gap = np.maximum(np.maximum(low[:, None] - high, low - high[:, None]), 0)
     is_near = (gap ** DEGREES[argument]).sum(axis=2) < 3

@@ -12,9 +12,12 @@ import sklearn.svm
 from made_models import made_model
 from reference import (
     allowed_error,
+    c_svc,
+    certificate,
     csr_rows,
     dense_rows,
     distances,
+    full_alpha,
     grid_rows,
     kernel_values,
     kernels_with,
@@ -33,10 +36,12 @@ from dcsvm.kernel.kernels import (
     NAMES,
     TYPES,
     Kernel,
+    median_words,
     numbered_names,
     other_names,
     users_of,
 )
+from dcsvm.kernel.row_components import MIN_ROWS
 from dcsvm.kernel.sources import EncodedSources
 from dcsvm.model.writer import model_text
 from dcsvm.problem.options import TrainOptions
@@ -62,14 +67,27 @@ def one_hot(n, d, seed):
     return one_hot_rows(n, (5, d - 5), 3, 0.2, seed)
 
 
-KINDS = {  # generator of rows, number of features, storage
-    "few features": (grid_rows, 7, dense_rows),
-    "many features": (grid_rows, 300, dense_rows),
-    "integers": (byte_rows, 70, dense_rows),
-    "bytes": (byte_rows, 70, lambda X: Rows.from_array(X.astype(np.uint8))),
-    "one-hot": (one_hot, 40, dense_rows),
-    "sparse": (grid_rows, 50, csr_rows),
+def rows_near_100(n, d, seed):
+    return 100 + grid_rows(n, d, seed)
+
+
+KINDS = {  # generator of rows, number of features, storage, form of the allowed error
+    "few features": (grid_rows, 7, dense_rows, "difference"),
+    "negative": (lambda n, d, seed: labelled_rows(n, d, seed)[0], 7, dense_rows, "difference"),
+    "near 100": (rows_near_100, 7, dense_rows, "difference"),
+    "many features": (grid_rows, 300, dense_rows, "product"),
+    "integers": (byte_rows, 70, dense_rows, "product"),
+    "bytes": (byte_rows, 70, lambda X: Rows.from_array(X.astype(np.uint8)), "product"),
+    "one-hot": (one_hot, 40, dense_rows, "product"),
+    "sparse": (grid_rows, 50, csr_rows, "product"),
+    "sparse near 100": (rows_near_100, 50, csr_rows, "difference"),
 }
+PLACES = {  # of rows in a cube: arguments may not be of differences alone
+    "from -1 to 1": lambda n, d, seed: labelled_rows(n, d, seed)[0],
+    "from 0 to 1": grid_rows,
+    "near 100": rows_near_100,
+}
+in_every_place = pytest.mark.parametrize("place", PLACES)
 
 
 def model_of(kernel):
@@ -91,16 +109,16 @@ def data():
 @pytest.mark.parametrize("kind", KINDS)
 @every_kernel
 def test_values_of_every_kind_of_rows(kernel, kind):
-    make, d, stored = KINDS[kind]
+    make, d, stored, form = KINDS[kind]
     Z, X = make(90, d, 1), make(70, d, 2)
     kernel = Kernel(kernel.name, kernel.gamma / d, kernel.coef0, kernel.degree)
-    error = allowed_error(kernel, "product", X, Z, 3e-6)
+    error = allowed_error(kernel, form, X, Z, 3e-6)
     exact = kernel_values(kernel, X, Z)
     for how in ("coded", "plain"):
         values = np.full(exact.shape, np.nan)
         doubles = np.full(exact.shape, np.nan)
         sources = EncodedSources(stored(Z), kernel)
-        if how == "plain" and kind != "sparse":
+        if how == "plain" and stored != csr_rows:
             sources = EncodedSources(dense_rows(Z), kernel)
         for meeting in sources.meetings(stored(X), 1):
             own = meeting.place
@@ -127,27 +145,72 @@ def test_a_kernel_falls_from_one_as_the_table_says(kernel):
     assert kernel_values(scaled, X / 4, np.zeros((1, 1)))[:, 0] == pytest.approx(values)
 
 
+def in_order(X):
+    """Return rows in spatial order, and points of them."""
+    X = X[_core.neighbour_order(_core.Points(dense_rows(X), 1), 1)]
+    return X, _core.Points(dense_rows(X), 1)
+
+
+@in_every_place
 @every_falling
-def test_values_out_of_reach_and_values_less_one(kernel):
-    X = grid_rows(2000, 3, 5)
-    far = Kernel(kernel.name, kernel.type.fall.gamma_at(0.01, 0.1))
-    cutoff = Cutoff.of(far, 1e-6)
-    assert np.all(kernel_values(far, X, X)[distances(far, X, X) >= cutoff.distance] <= 1e-6)
+def test_values_out_of_reach_and_values_less_one(kernel, place):
+    X, points = in_order(PLACES[place](1000, 2, 5))
+    s = distances(kernel, X, X)
+    median = np.median(s)
+    far = Kernel(kernel.name, kernel.type.fall.gamma_at(0.005 * median, 0.1))
+    K, cutoff = kernel_values(far, X, X), Cutoff.of(far, 1e-6)
+    assert np.all(K[s >= cutoff.distance] <= 1e-6)
+    assert _core.share_apart(points, np.arange(1000, dtype=np.int32), cutoff, 100, 1) > 0.1
     rows = KernelRows(Rows.from_array(X), far, 1)
-    w = np.random.default_rng(0).normal(size=2000)
+    w = np.random.default_rng(0).normal(size=1000)
     found = rows.product(w, how=KernelEvalOptions(cutoff=cutoff))[:, 0]
     bound = 1e-6 * np.abs(w).sum() + 1e-3
-    assert np.abs(found - kernel_values(far, X, X) @ w).max() <= bound
-    flat = Kernel(kernel.name, kernel.type.fall.gamma_at(4.0, 0.999))
+    assert np.abs(found - K @ w).max() <= bound
+    flat = Kernel(kernel.name, kernel.type.fall.gamma_at(8 * median, 0.999))
     rows = KernelRows(Rows.from_array(X), flat, 1)
     assert is_flat(rows.rows, flat) and not is_flat(rows.rows, far)
     error = np.abs(rows.product(w)[:, 0] - kernel_values(flat, X, X) @ w).max()
     assert error <= 1e-9 * np.abs(w).sum()
 
 
-def _squares(X):
-    X = X.astype(np.float64)
-    return ((X[:, None] - X) ** 2).sum(axis=2)
+@in_every_place
+@every_falling
+def test_boxes_bound_the_distances_of_their_rows(kernel, place):
+    X, _ = in_order(PLACES[place](300, 2, 4))
+    s = distances(kernel, X, X)
+    for size in (1, 10):
+        low, high = (end.reduceat(X, np.arange(0, 300, size)) for end in (np.minimum, np.maximum))
+        for box in range(0, 300 // size, 5):
+            argument = kernel.type.argument
+            bound = _core.box_distances(argument, low[box], high[box], low, high)
+            nearest = s[box * size : (box + 1) * size].min(axis=0).reshape(-1, size).min(axis=1)
+            assert np.all(bound <= nearest * (1 + 1e-9))
+            assert size > 1 or bound == pytest.approx(nearest, rel=1e-9)
+    with pytest.raises(ValueError, match="boxes bound distances only"):
+        _core.box_distances("product", low[0], high[0], low, high)
+    with pytest.raises(ValueError, match="boxes do not have the same features"):
+        _core.box_distances(argument, low[0, :1], high[0], low, high)
+
+
+def test_a_function_of_a_root_takes_differences():
+    points = _core.Points(dense_rows(grid_rows(50, 100)), 1)
+    forms = [_core.Setup(Kernel(name, 0.001), points).form for name in ("rbf", "exponential")]
+    assert forms == ["product", "difference"]
+
+
+@in_every_place
+@pytest.mark.parametrize("reach", [0.003, 0.1])
+@every_falling
+def test_a_narrow_model_is_optimal(kernel, reach, place):
+    X = PLACES[place](MIN_ROWS, 3, 5)
+    X[:, 0] = np.round(3 * X[:, 0]) / 3  # layers, which may be components
+    y = np.where(np.random.default_rng(0).random(MIN_ROWS) < 0.5, 1.0, -1.0)
+    s = distances(kernel, X, X)
+    narrow = Kernel(kernel.name, kernel.type.fall.gamma_at(reach * np.median(s), 0.1))
+    model = dcsvm.train(X, y, **options_of(narrow))
+    alpha = full_alpha(model, MIN_ROWS)
+    violation = certificate(kernel_values(narrow, X, X), c_svc(y, 4.0), alpha)[0]
+    assert violation <= 1.01 * model.report.violation <= 1.01e-3
 
 
 @every_falling
@@ -258,6 +321,20 @@ def test_lines_of_help_name_every_kernel_with_its_formula():
         assert any(one.formula in line for line in lines), one.name
     assert users_of("degree") == "poly (gamma u'v + coef0)^degree"
     assert users_of("gamma").startswith("rbf exp(-gamma |u-v|^2), ")
+    assert "of |u-v|^2 (rbf), |u-v|_1 (laplacian), |u-v| (exponential)" in median_words()
+
+
+def test_the_pages_name_every_kernel():
+    readme, commands, estimators = (
+        (ROOT / page).read_text(encoding="utf-8")
+        for page in ("README.md", "docs/dcsvm-train.md", "docs/scikit-learn.md")
+    )
+    names = ", ".join(f"{number} {name}" for number, name in enumerate(NAMES))
+    assert f"| `-t TYPE` | kernel: {names} |" in readme
+    for number, one in enumerate(KERNEL_TYPES):
+        if not one.is_in_libsvm:
+            assert f"`-t {number}` (`{one.name}`)" in commands
+            assert f'`"{one.name}"`' in estimators
 
 
 def test_the_numbers_are_those_of_libsvm():
@@ -364,9 +441,9 @@ def test_the_comparison_of_a_name_is_found():
         assert not list(names_in(ast.parse(line))), line
 
 
-def test_only_the_tiles_know_arguments_and_functions():
+def test_only_their_definitions_know_arguments_and_functions():
     """Other files of the core ask is_distance(), is_linear() and the like."""
-    known = {"kernel.h", "kernel_value_impl.h", "tiles_impl.h", "kernel_setup.cc", "kernel_tile.cc"}
+    known = {"kernel.h", "arguments_impl.h", "kernel_value_impl.h", "kernel_setup.cc"}
     for path in sorted((ROOT / "csrc").rglob("*.[ch]*")):
         found = re.findall(r"\b(?:Argument|Function)::\w+", path.read_text(encoding="utf-8"))
         assert path.name in known or not found, path

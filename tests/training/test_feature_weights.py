@@ -7,11 +7,11 @@ from scipy import sparse
 import dcsvm
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import median_distance
-from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.kernels import KERNEL_TYPES, Kernel
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.feature_weights import learn_weights
 
-DISTANCES = ["rbf", "laplacian", "exponential"]
+DISTANCES = [one.name for one in KERNEL_TYPES if one.fall]
 
 
 def rows_with_noise(n, n_noise=8, seed=0):

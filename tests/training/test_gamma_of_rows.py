@@ -9,6 +9,7 @@ from scipy import sparse
 import dcsvm
 from dcsvm import Checkpoint
 from dcsvm.data.rows import Rows
+from dcsvm.kernel.kernels import KERNEL_TYPES
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.cross_validation import cross_validate
 
@@ -25,8 +26,8 @@ def model_bytes(model, tmp_path):
     "options",
     [
         {"levels": 1, "early_level": 1},
-        {"kernel": "laplacian"},
-        {"kernel": "exponential", "bias": True},
+        {"bias": True},
+        *({"kernel": one.name} for one in KERNEL_TYPES if one.fall),
         {"early": True, "levels": 1},
         {"probability": True},
         {"svm_type": "nu_svc"},
