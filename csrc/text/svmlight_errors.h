@@ -13,6 +13,7 @@ namespace dcsvm {
 
 constexpr std::int64_t max_index = 2147483646;  // 2^31 - 2
 
+// Line 0 stands for the whole text.
 struct ParseError : std::runtime_error {
   ParseError(std::size_t line_number, std::size_t column_number, const std::string& reason)
       : std::runtime_error(reason), line(line_number), column(column_number) {}

@@ -170,10 +170,10 @@ struct CsrRows {
 };
 
 template <class Number, class Rows>
-void parse_chunk(const Text& text, const TextChunk& chunk, const TextFormat& format, double* prefix,
-                 Rows& rows) {
-  Line line{chunk.begin, format.first_line + chunk.first_line};
-  while (line.begin != chunk.end) {
+void parse_chunk(const Text& text, const TextChunk& chunk, const ChunkLines& lines,
+                 const TextFormat& format, double* prefix, Rows& rows) {
+  Line line{lines.begin, format.first_line + chunk.first_line};
+  while (line.begin != lines.end) {
     const char* p = skip_blanks(line.begin);
     if (text.skips_comments && is_comment(p)) {
       line = {line_end(p) + 1, line.number + 1};
@@ -220,13 +220,12 @@ std::size_t parse_rows(const Text& text, const TextFormat& format, double* prefi
                        std::size_t stride, int threads, bool& fits) {
   std::atomic<std::size_t> n_stored{0};
   std::atomic<bool> all_fit{true};
-  const auto parse = [&](std::size_t i) {
+  const auto parse = [&](const TextChunk& chunk, const ChunkLines& lines) {
     if (!all_fit) return;
-    const TextChunk& chunk = text.chunks[i];
     DenseRows<Value> rows{dense + chunk.first_row * stride,
                           static_cast<std::size_t>(text.n_features), stride};
     double* first = prefix + chunk.first_row * format.prefix_size();
-    parse_chunk<float>(text, chunk, format, first, rows);
+    parse_chunk<float>(text, chunk, lines, format, first, rows);
     n_stored += rows.n_stored;
     if (!rows.fits) all_fit = false;
   };
@@ -256,13 +255,12 @@ std::size_t parse_dense(const Text& text, const TextFormat& format, double* pref
 template <class Number>
 std::size_t parse_csr(const Text& text, const TextFormat& format, double* prefix,
                       const CsrTarget<Number>& target, int threads) {
-  for_chunks(text, threads, [&](std::size_t i) {
-    const TextChunk& chunk = text.chunks[i];
+  for_chunks(text, threads, [&](const TextChunk& chunk, const ChunkLines& lines) {
     CsrTarget<Number> from = target;
     from.indptr += chunk.first_row + 1;
     CsrRows<Number> rows{from, static_cast<std::int64_t>(chunk.first_pair)};
     double* first = prefix + chunk.first_row * format.prefix_size();
-    parse_chunk<Number>(text, chunk, format, first, rows);
+    parse_chunk<Number>(text, chunk, lines, format, first, rows);
   });
   return close_gaps(text, target);
 }

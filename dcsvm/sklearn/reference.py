@@ -19,7 +19,7 @@ from dcsvm.problem.option_table import CLASSIFIERS, is_per_median
 from dcsvm.problem.task import as_labels
 from dcsvm.sklearn.checks import Input, dense
 from dcsvm.sklearn.fitted import Fitted
-from dcsvm.sklearn.parameters import KERNELS, is_linear, kernel_type
+from dcsvm.sklearn.parameters import KERNELS, kernel_type
 
 THEIRS = {  # from the defining module: patch() may have replaced the names in sklearn.svm
     "c_svc": _classes.SVC,
@@ -139,6 +139,7 @@ class Convertible(Fitted):
         self._n_support = self.n_support_ = np.asarray(fitted.n_support_, np.int32)
         self._iterations = np.atleast_1d(fitted.n_iter_).astype(np.int32)
         self.report_ = None
+        self.__dict__.pop("_coef", None)
         if callable(fitted.kernel):
             self._X_fit = state[X_FIT]
         if self._has_kernel_matrix:
@@ -149,8 +150,6 @@ class Convertible(Fitted):
             self.model_ = self._model_of_attributes()
         except ValueError:
             self.model_ = None
-        if is_linear(self.kernel):
-            self._coef = self._pair_coef()
 
     def _model_of_attributes(self) -> Model:
         is_classifier = self._svm_type in CLASSIFIERS
