@@ -51,6 +51,9 @@ inline const char* line_end(const char* p) {
   return p;
 }
 
+// Throws a ParseError of the whole text.
+[[noreturn]] void fail_text(const std::string& reason);
+
 // Throw a ParseError at `at` or `token`, a position in the line.
 [[noreturn]] void fail(const Line& line, const char* at, const std::string& reason);
 [[noreturn]] void fail_number(const Line& line, const char* token, const std::string& name);

@@ -13,9 +13,6 @@
 namespace dcsvm {
 namespace {
 
-// Throws an error of the whole text.
-[[noreturn]] void fail_text(const std::string& reason) { throw ParseError(0, 0, reason); }
-
 void copy_text(const TextSource& source, std::size_t begin, std::size_t size, char* out) {
   if (source.memory) {
     std::memcpy(out, source.memory + begin, size);
@@ -57,15 +54,6 @@ std::vector<TextChunk> split(const TextSource& source, std::size_t chunk_bytes) 
   return chunks;
 }
 
-ChunkLines read_lines(const TextSource& source, const TextChunk& chunk, std::vector<char>& buffer) {
-  const std::size_t size = chunk.end - chunk.begin;
-  if (buffer.size() < size + 1 + read_ahead) buffer.resize(size + 1 + read_ahead);
-  copy_text(source, chunk.begin, size, buffer.data());
-  char* end = buffer.data() + size;
-  if (end[-1] != '\n') *end++ = '\n';
-  return {buffer.data(), end};
-}
-
 std::size_t count(const char* begin, const char* end, char wanted) {
   constexpr std::ptrdiff_t block = 240;  // limit of a one-byte counter, in whole vectors
   std::size_t n = 0;
@@ -93,29 +81,28 @@ std::int32_t last_index(const char* begin, const char* newline) {
   return static_cast<std::int32_t>(index);
 }
 
-TextCounts counts_of(const ChunkLines& lines, bool skips_comments) {
-  TextCounts counts;
-  counts.n_pairs = count(lines.begin, lines.end, ':');
-  for (const char* line = lines.begin; line != lines.end; ++counts.n_lines) {
+void count_chunk(TextChunk& chunk, const ChunkLines& lines, bool skips_comments) {
+  chunk.n_pairs = count(lines.begin, lines.end, ':');
+  for (const char* line = lines.begin; line != lines.end; ++chunk.n_lines) {
     const auto left = static_cast<std::size_t>(lines.end - line);
     const char* newline = static_cast<const char*>(std::memchr(line, '\n', left));
     if (!skips_comments || !is_comment(skip_blanks(line))) {
-      counts.n_features = std::max(counts.n_features, last_index(line, newline));
-      ++counts.n_rows;
+      chunk.n_features = std::max(chunk.n_features, last_index(line, newline));
+      ++chunk.n_rows;
     }
     line = newline + 1;
   }
-  return counts;
 }
 
 }  // namespace
 
-ChunkLines read_again(const Text& text, const TextChunk& chunk, std::vector<char>& buffer) {
-  const ChunkLines lines = read_lines(text.source, chunk, buffer);
-  if (!text.source.memory && !(counts_of(lines, text.skips_comments) == chunk)) {
-    fail_text("the file changed while it was read");
-  }
-  return lines;
+ChunkLines read_lines(const TextSource& source, const TextChunk& chunk, std::vector<char>& buffer) {
+  const std::size_t size = chunk.end - chunk.begin;
+  if (buffer.size() < size + 1 + read_ahead) buffer.resize(size + 1 + read_ahead);
+  copy_text(source, chunk.begin, size, buffer.data());
+  char* end = buffer.data() + size;
+  if (end[-1] != '\n') *end++ = '\n';
+  return {buffer.data(), end};
 }
 
 Text scan_text(const TextSource& source, int threads, std::size_t chunk_bytes,
@@ -124,12 +111,9 @@ Text scan_text(const TextSource& source, int threads, std::size_t chunk_bytes,
   text.source = source;
   text.skips_comments = skips_comments;
   text.chunks = split(source, chunk_bytes);
-  parallel_for(
-      {threads, text.chunks.size()}, [] { return std::vector<char>(); },
-      [&](std::vector<char>& buffer, std::size_t i) {
-        TextCounts& counts = text.chunks[i];
-        counts = counts_of(read_lines(source, text.chunks[i], buffer), skips_comments);
-      });
+  for_chunks(text, threads, [&](TextChunk& chunk, const ChunkLines& lines) {
+    count_chunk(chunk, lines, skips_comments);
+  });
   for (TextChunk& chunk : text.chunks) {
     chunk.first_row = text.n_rows;
     chunk.first_line = text.n_lines;

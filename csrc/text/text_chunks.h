@@ -25,28 +25,22 @@ struct TextSource {
   std::size_t size;
 };
 
-struct TextCounts {
+struct TextChunk {
+  std::size_t begin, end;  // after a newline, or at the end of the text
+  std::size_t n_rows = 0, n_lines = 0, n_pairs = 0;
+  std::size_t first_row = 0, first_line = 0, first_pair = 0;
+  std::int32_t n_features = 0;
+};
+
+// A scanned text. Its source must outlive it.
+struct Text {
+  TextSource source;
+  std::vector<TextChunk> chunks;
+  bool skips_comments = false;  // comment lines are not rows
   std::size_t n_rows = 0, n_lines = 0;
   std::size_t n_pairs = 0;  // upper bound of the index:value pairs
   // Largest index, even of a zero value; for malformed text, any number in 0..2^31-2.
   std::int32_t n_features = 0;
-
-  bool operator==(const TextCounts& other) const {
-    return n_rows == other.n_rows && n_lines == other.n_lines && n_pairs == other.n_pairs &&
-           n_features == other.n_features;
-  }
-};
-
-struct TextChunk : TextCounts {
-  std::size_t begin, end;  // after a newline, or at the end of the text
-  std::size_t first_row = 0, first_line = 0, first_pair = 0;
-};
-
-// A scanned text. Its source must outlive it.
-struct Text : TextCounts {
-  TextSource source;
-  std::vector<TextChunk> chunks;
-  bool skips_comments = false;  // comment lines are not rows
 };
 
 // Small enough for the L2 cache and for balanced threads at the end of a text, large enough that
@@ -64,17 +58,16 @@ struct ChunkLines {
   const char* end;  // after a newline, also where the text has none at its end
 };
 
-// Reads the lines of a scanned chunk. Throws a ParseError as scan_text(), and if a file has
-// changed.
-ChunkLines read_again(const Text& text, const TextChunk& chunk, std::vector<char>& buffer);
+// Reads the lines of a chunk. Throws a ParseError as scan_text().
+ChunkLines read_lines(const TextSource& source, const TextChunk& chunk, std::vector<char>& buffer);
 
 // Calls parse(chunk, lines) for all chunks. Rethrows the first exception in order of chunks.
-template <class Parse>
-void for_chunks(const Text& text, int threads, Parse parse) {
+template <class SomeText, class Parse>
+void for_chunks(SomeText& text, int threads, Parse parse) {
   parallel_for(
       {threads, text.chunks.size()}, [] { return std::vector<char>(); },
       [&](std::vector<char>& buffer, std::size_t i) {
-        parse(text.chunks[i], read_again(text, text.chunks[i], buffer));
+        parse(text.chunks[i], read_lines(text.source, text.chunks[i], buffer));
       });
 }
 

@@ -8,6 +8,7 @@ file unchanged.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import math
@@ -83,7 +84,6 @@ class FileText:
 
 def read_text(name: str) -> bytearray | FileText:
     """Read a whole file and decompress it.
-
 
     "-" and /dev/stdin are the standard input, which may be a pipe. Raises DataError for a file that
     cannot be opened, read, decompressed or stored.
@@ -172,12 +172,18 @@ def _pieces(file: IO[bytes], name: str) -> Iterator[bytes]:
 
 def _stored(data: bytearray, pieces: Iterable[bytes], name: str) -> FileText:
     """Write `data` and the pieces that follow to a temporary file."""
-    with tempfile.TemporaryFile() as file:
-        file.write(data)
-        data.clear()
-        file.writelines(pieces)
-        file.seek(0)
-        return FileText(file, name)
+    try:
+        with tempfile.TemporaryFile() as file:
+            file.write(data)
+            data.clear()
+            file.writelines(pieces)
+            file.seek(0)
+            return FileText(file, name)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        folder = tempfile.gettempdir()
+        raise DataError(f"{name}: its text does not fit into {folder} (TMPDIR)") from error
 
 
 class _FileTextReader(io.RawIOBase):
@@ -220,7 +226,8 @@ def decompressing(source: IO[bytes], name: str, module: str) -> Iterator[IO[byte
         if getattr(error, "errno", None):  # an error of the system, not of the data
             raise
         reason = str(error).rstrip(".") or "invalid data"
-        reason = reason[:1].lower() + reason[1:]
+        if not reason[1:2].isupper():  # no abbreviation such as CRC
+            reason = reason[:1].lower() + reason[1:]
         raise DataError(f"{name}: the {module} data is damaged: {reason}") from None
 
 
@@ -336,7 +343,7 @@ def write_beside(path: str | os.PathLike[str], parts: Content) -> None:
     a new file gets the default mode. Raises OSError with `path` in its message.
     """
     path = os.fspath(path)
-    try:
+    with naming("standard output" if path == "-" else path):
         if path in ("-", "/dev/stdout") or (os.path.exists(path) and not os.path.isfile(path)):
             with open(1 if path == "-" else path, "wb", closefd=path != "-") as file:
                 if callable(parts):
@@ -347,8 +354,14 @@ def write_beside(path: str | os.PathLike[str], parts: Content) -> None:
                     file.flush()
         else:
             _write_and_rename(path, parts)
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Name the file that is written in errors of the system."""
+    try:
+        yield
     except OSError as error:
-        name = "standard output" if path == "-" else path
         raise OSError(error.errno, error.strerror, name) from error
 
 
