@@ -97,8 +97,8 @@ def weighted_rows(
     values = weighted.csr.values if weighted.dense is None else weighted.dense
     if not np.isfinite(values).all():
         raise ValueError(
-            f"feature weights of up to {weights.values.max():.3g} make features of {name} too large "
-            "for float32"
+            f"feature weights of up to {weights.values.max():.3g} make features of {name} too "
+            "large for float32"
         )
     return weighted, scaling.weighted(factors)
 

@@ -89,6 +89,12 @@ def test_damaged_archives_are_named_in_one_sentence(write, kind):
         assert from_standard_input(damaged).startswith(b"error -: the %s data" % kind.encode())
 
 
+def test_abbreviations_keep_their_capitals(write):
+    archive = gzip.compress(TEXT)
+    with pytest.raises(DataError, match="the gzip data is damaged: CRC check failed"):
+        read_text(write(archive[:-8] + bytes([archive[-8] ^ 1]) + archive[-7:]))
+
+
 def test_an_error_inside_an_archive_has_its_line(write):
     path = write(gzip.compress(b"1 1:1\n1 1:x\n"))
     with pytest.raises(DataError, match="rows:2:5: value"):
