@@ -130,7 +130,7 @@ def test_cross_validation_and_grids_take_the_memory_of_near_indices():
 @pytest.mark.parametrize("name", ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"])
 def test_a_linear_estimator_has_sparse_coefficients_in_little_memory(name):
     sklearn = pytest.importorskip("dcsvm.sklearn")
-    X, y = near_rows(300, 0)
+    X, y = near_rows(80, 0)
     estimators = [getattr(sklearn, name)(kernel="linear").fit(one, y) for one in (X, far(X))]
     tracemalloc.start()
     near_values, far_values = (
@@ -149,7 +149,7 @@ def test_a_linear_estimator_has_sparse_coefficients_in_little_memory(name):
 
 @pytest.mark.parametrize("scale", [None, "auto"])
 def test_weights_are_learned_of_the_features_in_use(scale):
-    X, y = near_rows(200, 0)
+    X, y = near_rows(40, 0)
     options = {"feature_weights": "learn", "scale": scale, "gamma": 0.1, **SMALL}
     models = [dcsvm.train(one, y, **options) for one in (X, far(X))]
     weights = [one.scaling.weights for one in models]
