@@ -394,6 +394,7 @@ def test_a_damaged_results_file_is_not_taken_for_the_training_set(search, traini
 
 
 def test_a_model_may_be_overwritten_after_resume_without_a_value(search, training):
+    Path("train.txt.out").write_text("log2c=-1 log2g=1 rate=50\n")
     Path("a.model").write_text("svm_type c_svc\n")
     assert search(*SMALL, "-q", "-resume", training, "a.model").exit_code == 0
 
