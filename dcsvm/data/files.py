@@ -64,7 +64,8 @@ class FileText:
             try:
                 parts.append(os.pread(self.descriptor, end - begin, self.offset + begin))
             except OSError as error:
-                raise DataError(f"{self.name}: {os.strerror(error.errno).lower()}") from error
+                reason = (error.strerror or str(error)).lower()
+                raise DataError(f"{self.name}: {reason}") from error
             if not parts[-1]:
                 raise DataError(f"{self.name}: the file became shorter while it was read")
             begin += len(parts[-1])
