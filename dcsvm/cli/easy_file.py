@@ -29,7 +29,7 @@ from dcsvm.selection.easy import Choice, Clock, EasySearch, choose, task_of
 from dcsvm.selection.trials import Problem, Trial
 from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.report import TrainReport, report_dict
-from dcsvm.training.feature_weights import weighted_rows
+from dcsvm.training.feature_weights import FeatureWeights, weighted_rows
 from dcsvm.training.train import train_rows
 
 
@@ -106,9 +106,8 @@ class Loader:
         data = self.data(choice.scale)
         if choice.weights is None:
             return data
-        weights = np.zeros(data.rows.n_features)
-        n_known = min(len(weights), len(choice.weights))
-        weights[:n_known] = choice.weights[:n_known]
+        n_known = min(data.rows.n_features, len(choice.weights))
+        weights = FeatureWeights(choice.weights[:n_known], np.arange(n_known))
         rows, scaling = weighted_rows(
             data.rows, weights, data.scaling, self.job.training_set_file, data.first_index
         )

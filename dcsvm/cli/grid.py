@@ -45,6 +45,7 @@ FILES = (
 )
 RESUME = "-resume"
 OUT_FILE_BEGINS = b"log2"
+MODEL_FILE_BEGINS = (b"svm_type", b"kernel_type", b"dcsvm_early_model")
 
 
 class GridCommand(LibsvmCommand):
@@ -54,24 +55,32 @@ class GridCommand(LibsvmCommand):
         args = list(args)
         if RESUME in args:
             k = args.index(RESUME) + 1
-            if len(args) < k + 2 or args[k].startswith("-") or not may_be_out_file(args[k]):
+            if len(args) < k + 2 or args[k].startswith("-") or not is_out_file(*args[k : k + 2]):
                 args.insert(k, "")
         return super().parse_args(ctx, args)
 
 
-def may_be_out_file(name: str) -> bool:
+def is_out_file(name: str, next_word: str) -> bool:
     """Return whether the word after -resume is its value, not the training set.
 
-    A folder and a missing or empty file cannot be the training set. A pipe is not read here.
+    A folder and a missing or empty file cannot be the training set, nor a file before another one,
+    unless that is a model to overwrite. A pipe is not read here.
     """
+    start, next_start = beginning(name), beginning(next_word)
+    if not start or start.startswith(OUT_FILE_BEGINS):
+        return True
+    return bool(next_start) and not next_start.startswith(MODEL_FILE_BEGINS)
+
+
+def beginning(name: str) -> bytes:
+    """Return the first bytes of a file, none if there is no such file, "?" if they are unknown."""
     if not os.path.isfile(name):
-        return not is_stream(name)
+        return b"?" if is_stream(name) else b""
     try:
         with open(name, "rb") as file:
-            start = file.read(len(OUT_FILE_BEGINS))
+            return file.read(20)
     except OSError:
-        return False
-    return start in (b"", OUT_FILE_BEGINS)
+        return b"?"
 
 
 # fmt: off

@@ -17,7 +17,7 @@ from dcsvm.cli.job_data import model_for_file, read_test_set, read_training_set
 from dcsvm.cli.jobs import GridJob
 from dcsvm.cli.report import TerminalProgress, say_not_converged, write_report
 from dcsvm.data.dataset import Dataset
-from dcsvm.data.files import DataError, read_text, write_beside
+from dcsvm.data.files import DataError, naming, read_text, write_beside
 from dcsvm.data.rows import Rows
 from dcsvm.machine import usable_threads
 from dcsvm.problem.data_gamma import RowStatistics, median_unit, with_number
@@ -116,7 +116,8 @@ class Outputs:
 
     def close(self) -> None:
         if self.file is not None:
-            self.file.close()
+            with naming(self.file.name):
+                self.file.close()
 
     def follow(self, search: Search, grid: Grid, known: list[Score]) -> bool:
         """Run a search and add its scores; return whether it was stopped."""
@@ -137,8 +138,9 @@ class Outputs:
         """Print a score and its source; write the score to the -out file if it is new."""
         self.scores.append(score)
         if self.file is not None and is_new and score.n_rows:
-            self.file.write(self.lines.stored(score) + "\n")
-            self.file.flush()
+            with naming(self.file.name):
+                self.file.write(self.lines.stored(score) + "\n")
+                self.file.flush()
         if not self.job.quiet:
             self.progress.clear()
             print_result(self.lines.printed(source, score, best_of(self.scores)))

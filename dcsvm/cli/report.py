@@ -151,7 +151,7 @@ def say_not_converged(report: TrainReport, tolerance: float, gap: float | None) 
     reached = ""
     if gap is not None and report.relative_gap is not None:
         reached = f": relative duality gap {report.relative_gap:.3g} > {gap:g}"
-    elif report.violation is not None:
+    elif report.violation is not None and report.violation > tolerance:
         reached = f": violation {report.violation:.3g} > {tolerance:g}"
     print_status(f"warning: not converged{reached}; {_usability(report)}")
 

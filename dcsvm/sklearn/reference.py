@@ -22,7 +22,7 @@ from dcsvm.problem.option_table import CLASSIFIERS, is_per_median
 from dcsvm.problem.task import as_labels
 from dcsvm.sklearn.checks import Input, dense
 from dcsvm.sklearn.fitted import Fitted
-from dcsvm.sklearn.parameters import KERNELS, is_linear, kernel_type
+from dcsvm.sklearn.parameters import KERNELS, kernel_type
 
 THEIRS = {  # from the defining module: patch() may have replaced the names in sklearn.svm
     "c_svc": _classes.SVC,
@@ -158,6 +158,7 @@ class Convertible(Fitted):
         self._n_support = self.n_support_ = np.asarray(fitted.n_support_, np.int32)
         self._iterations = np.atleast_1d(fitted.n_iter_).astype(np.int32)
         self.report_ = None
+        self.__dict__.pop("_coef", None)
         if self._lacks_kernel:
             self.support_vectors_ = state[X_FIT][self.support_]
             self._sparse = sparse.issparse(state[X_FIT])
@@ -171,8 +172,6 @@ class Convertible(Fitted):
             self.model_ = self._model_of_attributes()
         except ValueError:
             self.model_ = None
-        if is_linear(self.kernel):
-            self._coef = self._pair_coef()
 
     def _model_of_attributes(self) -> Model:
         is_classifier = self._svm_type in CLASSIFIERS

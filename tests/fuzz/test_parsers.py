@@ -82,7 +82,7 @@ def check_small(text):
 
 every_model = pytest.mark.parametrize("path", SEEDS, ids=lambda path: path.name)
 # without such a line the model is LIBSVM's, or lacks the section that this line begins
-OPTIONAL = {b"dcsvm_section", b"early_level", b"scaling", b"scaling_weights", b"probA"}
+OPTIONAL = {b"scaling_weights", b"probA", b"converged", b"gap"}
 LINES = [b"", b"nonsense", b"0", b"-1", b"1 1:1", b"SV", b"CENTERS", b"EARLY_SV", b"\xff\x00"]
 
 
@@ -105,7 +105,7 @@ def test_a_missing_line_is_an_error_unless_a_model_may_lack_it(path):
         for number, line in enumerate(lines)
         if check_small(b"".join(lines[:number] + lines[number + 1 :]))
     }
-    assert used <= OPTIONAL and (b"dcsvm_section" in used or path.name == "early")
+    assert used <= OPTIONAL
 
 
 @every_model
@@ -117,14 +117,16 @@ def test_a_model_with_a_replaced_line_is_refused_or_whole(path):
 
 
 @every_model
-def test_a_truncated_model_is_an_error_unless_it_is_one_of_libsvm(path):
-    """A cut model is valid only after its last support vector or at the end of a line."""
+def test_a_truncated_model_is_an_error_wherever_it_ends(path):
     text = path.read_bytes()
-    section = text.find(b"dcsvm_section")
-    last = text.rfind(b"\n", 0, max(section - 1, 0))
-    for end in range(len(text)):
-        if check_small(text[:end]):
-            assert last < end < section + len("dcsvm_section") or text[end - 1] == ord("\n")
+    assert not any(check_small(text[:end]) for end in range(len(text)))
+
+
+@every_model
+def test_a_line_twice_is_an_error(path):
+    lines = path.read_bytes().splitlines(keepends=True)
+    for number in range(len(lines)):
+        assert not check_small(b"".join([*lines[: number + 1], *lines[number:]]))
 
 
 @every_model
