@@ -1,8 +1,8 @@
 # make demo and make test need only Python 3.10+ (venv and headers), gcc 11+ or clang 14+ and make.
 # Variables: PYTHON, VENV, TESTS (arguments for pytest), JOBS (tests at a time); for fuzz CLANG,
-# FUZZ (seconds a target); for tsan TSAN_CLANG; for soak SOAK (seconds); for same-as BASE (a commit),
-# CASES (groups of cases); for mutants MUTANTS (words that select them); for bench DATA, RAW, SUITE,
-# BENCH.
+# FUZZ (seconds a target); for tsan TSAN_CLANG; for soak SOAK (seconds); for same-as and faster-than
+# BASE (a commit), CASES (groups of cases); for faster-than VALUES (1: kernel values only); for
+# mutants MUTANTS (words that select them); for bench DATA, RAW, SUITE, BENCH.
 
 PYTHON = python3
 VENV = .venv
@@ -13,6 +13,7 @@ FUZZ = 4
 SOAK = 600
 BASE = HEAD
 CASES =
+VALUES =
 MUTANTS =
 TESTS =
 JOBS = 2
@@ -37,8 +38,8 @@ preload = $(foreach name,libasan libubsan libstdc++,$(shell $(CXX) -print-file-n
 fuzzer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer*)
 archer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/../../../../libarcher.so)
 
-.PHONY: demo test lint format asan tsan fuzz fuzz-python soak same-as mutants bench docs check \
-	warnings dist clean
+.PHONY: demo test lint format asan tsan fuzz fuzz-python soak same-as faster-than mutants bench docs \
+	check warnings dist clean
 
 demo: $(VENV)/ready  ## set up, install, make data, train, predict
 	@PATH="$(BIN):$$PATH" examples/demo.sh
@@ -115,6 +116,10 @@ soak: $(VENV)/ready  ## random settings against what must always be true
 same-as: $(VENV)/ready
 	$(BIN)/python tests/differential/same_as.py $(BASE) $(CASES)
 
+# Fails if kernel values or commands are slower than at the commit BASE.
+faster-than: $(VENV)/ready
+	$(BIN)/python tests/differential/faster_than.py $(BASE) $(if $(VALUES),values,$(CASES))
+
 # Small changes of the code, one at a time: a test has to notice each change. The tests that must
 # fail pass before.
 mutants: $(VENV)/ready
@@ -183,6 +188,7 @@ $(VENV)/docs: $(VENV)/ready
 	touch $@
 
 check: lint warnings fuzz tsan dist mutants
+	.ci/ends suite
 	$(BIN)/pytest -q -m "slow or not slow" $(TESTS)
 
 warnings: $(patsubst csrc/%.cc,build/warnings/%.o,$(wildcard csrc/*/*.cc))
@@ -200,6 +206,8 @@ dist: $(VENV)/ready
 	$(PYTHON) -m venv build/dist/venv
 	build/dist/venv/bin/pip install -q build/dist/*.whl
 	cd build/dist && PATH="$$PWD/venv/bin:$$PATH" $(CURDIR)/examples/demo.sh
+	build/dist/venv/bin/pip install -q --force-reinstall --no-deps build/dist/*.tar.gz
+	build/dist/venv/bin/python tests/smoke.py
 	build/dist/venv/bin/pip install -q twine
 	build/dist/venv/bin/twine check --strict build/dist/*.whl build/dist/*.tar.gz
 

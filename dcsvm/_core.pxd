@@ -211,8 +211,8 @@ cdef extern from "kernel/routing.h" namespace "dcsvm" nogil:
         double* distance
 
     cbool c_route "dcsvm::route"(
-        const KernelSetup&, const RowList&, const int32_t*, const NodeSplit&, int, const AssignmentArrays&,
-        const CStop*) except +
+        const KernelSetup&, const RowList&, const int32_t*, const NodeSplit&, Precision, int,
+        const AssignmentArrays&, const CStop*) except +
 
 
 cdef extern from "kernel/row_panels.h" namespace "dcsvm" nogil:
@@ -229,6 +229,7 @@ cdef extern from "kernel/single_row.h" namespace "dcsvm" nogil:
         const int64_t* start
         const double* offsets
         double blend
+        double largest_value
 
     cdef cppclass RoutingTree:
         RoutingTree(const KernelSetup&, const CPoints&, const CodedColumns*,

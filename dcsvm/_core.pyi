@@ -17,8 +17,10 @@ _Float64: TypeAlias = NDArray[np.float64]
 _Weights: TypeAlias = _Float64 | tuple[_Int64, _Int32, _Float64, int]
 
 NO_LIMIT: int
+MAX_SECONDS: float
 
-class Stopped(Exception): ...  # noqa: N818  # a stop is no error
+class Stopped(Exception):  # noqa: N818  # a stop is no error
+    def __init__(self, reason: str = ...) -> None: ...
 
 class Stop:
     def __init__(self, seconds: float | None = None) -> None: ...
@@ -202,6 +204,7 @@ class FewRows:
         start: _Int64,
         offsets: _Float64,
         double_tiles: bool,
+        largest_value: float = ...,
     ) -> None: ...
     def set_tree(self, setup: Setup, splits: Sequence[FoundSplit], blend: float) -> None: ...
     def values(self, rows: _Float32) -> _Float64 | None: ...
@@ -269,6 +272,7 @@ def route(
     stop: Stop | None = None,
     *,
     second: bool = True,
+    double_tiles: bool = False,
 ) -> tuple[_Int32, _Int32 | None, _Float64 | None]: ...
 def find_components(
     points: Points,

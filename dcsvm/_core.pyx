@@ -39,19 +39,30 @@ cdef int call_progress(void* callable, size_t clusters, size_t variables, double
 
 
 NO_LIMIT = 2**62  # bytes of memory
+MAX_SECONDS = 1e9  # 30 years; the clock counts nanoseconds in 64 bits
 
 
 class Stopped(Exception):
     """A computation was stopped by a request; it returned no result."""
 
+    def __init__(self, reason="stopped before a model existed"):
+        super().__init__(reason)
+
 
 cdef class Stop:
-    """Stop request: set by any thread, or after some seconds (None: no time limit)."""
+    """Stop request: set by any thread, or after some seconds.
+
+    There is no time limit if the seconds are None, infinite or MAX_SECONDS or more.
+    """
 
     cdef CStop stop
 
     def __init__(self, seconds=None):
-        if seconds is not None:
+        if seconds is None:
+            return
+        if seconds != seconds:
+            raise ValueError("seconds must be a number or None, got nan")
+        if seconds < MAX_SECONDS:
             self.stop.set_deadline(seconds)
 
     def request(self):

@@ -247,13 +247,13 @@ cdef class FoundSplit:
 
 
 def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, FoundSplit split,
-          int threads, Stop stop=None, *, cbool second=True):
+          int threads, Stop stop=None, *, cbool second=True, cbool double_tiles=False):
     """Assign rows to the next level of a tree of clusters.
 
     `node` int32 is the node of each target, or -1. Returns (nearest child int32, second child
     int32, distance float64). The second child is beyond the nearest cluster boundary; the distance
     is to this boundary. Without a boundary they are -1 and infinity. Both are None unless `second`.
-    Raises Stopped.
+    `double_tiles` evaluates kernels in float64. Raises Stopped.
     """
     cdef Nodes nodes = split.nodes
     check_sides(setup, targets, nodes.points, threads)
@@ -275,7 +275,8 @@ def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, Fou
     cdef const CStop* c_stop = stop_of(stop)
     cdef cbool complete
     with nogil:
-        complete = c_route(setup.setup, rows, &node[0], split.split, threads, places, c_stop)
+        complete = c_route(setup.setup, rows, &node[0], split.split, precision_of(double_tiles),
+                           threads, places, c_stop)
     if not complete:
         raise Stopped
     return nearest, across, distance

@@ -27,11 +27,12 @@ cdef class FewRows:
     cdef object arrays
 
     def __init__(self, Setup setup, Points points, weights, const int64_t[::1] start,
-                 const double[:, ::1] offsets, cbool double_tiles):
+                 const double[:, ::1] offsets, cbool double_tiles, double largest_value=float("inf")):
         """Pack the sources `points`; `weights` and `double_tiles` are as in kernel_product().
 
         The sources of cluster c are start[c] to before start[c + 1]; offsets[c] float64
-        (n_columns,) is added to its sums.
+        (n_columns,) is added to its sums. values() leaves out rows with |features| above
+        `largest_value`.
         """
         check_packed(setup, points)
         check_indptr(start, points.points.n_samples, "clusters")
@@ -41,6 +42,7 @@ cdef class FewRows:
             raise ValueError("there is not one offset for each cluster and column")
         self.models.n_columns, self.models.blend = w.weights.n_columns, 0
         self.models.start, self.models.offsets = &start[0], &offsets[0, 0]
+        self.models.largest_value = largest_value
         self.sources.reset(
             new PackedSources(setup.setup, points.points, codes_of(points), w.weights,
                               precision_of(double_tiles)))
@@ -71,7 +73,7 @@ cdef class FewRows:
         """Return decision values, float64 (n, n_columns), or None.
 
         They have the same bits as with route() and kernel_product(). None if a row is not finite,
-        or cannot be encoded as codes or bytes.
+        has too large features, or cannot be encoded as codes or bytes.
         """
         cdef size_t n = rows.shape[0], d = rows.shape[1], n_columns = self.models.n_columns
         cdef size_t i = 0

@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,12 @@ _Int32: TypeAlias = NDArray[np.int32]
 _Int64: TypeAlias = NDArray[np.int64]
 _Float32: TypeAlias = NDArray[np.float32]
 _Float64: TypeAlias = NDArray[np.float64]
+
+class _OpenFile(Protocol):
+    @property
+    def offset(self) -> int: ...
+    def fileno(self) -> int: ...
+    def __len__(self) -> int: ...
 
 class ParseError(ValueError):
     line: int
@@ -24,7 +30,7 @@ class ZeroIndex(ParseError): ...  # noqa: N818  # handled, never shown
 class Text:
     def __init__(
         self,
-        data: Buffer,
+        data: Buffer | _OpenFile,
         n_prefix: int = 1,
         first_line: int = 1,
         threads: int = 1,
@@ -32,6 +38,7 @@ class Text:
         lenient: bool = False,
         serials: Literal["training", "any"] | None = None,
         first_index: int = 1,
+        part: tuple[int, int] | None = None,
     ) -> None: ...
     @property
     def n_rows(self) -> int: ...

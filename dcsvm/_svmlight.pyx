@@ -9,20 +9,7 @@ from libcpp cimport bool as cbool
 from libcpp.string cimport string
 from libcpp.utility cimport move
 
-import mmap
-
 import numpy as np
-
-
-cdef extern from "text/text_chunks.h" namespace "dcsvm" nogil:
-    cdef cppclass CText "dcsvm::Text":
-        size_t n_rows
-        size_t n_lines
-        size_t n_pairs
-        int32_t n_features
-
-    const size_t usual_chunk_bytes
-    CText scan_text(const char*, const char*, int, size_t, cbool, cbool) except +
 
 
 cdef extern from "text/svmlight_writer.h" namespace "dcsvm" nogil:
@@ -80,6 +67,23 @@ cdef extern from *:
     void raise_parse_error()
 
 
+cdef extern from "text/text_chunks.h" namespace "dcsvm" nogil:
+    cdef struct TextSource:
+        const char* memory
+        int file
+        size_t offset
+        size_t size
+
+    cdef cppclass CText "dcsvm::Text":
+        size_t n_rows
+        size_t n_lines
+        size_t n_pairs
+        int32_t n_features
+
+    const size_t usual_chunk_bytes
+    CText scan_text(const TextSource&, int, size_t, cbool) except +raise_parse_error
+
+
 cdef extern from "text/svmlight_reader.h" namespace "dcsvm" nogil:
     cdef enum class Serials:
         none
@@ -114,14 +118,17 @@ SERIALS = {None: Serials.none, "training": Serials.training, "any": Serials.any}
 
 
 class ParseError(ValueError):
-    """Malformed text; `line` and `column` count from 1, columns in bytes."""
+    """Malformed text; `line` and `column` count from 1, columns in bytes.
+
+    Line 0 stands for the whole text: a file that changes or cannot be read.
+    """
 
     def __init__(self, line, column, reason):
         super().__init__(line, column, reason)
         self.line, self.column, self.reason = line, column, reason
 
     def __str__(self):
-        return f"{self.line}:{self.column}: {self.reason}"
+        return f"{self.line}:{self.column}: {self.reason}" if self.line else f" {self.reason}"
 
 
 class ZeroIndex(ParseError):
@@ -131,16 +138,11 @@ class ZeroIndex(ParseError):
 parse_error, zero_index = <PyObject*>ParseError, <PyObject*>ZeroIndex
 
 
-def _is_mapped(data):
-    """Return whether the bytes are (part of) a memory-mapped file."""
-    while isinstance(data, memoryview):
-        data = data.obj
-    return isinstance(data, mmap.mmap)
-
-
 cdef class Text:
-    """LIBSVM text in a contiguous buffer of bytes; its extent is scanned on construction.
+    """LIBSVM text; its extent is scanned on construction.
 
+    `data` is a contiguous buffer of bytes, or an open file with `fileno()`, `offset` and a length,
+    which is read piece by piece. `part` is the range of its bytes (begin, end), or None for all.
     The text has `n_rows` rows, at most `n_pairs` values and, if well formed, `n_features` features.
     Each line has `n_prefix` numbers before the features, called `prefix_name` in errors. Lines are
     counted from `first_line`. `lenient` accepts comments, and lines that LIBSVM's reader drops or
@@ -156,22 +158,30 @@ cdef class Text:
     cdef int threads
     cdef object data
 
-    def __init__(self, const unsigned char[::1] data not None, size_t n_prefix=1,
-                 size_t first_line=1, int threads=1, bytes prefix_name=b"label",
-                 cbool lenient=False, serials=None, int first_index=1):
+    def __init__(self, data, size_t n_prefix=1, size_t first_line=1, int threads=1,
+                 bytes prefix_name=b"label", cbool lenient=False, serials=None,
+                 int first_index=1, part=None):
         if n_prefix == 0:
             raise ValueError("n_prefix must be at least 1, got 0")
-        if data.shape[0] == 0:
+        cdef size_t begin, end
+        cdef const unsigned char[::1] view
+        cdef TextSource source
+        begin, end = part or (0, len(data))
+        if not begin < end <= <size_t>len(data):
             raise ParseError(first_line, 1, "no rows")
-        cdef const char* begin = <const char*>&data[0]
-        cdef const char* end = begin + data.shape[0]
+        source.memory = NULL
+        source.file, source.offset, source.size = -1, 0, end - begin
+        if hasattr(data, "fileno"):
+            source.file, source.offset = data.fileno(), data.offset + begin
+        else:
+            view = data
+            source.memory = <const char*>&view[begin]
         self.data, self.prefix_name, self.threads = data, prefix_name, threads
         self.format.n_prefix, self.format.first_line = n_prefix, first_line
         self.format.prefix_name, self.format.lenient = self.prefix_name, lenient
         self.format.serials, self.format.first_index = SERIALS[serials], first_index
-        cdef cbool mapped = _is_mapped(data.base)
         with nogil:
-            self.text = move(scan_text(begin, end, threads, usual_chunk_bytes, mapped, lenient))
+            self.text = move(scan_text(source, threads, usual_chunk_bytes, lenient))
         if self.text.n_rows == 0:
             raise ParseError(first_line, 1, "no rows")
         if self.text.n_pairs > 0:

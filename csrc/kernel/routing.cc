@@ -87,7 +87,7 @@ void for_single_means(const KernelSetup& setup, const RowList& targets, const Ro
 
 // Computes mean kernel values of a block's targets with the children of their node, by target.
 void find_means(const KernelSetup& setup, const RowList& targets, const NodeSplit& split,
-                std::size_t node, Scratch& scratch) {
+                std::size_t node, Precision precision, Scratch& scratch) {
   const RowList sources = split.samples.of(node);
   const std::int32_t* part = split.part + split.samples.start[node];
   scratch.sizes.assign(split.n_parts(node), 0.0);
@@ -102,8 +102,7 @@ void find_means(const KernelSetup& setup, const RowList& targets, const NodeSpli
   const SourceWeights weights{split.n_parts(node), scratch.indptr.data(), part,
                               scratch.weights.data()};
   scratch.means.resize(targets.size * weights.n_columns);
-  kernel_product(setup, targets, sources, weights, Precision::single_tiles, Cutoff(), 1,
-                 scratch.means.data());
+  kernel_product(setup, targets, sources, weights, precision, Cutoff(), 1, scratch.means.data());
 }
 
 }  // namespace
@@ -139,7 +138,8 @@ Assignment nearest_child(const NodeSplit& split, std::size_t node, const Real* m
 template Assignment nearest_child(const NodeSplit&, std::size_t, const double*, bool);
 
 bool route(const KernelSetup& setup, const RowList& targets, const std::int32_t* node,
-           const NodeSplit& split, int n_threads, const AssignmentArrays& out, const Stop* stop) {
+           const NodeSplit& split, Precision precision, int n_threads, const AssignmentArrays& out,
+           const Stop* stop) {
   const ByNode by_node(targets, node, split.samples.n_nodes);
   std::fill_n(out.nearest, targets.size, -1);
   if (out.second) {
@@ -169,11 +169,12 @@ bool route(const KernelSetup& setup, const RowList& targets, const std::int32_t*
           out.second[i] = found.second;
           out.distance[i] = found.distance;
         };
-        if (has_single_centers(setup, split, block.node)) {
+        const bool is_single = precision == Precision::single_tiles;
+        if (is_single && has_single_centers(setup, split, block.node)) {
           for_single_means(setup, rows, split.samples.of(block.node), scratch, put);
           return;
         }
-        find_means(setup, rows, split, block.node, scratch);
+        find_means(setup, rows, split, block.node, precision, scratch);
         const std::size_t n_parts = split.n_parts(block.node);
         for (std::size_t t = 0; t < rows.size; ++t) put(t, scratch.means.data() + t * n_parts);
       });

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "kernel/kernel_kmeans.h"
+#include "kernel/kernel_product.h"
 #include "threads/parallel.h"
 
 namespace dcsvm {
@@ -48,7 +49,7 @@ struct AssignmentArrays {
 // Assigns rows to the next level. node[i] is the node of targets[i]; -1: no node, and no child
 // either. Returns false if stopped.
 bool route(const KernelSetup& setup, const RowList& targets, const std::int32_t* node,
-           const NodeSplit& split, int n_threads, const AssignmentArrays& out,
+           const NodeSplit& split, Precision precision, int n_threads, const AssignmentArrays& out,
            const Stop* stop = nullptr);
 
 }  // namespace dcsvm

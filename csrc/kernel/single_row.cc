@@ -178,7 +178,7 @@ Assignment RoutingTree::place(const EncodedRow& row, bool second) const {
 bool decision_values(const float* row, std::size_t n_features, const PackedSources& sources,
                      const ClusterModels& models, const RoutingTree* tree, double* out) {
   for (std::size_t k = 0; k < n_features; ++k)
-    if (!std::isfinite(row[k])) return false;
+    if (!std::isfinite(row[k]) || std::fabs(row[k]) > models.largest_value) return false;
   EncodedRow own;
   Assignment at{0};
   if (tree) {

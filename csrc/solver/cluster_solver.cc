@@ -29,7 +29,7 @@ constexpr std::size_t small_problem = 64;
 constexpr std::size_t max_general = 20000;
 constexpr double far_off = 100;
 // Variables solved between two progress calls. A call costs as much as two updates of 64 variables.
-// Smaller clusters are not interrupted.
+// Smaller clusters make a call after this many outer steps, which few of them need.
 constexpr std::size_t progress_batch = 64;
 
 template <class Value>
@@ -277,13 +277,13 @@ class LevelSolver {
       options.cache_bytes = cache_bytes(c);
       options.lane_bytes = copy_bytes(c);
       int published = n_requests_;
-      if (size(c) >= progress_batch) {
-        options.progress = [&](const SolveProgress& now) {
-          const std::lock_guard<std::mutex> lock(one_at_a_time_);
-          report_progress(now);
-          return published != n_requests_;
-        };
-      }
+      const std::int64_t interval = size(c) >= progress_batch ? 1 : progress_batch;
+      options.progress = [&, interval](const SolveProgress& now) {
+        if (now.outer_steps % interval != interval - 1) return false;
+        const std::lock_guard<std::mutex> lock(one_at_a_time_);
+        report_progress(now);
+        return published != n_requests_;
+      };
       options.published = [&](const Snapshot& snapshot) {
         published = n_requests_;
         write(problem, state, snapshot);

@@ -17,6 +17,10 @@ namespace {
 constexpr std::int64_t member_updates = 1000;  // limit of updates per variable
 // Fraction of the tolerance to solve to, so that the recomputed violation meets the tolerance.
 constexpr double inner_share = 0.9;
+// Variables whose gradient is compared with the one by float64 kernel values, and a bound on the
+// rounding error of a kernel value up to 1.
+constexpr std::size_t n_compared = 8;
+constexpr double value_error = 0x1p-22;
 
 template <class Value>
 void reorder(std::vector<Value>& values, const std::vector<std::size_t>& order) {
@@ -105,7 +109,42 @@ void FoldPath::gather_kernel() {
 
 FoldPath::Step FoldPath::solve(double scale) {
   rescale(scale);
-  return context_.kernel ? solve_in_memory() : solve_outside();
+  Step step;
+  if (precision_ == Precision::single_tiles) {
+    step = context_.kernel ? solve_in_memory() : solve_outside();
+    if (!shows_rounding()) return step;
+    precision_ = Precision::double_tiles;
+  }
+  const Step exact = solve_outside();
+  return {exact.converged, step.iterations + exact.iterations};
+}
+
+// Returns whether float64 kernel values change the gradient by more than the tolerance.
+bool FoldPath::shows_rounding() const {
+  const double tolerance = context_.tolerance * problem_.violation_scale;
+  std::vector<std::int32_t> sources, targets;
+  std::vector<double> weights;
+  double total = 0;
+  for (std::size_t i = 0; i < problem_.size(); ++i) {
+    if (alpha_[i] == 0.0) continue;
+    sources.push_back(problem_.rows[i]);
+    weights.push_back(alpha_[i]);
+    total += std::fabs(alpha_[i]);
+  }
+  const bool is_within_one = is_distance(context_.setup.kernel.argument);
+  if (total == 0 || (is_within_one && value_error * total <= tolerance)) return false;
+  const std::size_t step = (problem_.size() + n_compared - 1) / n_compared;
+  for (std::size_t i = 0; i < problem_.size(); i += step) targets.push_back(problem_.rows[i]);
+  std::vector<double> sums(targets.size());
+  kernel_product(context_.setup, {&context_.points, targets.data(), targets.size()},
+                 {&context_.points, sources.data(), sources.size()},
+                 {1, nullptr, nullptr, weights.data()}, Precision::double_tiles, {}, 1, sums.data(),
+                 context_.stop);
+  for (std::size_t k = 0; k < targets.size(); ++k) {
+    const double stored = gradient_[k * step] + problem_.linear[k * step];
+    if (!(std::fabs(sums[k] - stored) <= tolerance)) return true;
+  }
+  return false;
 }
 
 // Bounded variables move with their bound (Chu, Ho, Tsai, Lin and Lin, KDD 2015). With an equality
@@ -162,6 +201,9 @@ FoldPath::Step FoldPath::solve_outside() {
   options.tolerance = context_.tolerance;
   options.cache_bytes = context_.cache_bytes;
   options.stop = const_cast<Stop*>(context_.stop);
+  options.precision = precision_;
+  if (precision_ == Precision::double_tiles)
+    options.max_iterations = member_updates * static_cast<std::int64_t>(n);
   const SolveReport report =
       dcsvm::solve(context_.setup, context_.points, qp,
                    {alpha_.data(), gradient_.data(), base.data(), known.data()}, options);
@@ -182,17 +224,17 @@ std::int64_t FoldPath::n_support() const {
 void FoldPath::sums(const RowList& targets, const std::vector<std::int32_t>& positions,
                     double* out) const {
   std::fill_n(out, targets.size, 0.0);
+  const bool in_memory = context_.kernel && precision_ == Precision::single_tiles;
   std::vector<std::int32_t> rows;
   std::vector<double> weights;
   for (std::size_t i = 0; i < problem_.size(); ++i) {
     if (alpha_[i] == 0.0) continue;
-    rows.push_back(context_.kernel ? problem_.positions[i] : problem_.rows[i]);
+    rows.push_back(in_memory ? problem_.positions[i] : problem_.rows[i]);
     weights.push_back(alpha_[i]);
   }
-  if (!context_.kernel) {
+  if (!in_memory) {
     kernel_product(context_.setup, targets, {&context_.points, rows.data(), rows.size()},
-                   {1, nullptr, nullptr, weights.data()}, Precision::single_tiles, {}, 1, out,
-                   context_.stop);
+                   {1, nullptr, nullptr, weights.data()}, precision_, {}, 1, out, context_.stop);
     return;
   }
   // over the range of target positions: the rows of a fold are contiguous

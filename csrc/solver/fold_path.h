@@ -1,11 +1,13 @@
 // A regularization path: solves one problem for ascending C. Its kernel matrix is in memory if it
-// fits.
+// fits. From the first C on whose solution shows the rounding of float32 kernel values, the path
+// uses float64 values, which are computed again for every C.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "kernel/kernel_product.h"
 #include "kernel/kernel_setup.h"
 #include "solver/box_qp.h"
 #include "solver/working_set.h"
@@ -55,7 +57,8 @@ class FoldPath {
     std::int64_t iterations = 0;
   };
 
-  // Solves for bounds times `scale`, which must ascend, from the previous solution.
+  // Solves for bounds times `scale`, which must ascend, from the previous solution. Converged means
+  // that the violation reaches the tolerance with float64 kernel values.
   Step solve(double scale);
 
   // Returns whether no variable is at a bound that grows with the scale, so that the solution holds
@@ -73,6 +76,7 @@ class FoldPath {
   void rescale(double scale);
   Step solve_in_memory();
   Step solve_outside();
+  bool shows_rounding() const;
 
   const FoldProblem& problem_;
   FoldContext context_;
@@ -80,6 +84,7 @@ class FoldPath {
   std::vector<float> kernel_;  // kernel matrix of the variables
   std::size_t stride_ = 0;
   double scale_ = 0;
+  Precision precision_ = Precision::single_tiles;
   WorkingSetSolver<float> solver_;
 };
 

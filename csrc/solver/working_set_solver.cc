@@ -233,6 +233,53 @@ constexpr double shrink_margin = 0.5;
 constexpr double shrunk_share = 0.75;
 constexpr std::size_t min_shrunk_set = 128;
 
+// Limit of the cost of a solve, in updates per member: one Newton step costs as much as many
+// updates, and a stop is only answered between solves.
+constexpr double most_member_updates = 4000;
+
+// Rounds are stuck if rounding undoes their steps, as for two variables of one row whose gradients
+// differ by rounding: over `rounds_compared` rounds the violation fell by less than `least_fall`,
+// and the objective by less than `least_share` of its distance to the optimum.
+constexpr int rounds_compared = 8;
+constexpr double least_fall = 0.1;
+constexpr double least_share = 1e-6;
+
+template <class Real>
+class Rounds {
+ public:
+  // Counts a round; returns whether the rounds are stuck.
+  bool count(const WorkingSet<Real>& set, double violation, double decrease) {
+    decrease_ += decrease;
+    if (violation < (1.0 - least_fall) * least_) {
+      least_ = violation;
+    } else if (++n_rounds_ < rounds_compared) {
+      return false;
+    } else if (!(decrease_ > least_share * distance(set))) {
+      return true;
+    }
+    n_rounds_ = 0;
+    decrease_ = 0;
+    return false;
+  }
+
+ private:
+  // Returns a bound of the distance to the optimum of a convex problem, the Frank-Wolfe gap.
+  static double distance(const WorkingSet<Real>& set) {
+    const Violation now = set.measure();
+    double gap = 0;
+    for (std::size_t i = 0; i < set.size; ++i) {
+      const double g =
+          now.reduced(set.gradient[i], set.has_constraints() ? set.constraint_of[i] : -1);
+      gap += g > 0 ? (set.alpha[i] - set.lower[i]) * g : (set.alpha[i] - set.upper[i]) * g;
+    }
+    return gap;
+  }
+
+  double least_ = std::numeric_limits<double>::infinity();
+  double decrease_ = 0;
+  int n_rounds_ = 0;
+};
+
 }  // namespace
 
 template <class Real>
@@ -251,7 +298,11 @@ void WorkingSetSolver<Real>::solve_rounds(WorkingSet<Real>& set, double toleranc
   const auto size = static_cast<std::int64_t>(set.size);
   double before = set.violation();
   bool is_newton = false;  // whether the last round took a Newton step
-  while (before > tolerance && report.updates < max_updates) {
+  const double most_cost =
+      most_member_updates * static_cast<double>(size * size) * update_entry_cost;
+  Rounds<Real> rounds;
+  while (before > tolerance && report.updates < max_updates && !report.is_stuck &&
+         report.cost + report.newton.cost < most_cost) {
     // each variable can move once or twice in a round, less often between Newton steps; then the
     // methods are compared
     const bool is_far = before > far_off * tolerance;
@@ -262,12 +313,15 @@ void WorkingSetSolver<Real>::solve_rounds(WorkingSet<Real>& set, double toleranc
     report.updates += round.updates;
     report.cost += static_cast<double>(round.updates * size) * update_entry_cost;
     bool moved = round.updates > 0;
+    double decrease = round.decrease;
     is_newton = false;
     double after = set.violation();
     if (after > tolerance) {
       const double cost = static_cast<double>(budget * size) * update_entry_cost;
       if (newton_.pays(set, {before, after, round.decrease, cost}, tolerance)) {
-        is_newton = newton_.run(set, n_threads, report.newton) > 0;
+        const double of_newton = newton_.run(set, n_threads, report.newton);
+        is_newton = of_newton > 0;
+        decrease += of_newton;
         moved = is_newton || moved;
         after = set.violation();
       }
@@ -279,6 +333,8 @@ void WorkingSetSolver<Real>::solve_rounds(WorkingSet<Real>& set, double toleranc
       solve_rounds(part, tolerance, max_updates, n_threads, report, true);
       set.update_from(part, moving_);
       after = set.violation();
+    } else if (after > tolerance) {
+      report.is_stuck = rounds.count(set, after, decrease);
     }
     before = after;
   }

@@ -19,7 +19,8 @@ namespace dcsvm {
 struct WorkingSetReport {
   std::int64_t updates = 0;  // by descent
   NewtonCount newton;
-  double cost = 0;  // nanoseconds by the fixed cost model, including Newton steps
+  double cost = 0;        // nanoseconds by the fixed cost model, including Newton steps
+  bool is_stuck = false;  // rounding undid the steps of the last rounds
 };
 
 template <class Real>

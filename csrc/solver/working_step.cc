@@ -43,7 +43,6 @@ WorkingChange WorkingStep<Real>::run(ActiveSet& active, ActiveKernel& kernel, do
   }
   fill_kernel(active, kernel, previous);
   WorkingChange change = solve(active, tolerance);
-  stalls_ = change.positions.empty() ? stalls_ + 1 : 0;
   ++report_.outer_steps;
   const double rows = static_cast<double>(change.positions.size());
   outer_cost_ += static_cast<double>(active.size()) * (rows * kernel.row_cost() + selection_cost);
@@ -125,6 +124,11 @@ WorkingChange WorkingStep<Real>::solve(ActiveSet& active, double tolerance) {
     if (set.alpha[w] == active.alpha[p]) continue;
     change.positions.push_back(members_[w]);
     change.after.push_back(set.alpha[w]);
+  }
+  if (inner.is_stuck && is_complete) {
+    stalls_ = max_stalls;  // another step would do the same
+  } else {
+    stalls_ = inner.is_stuck || change.positions.empty() ? stalls_ + 1 : 0;
   }
   if (is_complete) {
     std::copy_n(set.alpha.begin(), members_.size(), active.alpha.begin());

@@ -50,7 +50,8 @@ class WorkingStep {
   // Runs an outer step; `tolerance` is unscaled.
   WorkingChange run(ActiveSet& active, ActiveKernel& kernel, double tolerance);
 
-  // Returns whether several consecutive steps, each with a tighter tolerance, changed nothing.
+  // Returns whether several consecutive steps, each with a tighter tolerance, changed nothing that
+  // rounding does not undo.
   bool is_stuck() const { return stalls_ >= max_stalls; }
 
   // Forget the members, or map them to new positions of the active variables (-1: dropped).
@@ -90,7 +91,7 @@ class WorkingStep {
   std::vector<std::int32_t> members_;  // positions of active variables, ascending
   WorkingKernel<Real> working_kernel_;
   WorkingSetSolver<Real> solver_;
-  int stalls_ = 0;  // consecutive steps without a change
+  int stalls_ = 0;  // consecutive steps without a change, or stuck
   std::size_t target_size_ = min_working_set;
   int steps_counted_ = 0;
   double inner_cost_ = 0,

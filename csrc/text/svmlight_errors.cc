@@ -36,6 +36,8 @@ std::string quoted(const char* begin, const char* end) {
   return text + "\"";
 }
 
+void fail_text(const std::string& reason) { throw ParseError(0, 0, reason); }
+
 void fail(const Line& line, const char* at, const std::string& reason) {
   throw ParseError(line.number, static_cast<std::size_t>(at - line.begin) + 1, reason);
 }

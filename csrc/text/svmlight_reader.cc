@@ -136,6 +136,8 @@ const char* parse_kernel_values(const char* p, const Line& line, const TextForma
   return p;
 }
 
+[[noreturn]] void fail_changed() { fail_text("the file changed while it was read"); }
+
 template <class Value>
 struct DenseRows {
   Value* values;
@@ -160,26 +162,33 @@ struct DenseRows {
 template <class Number>
 struct CsrRows {
   CsrTarget<Number> next;
-  std::int64_t n_stored;
+  std::int64_t n_stored, end, n_features;
+  std::int64_t row_begin = n_stored;
 
   void store(std::int64_t column, Number value) {
+    if (n_stored == end) fail_changed();
     next.indices[n_stored] = static_cast<std::int32_t>(column);
     next.values[n_stored++] = value;
   }
-  void end_row() { *next.indptr++ = n_stored; }
+  void end_row() {
+    if (n_stored != row_begin && next.indices[n_stored - 1] >= n_features) fail_changed();
+    *next.indptr++ = row_begin = n_stored;
+  }
 };
 
 template <class Number, class Rows>
-void parse_chunk(const Text& text, const TextChunk& chunk, const TextFormat& format, double* prefix,
-                 Rows& rows) {
-  Line line{chunk.begin, format.first_line + chunk.first_line};
-  while (line.begin != chunk.end) {
+void parse_chunk(const Text& text, const TextChunk& chunk, const ChunkLines& lines,
+                 const TextFormat& format, double* prefix, Rows& rows) {
+  Line line{lines.begin, format.first_line + chunk.first_line};
+  std::size_t n_rows = 0;
+  while (line.begin != lines.end) {
     const char* p = skip_blanks(line.begin);
     if (text.skips_comments && is_comment(p)) {
       line = {line_end(p) + 1, line.number + 1};
       continue;
     }
     if (ends_line(p)) fail(line, line.begin, "blank line");
+    if (n_rows++ == chunk.n_rows) fail_changed();
     p = parse_prefix(p, line, format, prefix);
     if (format.serials == Serials::none) {
       p = parse_features<Number>(p, line, format, rows, format.first_index - 1);
@@ -192,6 +201,7 @@ void parse_chunk(const Text& text, const TextChunk& chunk, const TextFormat& for
     prefix += format.prefix_size();
     line = {p + (*p == '\r') + 1, line.number + 1};
   }
+  if (n_rows != chunk.n_rows) fail_changed();
 }
 
 // Closes the gaps between the values of chunks: each chunk has space for the zeros in its text.
@@ -220,13 +230,12 @@ std::size_t parse_rows(const Text& text, const TextFormat& format, double* prefi
                        std::size_t stride, int threads, bool& fits) {
   std::atomic<std::size_t> n_stored{0};
   std::atomic<bool> all_fit{true};
-  const auto parse = [&](std::size_t i) {
+  const auto parse = [&](const TextChunk& chunk, const ChunkLines& lines) {
     if (!all_fit) return;
-    const TextChunk& chunk = text.chunks[i];
     DenseRows<Value> rows{dense + chunk.first_row * stride,
                           static_cast<std::size_t>(text.n_features), stride};
     double* first = prefix + chunk.first_row * format.prefix_size();
-    parse_chunk<float>(text, chunk, format, first, rows);
+    parse_chunk<float>(text, chunk, lines, format, first, rows);
     n_stored += rows.n_stored;
     if (!rows.fits) all_fit = false;
   };
@@ -256,13 +265,14 @@ std::size_t parse_dense(const Text& text, const TextFormat& format, double* pref
 template <class Number>
 std::size_t parse_csr(const Text& text, const TextFormat& format, double* prefix,
                       const CsrTarget<Number>& target, int threads) {
-  for_chunks(text, threads, [&](std::size_t i) {
-    const TextChunk& chunk = text.chunks[i];
+  for_chunks(text, threads, [&](const TextChunk& chunk, const ChunkLines& lines) {
     CsrTarget<Number> from = target;
     from.indptr += chunk.first_row + 1;
-    CsrRows<Number> rows{from, static_cast<std::int64_t>(chunk.first_pair)};
+    const auto first_pair = static_cast<std::int64_t>(chunk.first_pair);
+    const auto n_pairs = static_cast<std::int64_t>(chunk.n_pairs);
+    CsrRows<Number> rows{from, first_pair, first_pair + n_pairs, text.n_features};
     double* first = prefix + chunk.first_row * format.prefix_size();
-    parse_chunk<Number>(text, chunk, format, first, rows);
+    parse_chunk<Number>(text, chunk, lines, format, first, rows);
   });
   return close_gaps(text, target);
 }

@@ -1,12 +1,11 @@
 #include "text/text_chunks.h"
 
-#include <cstring>
-#include <iterator>
-
-#if defined(__linux__)
-#include <sys/mman.h>
 #include <unistd.h>
-#endif
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
 
 #include "text/decimal.h"
 #include "text/svmlight_errors.h"
@@ -14,45 +13,45 @@
 namespace dcsvm {
 namespace {
 
-// Maximum number of chunks, since each has its own counts and exception; longer texts have larger
-// chunks.
-constexpr std::size_t max_chunks = 1024;
-// Bytes of a file that the system may map together: a huge page.
-constexpr std::size_t mapped_batch = std::size_t{1} << 21;
+void copy_text(const TextSource& source, std::size_t begin, std::size_t size, char* out) {
+  if (source.memory) {
+    std::memcpy(out, source.memory + begin, size);
+    return;
+  }
+  while (size != 0) {
+    const auto n = pread(source.file, out, size, static_cast<off_t>(source.offset + begin));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_text(std::string("cannot be read: ") + std::strerror(errno));
+    if (n == 0) fail_text("the file became shorter while it was read");
+    begin += static_cast<std::size_t>(n);
+    size -= static_cast<std::size_t>(n);
+    out += n;
+  }
+}
 
-// Releases pages of a file mapped at `file`, which are read again on demand. Includes preceding
-// pages that the system may have mapped again together with them.
-void release_pages(const char* file, const char* begin, const char* end) {
-#if defined(__linux__)
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-  begin -= std::min(static_cast<std::size_t>(begin - file), mapped_batch);
-  const auto from = reinterpret_cast<std::uintptr_t>(begin) / page * page;
-  madvise(reinterpret_cast<void*>(from), reinterpret_cast<std::uintptr_t>(end) - from,
-          MADV_DONTNEED);
-#else
-  static_cast<void>(file);
-  static_cast<void>(begin);
-  static_cast<void>(end);
-#endif
+// Returns the end of the line with the byte at `at`.
+std::size_t end_of_line(const TextSource& source, std::size_t at) {
+  char block[4096];
+  for (std::size_t n; at < source.size; at += n) {
+    n = std::min(sizeof block, source.size - at);
+    copy_text(source, at, n, block);
+    const void* newline = std::memchr(block, '\n', n);
+    if (newline)
+      return at + static_cast<std::size_t>(static_cast<const char*>(newline) - block) + 1;
+  }
+  return source.size;
 }
 
 // Splits lines into chunks; the boundaries depend on the text only.
-void split(const char* begin, const char* end, std::size_t chunk_bytes, bool is_mapped,
-           std::vector<TextChunk>& chunks) {
-  const auto size = static_cast<std::size_t>(end - begin);
-  const std::size_t target = std::max(chunk_bytes, size / max_chunks + 1);
-  const char *file = begin, *held = begin;
-  while (begin != end) {
-    const auto left = static_cast<std::size_t>(end - begin);
-    const char* last = begin + std::min(target, left) - 1;
-    const char* newline =
-        static_cast<const char*>(std::memchr(last, '\n', static_cast<std::size_t>(end - last)));
-    chunks.push_back({begin, newline + 1});
-    begin = newline + 1;
-    if (!is_mapped || static_cast<std::size_t>(begin - held) < mapped_batch) continue;
-    release_pages(file, held, begin);
-    held = begin;
+std::vector<TextChunk> split(const TextSource& source, std::size_t chunk_bytes) {
+  std::vector<TextChunk> chunks;
+  for (std::size_t begin = 0; begin < source.size; begin = chunks.back().end) {
+    TextChunk chunk;
+    chunk.begin = begin;
+    chunk.end = end_of_line(source, begin + std::min(chunk_bytes, source.size - begin) - 1);
+    chunks.push_back(chunk);
   }
+  return chunks;
 }
 
 std::size_t count(const char* begin, const char* end, char wanted) {
@@ -82,10 +81,10 @@ std::int32_t last_index(const char* begin, const char* newline) {
   return static_cast<std::int32_t>(index);
 }
 
-void scan_chunk(TextChunk& chunk, bool skips_comments) {
-  chunk.n_pairs = count(chunk.begin, chunk.end, ':');
-  for (const char* line = chunk.begin; line != chunk.end; ++chunk.n_lines) {
-    const auto left = static_cast<std::size_t>(chunk.end - line);
+void count_chunk(TextChunk& chunk, const ChunkLines& lines, bool skips_comments) {
+  chunk.n_pairs = count(lines.begin, lines.end, ':');
+  for (const char* line = lines.begin; line != lines.end; ++chunk.n_lines) {
+    const auto left = static_cast<std::size_t>(lines.end - line);
     const char* newline = static_cast<const char*>(std::memchr(line, '\n', left));
     if (!skips_comments || !is_comment(skip_blanks(line))) {
       chunk.n_features = std::max(chunk.n_features, last_index(line, newline));
@@ -97,31 +96,24 @@ void scan_chunk(TextChunk& chunk, bool skips_comments) {
 
 }  // namespace
 
-void release(const Text& text, const TextChunk& chunk) {
-  if (text.is_mapped && chunk.begin != text.last_lines.get())
-    release_pages(text.chunks.front().begin, chunk.begin, chunk.end);
+ChunkLines read_lines(const TextSource& source, const TextChunk& chunk, std::vector<char>& buffer) {
+  const std::size_t size = chunk.end - chunk.begin;
+  if (buffer.size() < size + 1 + read_ahead) buffer.resize(size + 1 + read_ahead);
+  copy_text(source, chunk.begin, size, buffer.data());
+  char* end = buffer.data() + size;
+  if (end[-1] != '\n') *end++ = '\n';
+  return {buffer.data(), end};
 }
 
-Text scan_text(const char* begin, const char* end, int threads, std::size_t chunk_bytes,
-               bool is_mapped, bool skips_comments) {
+Text scan_text(const TextSource& source, int threads, std::size_t chunk_bytes,
+               bool skips_comments) {
   Text text;
-  text.is_mapped = is_mapped;
+  text.source = source;
   text.skips_comments = skips_comments;
-  const auto size = static_cast<std::size_t>(end - begin);
-  const char* known = end - std::min(size, read_ahead);
-  const char* last =
-      std::find(std::make_reverse_iterator(known), std::make_reverse_iterator(begin), '\n').base();
-  split(begin, last, chunk_bytes, is_mapped, text.chunks);
-  const auto n_last = static_cast<std::size_t>(end - last);
-  if (n_last != 0) {
-    text.last_lines = std::make_unique<char[]>(n_last + 1 + read_ahead);
-    char* copy = text.last_lines.get();
-    std::copy(last, end, copy);
-    const bool finished = copy[n_last - 1] == '\n';
-    if (!finished) copy[n_last] = '\n';
-    text.chunks.push_back({copy, copy + n_last + !finished});
-  }
-  for_chunks(text, threads, [&](std::size_t i) { scan_chunk(text.chunks[i], skips_comments); });
+  text.chunks = split(source, chunk_bytes);
+  for_chunks(text, threads, [&](TextChunk& chunk, const ChunkLines& lines) {
+    count_chunk(chunk, lines, skips_comments);
+  });
   for (TextChunk& chunk : text.chunks) {
     chunk.first_row = text.n_rows;
     chunk.first_line = text.n_lines;

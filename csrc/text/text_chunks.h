@@ -3,33 +3,39 @@
 // The counts (lines, colons, largest index) determine the allocation and the storage format of
 // rows. Chunk boundaries depend on the text only, not on the number of threads.
 //
-// Loops over a chunk do not check bounds. They rely on two facts: each line ends in '\n', and
-// read_ahead bytes are readable after it. The last lines of the text, for which neither is certain,
-// are copied to a buffer where both hold.
+// A text is in memory or in an open file. Each thread copies a chunk to its own buffer. Loops over
+// a chunk do not check bounds. They rely on two facts, which hold in the buffer: each line ends in
+// '\n', and read_ahead bytes are readable after it. A file may change between the two passes, so
+// the second one counts again before it parses.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "threads/parallel.h"
 
 namespace dcsvm {
 
+// Bytes in memory, or of an open file if `memory` is null.
+struct TextSource {
+  const char* memory;
+  int file;            // descriptor
+  std::size_t offset;  // of the first byte in the file
+  std::size_t size;
+};
+
 struct TextChunk {
-  const char* begin;
-  const char* end;  // after a newline
+  std::size_t begin, end;  // after a newline, or at the end of the text
   std::size_t n_rows = 0, n_lines = 0, n_pairs = 0;
   std::size_t first_row = 0, first_line = 0, first_pair = 0;
   std::int32_t n_features = 0;
 };
 
-// A scanned text. The bytes must outlive it, except for the last lines, which are copied.
+// A scanned text. Its source must outlive it.
 struct Text {
+  TextSource source;
   std::vector<TextChunk> chunks;
-  std::unique_ptr<char[]> last_lines;
-  bool is_mapped = false;       // the bytes are pages of a file, released after reading
   bool skips_comments = false;  // comment lines are not rows
   std::size_t n_rows = 0, n_lines = 0;
   std::size_t n_pairs = 0;  // upper bound of the index:value pairs
@@ -41,22 +47,28 @@ struct Text {
 // the overhead of a chunk is negligible.
 constexpr std::size_t usual_chunk_bytes = std::size_t{1} << 18;
 
-// Splits a text into chunks of about `chunk_bytes`, or more if there would be too many. A mapped
-// file is read again when it is parsed and does not stay in memory.
-Text scan_text(const char* begin, const char* end, int threads,
-               std::size_t chunk_bytes = usual_chunk_bytes, bool is_mapped = false,
+// Splits a text into chunks of about `chunk_bytes` and counts. Throws a ParseError if its file
+// cannot be read or has become shorter.
+Text scan_text(const TextSource& source, int threads, std::size_t chunk_bytes = usual_chunk_bytes,
                bool skips_comments = false);
 
-// Releases the pages of a chunk that was read from a mapped file.
-void release(const Text& text, const TextChunk& chunk);
+// The lines of a chunk, in the buffer of a thread.
+struct ChunkLines {
+  const char* begin;
+  const char* end;  // after a newline, also where the text has none at its end
+};
 
-// Calls parse(i) for all chunks and releases them. Rethrows the first exception in order of chunks.
-template <class Parse>
-void for_chunks(const Text& text, int threads, Parse parse) {
-  parallel_for({threads, text.chunks.size()}, [&](std::size_t i) {
-    parse(i);
-    release(text, text.chunks[i]);
-  });
+// Reads the lines of a chunk. Throws a ParseError as scan_text().
+ChunkLines read_lines(const TextSource& source, const TextChunk& chunk, std::vector<char>& buffer);
+
+// Calls parse(chunk, lines) for all chunks. Rethrows the first exception in order of chunks.
+template <class SomeText, class Parse>
+void for_chunks(SomeText& text, int threads, Parse parse) {
+  parallel_for(
+      {threads, text.chunks.size()}, [] { return std::vector<char>(); },
+      [&](std::vector<char>& buffer, std::size_t i) {
+        parse(text.chunks[i], read_lines(text.source, text.chunks[i], buffer));
+      });
 }
 
 }  // namespace dcsvm

@@ -105,14 +105,20 @@ def say_result(
         print_line(line)
     if is_classifier or not report.problems:
         print_line(f"Total nSV = {report.n_sv}")
-    if report.violation is None or (report.stopped and not report.converged):
+    if report.stopped and not report.converged:
+        return
+    outcome = "converged: " if report.converged else ""
+    time = f"{report.seconds_train:.2f} s with {report.threads} thread{'s'[: report.threads > 1]}"
+    if report.violation is None:
+        if report.converged:
+            print_status(f"{outcome}each cluster to the tolerance; {time}")
         return
     gap = "stationary point (indefinite kernel, no gap)"
     if report.duality_gap is not None:
         gap = f"duality gap {report.duality_gap:.3g}"
     print_status(
-        f"violation {report.violation:.2g}, {gap}, kernel error {report.kernel_error:.2g}; "
-        f"{report.seconds_train:.2f} s with {report.threads} thread{'s'[: report.threads > 1]}"
+        f"{outcome}violation {report.violation:.2g}, {gap}, "
+        f"kernel error {report.kernel_error:.2g}; {time}"
     )
 
 
@@ -145,7 +151,7 @@ def say_not_converged(report: TrainReport, tolerance: float, gap: float | None) 
     reached = ""
     if gap is not None and report.relative_gap is not None:
         reached = f": relative duality gap {report.relative_gap:.3g} > {gap:g}"
-    elif report.violation is not None:
+    elif report.violation is not None and report.violation > tolerance:
         reached = f": violation {report.violation:.3g} > {tolerance:g}"
     print_status(f"warning: not converged{reached}; {_usability(report)}")
 

@@ -8,18 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import (
-    AUTO,
-    LEARN,
-    QUANTILE,
-    check_outputs,
-    print_result,
-    print_status,
-    show_beside,
-)
+from dcsvm.cli.files import LEARN, print_result, print_status, show_beside
 from dcsvm.cli.guard import FAILED, NOT_CONVERGED, Interrupts, status_of
 from dcsvm.cli.job_data import model_for_file, read_test_set, read_training_set
 from dcsvm.cli.jobs import TrainJob
@@ -45,6 +35,7 @@ from dcsvm.training.train import train_rows
 
 if TYPE_CHECKING:
     from dcsvm.cli.train_remote import RemoteSet
+    from dcsvm.training.feature_weights import FeatureWeights
 
 Train = Callable[..., tuple[Model, TrainReport]]
 
@@ -54,15 +45,6 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
     start = time.perf_counter()
     threads = usable_threads(options.threads)
     options = replace(options, threads=threads)
-    check_outputs(
-        [
-            job.training_set_file,
-            job.test_file,
-            job.scale_file if job.scale_file not in (AUTO, QUANTILE) else None,
-            job.weights if job.weights != LEARN else None,
-        ],
-        [job.model_file, job.range_file, job.report_file],
-    )
     progress = TerminalProgress(job.quiet)
     control = RunControl(progress, Stop(job.time_limit), checkpoint_of(job))
     init_model = None
@@ -133,10 +115,10 @@ def with_weights(data: Dataset, job: TrainJob, options: TrainOptions, stop: Stop
 
     Raises ValueError and Stopped.
     """
-    from dcsvm.training.feature_weights import learn_weights, weighted_rows
+    from dcsvm.training.feature_weights import learn_weights_of_used, weighted_rows
 
     if job.weights == LEARN:
-        weights = learn_weights(data.rows, data.labels, options, stop)
+        weights = learn_weights_of_used(data.rows, data.labels, options, stop)
     else:
         weights = weights_of_file(job, data, usable_threads(options.threads))
     rows, scaling = weighted_rows(
@@ -145,8 +127,10 @@ def with_weights(data: Dataset, job: TrainJob, options: TrainOptions, stop: Stop
     return replace(data, rows=rows, scaling=scaling)
 
 
-def weights_of_file(job: TrainJob, data: Dataset, threads: int) -> np.ndarray:
-    """Return the weights of the model file --weights, float64 (n_features,). Raises DataError."""
+def weights_of_file(job: TrainJob, data: Dataset, threads: int) -> "FeatureWeights":
+    """Return the weights of the model file --weights. Raises DataError."""
+    from dcsvm.training.feature_weights import FeatureWeights
+
     assert job.weights is not None
     scaling = load_model(job.weights, threads=threads).scaling
     if scaling is None or scaling.weights is None:
@@ -158,9 +142,7 @@ def weights_of_file(job: TrainJob, data: Dataset, threads: int) -> np.ndarray:
             f"{job.weights}: feature {absent[0]} has a weight, but {job.training_set_file} "
             "has no values of it"
         )
-    weights = np.zeros(data.rows.n_features)
-    weights[columns] = scaling.weights
-    return weights
+    return FeatureWeights(scaling.weights, columns)
 
 
 def weights_by_index(scaling: Scaling | None) -> dict[int, float]:

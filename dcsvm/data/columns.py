@@ -7,6 +7,7 @@ missing in training, another feature marks them. Missing text is a category of i
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -345,7 +346,7 @@ class TableRows:
         self.unknown: dict[str, dict[str, int]] = {}
         self.encoded = [one.encode(frame, self.unknown) for one in encoding.columns]
         self.first = [int(start) for start in encoding.start[:-1]]
-        self.columns = encoding.columns
+        self.columns, self.frame, self.first_row = encoding.columns, frame, 0
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         for batch in slices(self.n_rows, BATCH_SIZE // max(2 * len(self.encoded), 1)):
@@ -373,9 +374,14 @@ class TableRows:
     def part(self, some: slice) -> TableRows:
         """Return consecutive rows."""
         part = copy(self)
-        part.n_rows = some.stop - some.start
+        part.n_rows, part.first_row = some.stop - some.start, self.first_row + some.start
         part.encoded = [values[some] for values in self.encoded]
         return part
+
+    def error(self, row: int, feature: int, reason: str) -> DataError:
+        """Return an error that names the file, the line and the column of a feature."""
+        column = self.columns[bisect_right(self.first, feature) - 1]
+        return self.frame.error(column.name, reason, self.first_row + row)
 
     def warnings(self) -> list[str]:
         """Return a sentence for each column with unknown categories."""

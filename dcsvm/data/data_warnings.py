@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dcsvm.data.rows import Rows
+from dcsvm.data.rows import Rows, without_empty_columns
 
 MIN_ROWS = 20  # with fewer rows, only the check for serial numbers is done
 DIFFERENT_SCALES = 1000  # warn above this ratio: largest span of a feature / lower quartile
@@ -105,6 +105,10 @@ def part_among(rows: Rows, others: Rows) -> float:
     if rows.n_samples == 0:
         return 0.0
     n_features = max(rows.n_features, others.n_features)
+    rows, others = without_empty_columns(
+        rows.with_features(n_features), others.with_features(n_features)
+    )
+    n_features = rows.n_features
     weights = np.random.default_rng(0).integers(2**63, size=n_features, dtype=np.uint64)
     return float(np.isin(_keys(rows, weights), _keys(others, weights)).mean())
 

@@ -7,7 +7,6 @@ split or weight the data, and does not interpret labels.
 from __future__ import annotations
 
 import io
-import mmap
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from dcsvm import _core, _svmlight
 from dcsvm.data.allocation import zeros
 from dcsvm.data.arrays import BYTES_OF_VALUE
 from dcsvm.data.columns import TableEncoding
-from dcsvm.data.files import DataError, check_room, read_text, text_pieces
+from dcsvm.data.files import DataError, FileText, check_room, read_text, text_pieces
 from dcsvm.data.rows import Rows, Storage, storage_of, with_ends, zero_bytes
 from dcsvm.data.scaling import Extremes, Part, Scaling, quantile_scaling
 
@@ -32,7 +31,7 @@ PART_BYTES = 2**23  # bytes of text parsed at once when rows are scaled
 OWN_RANGES: Final = "own ranges"
 OWN_QUANTILES: Final = "own quantiles"
 
-Buffer = bytes | bytearray | mmap.mmap
+Buffer = bytes | bytearray | FileText
 Serials = Literal["training", "any"]
 ScalingOption = Scaling | Literal["own ranges", "own quantiles"]
 
@@ -80,11 +79,11 @@ class _Source:
     threads: int = 1
 
     def parser(
-        self, text: Buffer | memoryview, first_line: int, serials: Serials | None = None
+        self, first_line: int, serials: Serials | None = None, part: tuple[int, int] | None = None
     ) -> _svmlight.Text:
         return _svmlight.Text(
-            text, 1, first_line, self.threads,
-            lenient=self.lenient, serials=serials, first_index=self.first_index,
+            self.text, 1, first_line, self.threads,
+            lenient=self.lenient, serials=serials, first_index=self.first_index, part=part,
         )  # fmt: skip
 
     def parts(self, n_bytes: int) -> Iterator[_svmlight.Text]:
@@ -93,7 +92,7 @@ class _Source:
         while begin < len(self.text):
             newline = self.text.find(b"\n", begin + n_bytes)
             end = newline + 1 if newline >= 0 else len(self.text)
-            part = self.parser(memoryview(self.text)[begin:end], line)
+            part = self.parser(line, part=(begin, end))
             yield part
             begin, line = end, line + part.n_lines
 
@@ -166,7 +165,7 @@ def _parsed(source: _Source, scaling: ScalingOption | None, serials: Serials | N
     try:
         if scaling is not None:
             return _scaled_dataset(source, scaling)
-        text = source.parser(source.text, source.first_line, serials)
+        text = source.parser(source.first_line, serials)
         if serials is not None:
             check_room(name, text.n_rows * (8 + 4 * text.n_features))
             return _kernel_dataset(text, serials)

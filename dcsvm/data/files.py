@@ -1,21 +1,22 @@
 """Read text files, whole or in pieces of whole lines, and write files.
 
-Reading in pieces needs memory for one piece only. A regular file is mapped into memory, and its
-pages are released after each piece. A thread reads ahead from a pipe; a piece consists of all
+Reading in pieces needs memory for one piece only. A regular file stays open as a `FileText`, which
+reads its bytes where they are needed. A thread reads ahead from a pipe; a piece consists of all
 complete lines received so far. Files are written atomically: a crash or a full disk leaves the old
 file unchanged.
 """
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import math
-import mmap
 import os
 import stat
 import tempfile
 import threading
+import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -38,26 +39,68 @@ class DataError(ValueError):
     """Invalid data file; the message is `file:line:column: reason` or `file: reason`."""
 
 
-def read_text(name: str) -> bytearray | mmap.mmap:
-    """Read a whole file and decompress it; the result may be a memory map.
+class FileText:
+    """The bytes of a regular file, from its position to its end when it was opened.
+
+    It is no mapping of the file: another process may cut a mapped file off, which would end this
+    one. `name` is for errors. Raises DataError if the file cannot be read or has become shorter.
+    """
+
+    def __init__(self, file: IO[bytes], name: str):
+        self.descriptor, self.name, self.offset = os.dup(file.fileno()), name, file.tell()
+        self.size = os.fstat(self.descriptor).st_size - self.offset
+        weakref.finalize(self, os.close, self.descriptor)
+
+    def fileno(self) -> int:
+        return self.descriptor
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, part: slice) -> bytes:
+        begin, end, _ = part.indices(self.size)
+        parts = []
+        while begin < end:
+            try:
+                parts.append(os.pread(self.descriptor, end - begin, self.offset + begin))
+            except OSError as error:
+                reason = (error.strerror or str(error)).lower()
+                raise DataError(f"{self.name}: {reason}") from error
+            if not parts[-1]:
+                raise DataError(f"{self.name}: the file became shorter while it was read")
+            begin += len(parts[-1])
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def __bytes__(self) -> bytes:
+        return self[:]
+
+    def find(self, byte: bytes, begin: int) -> int:
+        """Return the place of a byte at `begin` or after it, or -1."""
+        for batch in range(begin, self.size, BATCH_READ):
+            place = self[batch : batch + BATCH_READ].find(byte)
+            if place >= 0:
+                return batch + place
+        return -1
+
+
+def read_text(name: str) -> bytearray | FileText:
+    """Read a whole file and decompress it.
 
     "-" and /dev/stdin are the standard input, which may be a pipe. Raises DataError for a file that
     cannot be opened, read, decompressed or stored.
     """
-    with opened(name) as file:
-        data = mapped(file) or _read(file, name)
+    data = read_bytes(name, is_path=False)
     module = module_for(bytes(data[:MAX_MAGIC]))
     if module is None:
         return data
-    with decompressing(releasing(data), name, module) as file:
+    with decompressing(as_file(data), name, module) as file:
         return _read(file, name)
 
 
-def releasing(data: bytearray | mmap.mmap) -> IO[bytes]:
-    """Return a file of the data, from the beginning. It releases mapped pages after reading."""
-    if isinstance(data, mmap.mmap):
-        data.seek(0)
-        return io.BufferedReader(_ReleasingReader(data))
+def as_file(data: bytearray | FileText) -> IO[bytes]:
+    """Return a file of the data, from the beginning."""
+    if isinstance(data, FileText):
+        return io.BufferedReader(_FileTextReader(data))
     return io.BytesIO(data)
 
 
@@ -71,10 +114,10 @@ def check_room(name: str, n_bytes: int) -> None:
         )
 
 
-def read_bytes(name: str) -> bytearray | mmap.mmap:
+def read_bytes(name: str, *, is_path: bool = True) -> bytearray | FileText:
     """Read a whole file without decompression. Raises DataError as `read_text`."""
-    with opened(name, is_path=True) as file:
-        return mapped(file) or _read(file, name)
+    with opened(name, is_path=is_path) as file:
+        return file_text(file, name) or _read(file, name)
 
 
 @contextmanager
@@ -99,21 +142,21 @@ def opened(name: str, *, is_path: bool = False) -> Iterator[io.BufferedReader]:
         raise DataError(f"{name!r}: {error}") from None
 
 
-def mapped(file: io.BufferedReader) -> mmap.mmap | None:
-    """Map a regular file into memory; return None for a pipe, device or empty file."""
+def file_text(file: io.BufferedReader, name: str) -> FileText | None:
+    """Return the text of a regular file; None for a pipe, device or empty file."""
     status = os.fstat(file.fileno())
-    if not stat.S_ISREG(status.st_mode) or status.st_size == 0 or file.tell() != 0:
+    if not stat.S_ISREG(status.st_mode) or status.st_size <= file.tell():
         return None
-    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return FileText(file, name)
 
 
-def _read(file: IO[bytes], name: str) -> bytearray | mmap.mmap:
+def _read(file: IO[bytes], name: str) -> bytearray | FileText:
     """Read the rest of a file."""
     data, pieces = bytearray(), _pieces(file, name)
     for piece in pieces:
         data += piece
         if len(data) > HELD:
-            return _stored(data, pieces)
+            return _stored(data, pieces, name)
     return data
 
 
@@ -128,38 +171,45 @@ def _pieces(file: IO[bytes], name: str) -> Iterator[bytes]:
         yield piece
 
 
-def _stored(data: bytearray, pieces: Iterable[bytes]) -> mmap.mmap:
-    """Write `data` and the pieces that follow to a temporary file, and map it into memory."""
-    with tempfile.TemporaryFile() as file:
-        file.write(data)
-        data.clear()
-        file.writelines(pieces)
-        file.flush()
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+def _stored(data: bytearray, pieces: Iterable[bytes], name: str) -> FileText:
+    """Write `data` and the pieces that follow to a temporary file."""
+    try:
+        with tempfile.TemporaryFile() as file:
+            file.write(data)
+            data.clear()
+            file.writelines(pieces)
+            file.seek(0)
+            return FileText(file, name)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        folder = tempfile.gettempdir()
+        raise DataError(f"{name}: its text does not fit into {folder} (TMPDIR)") from error
 
 
-class _ReleasingReader(io.RawIOBase):
-    """Sequential reader of a mapped file; it releases pages after reading them."""
+class _FileTextReader(io.RawIOBase):
+    """A file of a FileText, with a position of its own."""
 
-    def __init__(self, data: mmap.mmap):
-        self.data = data
+    def __init__(self, text: FileText):
+        self.text, self.position = text, 0
 
     def readable(self) -> bool:
         return True
 
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        start = (0, self.position, len(self.text))[whence]
+        self.position = max(start + offset, 0)
+        return self.position
+
     def readinto(self, buffer: Buffer) -> int:
-        out, begin = memoryview(buffer), self.data.tell()
-        text = self.data.read(len(out))
-        out[: len(text)] = text
-        _release(self.data, begin, begin + len(text))
-        return len(text)
-
-
-def _release(data: mmap.mmap, begin: int, end: int) -> None:
-    """Let the system free the pages of the bytes from `begin` to `end`."""
-    first = begin // mmap.PAGESIZE * mmap.PAGESIZE
-    if end > begin and hasattr(mmap, "MADV_DONTNEED"):
-        data.madvise(mmap.MADV_DONTNEED, first, end - first)
+        out = memoryview(buffer)
+        part = self.text[self.position : self.position + len(out)]
+        out[: len(part)] = part
+        self.position += len(part)
+        return len(part)
 
 
 @contextmanager
@@ -177,7 +227,8 @@ def decompressing(source: IO[bytes], name: str, module: str) -> Iterator[IO[byte
         if getattr(error, "errno", None):  # an error of the system, not of the data
             raise
         reason = str(error).rstrip(".") or "invalid data"
-        reason = reason[:1].lower() + reason[1:]
+        if not reason[1:2].isupper():  # no abbreviation such as CRC
+            reason = reason[:1].lower() + reason[1:]
         raise DataError(f"{name}: the {module} data is damaged: {reason}") from None
 
 
@@ -197,8 +248,8 @@ def text_pieces(name: str) -> Iterator[bytes]:
     read or decompressed.
     """
     with opened(name) as file:
-        data = mapped(file)
-        raw = file.raw if data is None else _ReleasingReader(data)
+        data = file_text(file, name)
+        raw = file.raw if data is None else _FileTextReader(data)
         source = io.BufferedReader(raw, BATCH_READ)
         start = source.peek()
         module = module_for(start)
@@ -211,13 +262,12 @@ def text_pieces(name: str) -> Iterator[bytes]:
             yield from _lines_of(data)
 
 
-def _lines_of(data: mmap.mmap) -> Iterator[bytes]:
+def _lines_of(data: FileText) -> Iterator[bytes]:
     begin = 0
     while begin < len(data):
         newline = data.find(b"\n", begin + PIECE_BYTES)
         end = newline + 1 if newline >= 0 else len(data)
         yield data[begin:end]
-        _release(data, begin, end)
         begin = end
 
 
@@ -294,7 +344,7 @@ def write_beside(path: str | os.PathLike[str], parts: Content) -> None:
     a new file gets the default mode. Raises OSError with `path` in its message.
     """
     path = os.fspath(path)
-    try:
+    with naming("standard output" if path == "-" else path):
         if path in ("-", "/dev/stdout") or (os.path.exists(path) and not os.path.isfile(path)):
             with open(1 if path == "-" else path, "wb", closefd=path != "-") as file:
                 if callable(parts):
@@ -305,8 +355,14 @@ def write_beside(path: str | os.PathLike[str], parts: Content) -> None:
                     file.flush()
         else:
             _write_and_rename(path, parts)
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Name the file that is written in errors of the system."""
+    try:
+        yield
     except OSError as error:
-        name = "standard output" if path == "-" else path
         raise OSError(error.errno, error.strerror, name) from error
 
 

@@ -279,14 +279,19 @@ class Rows:
         """Values of dense rows (n_samples, n_features), float32 or uint8; a copy if packed."""
         return self.as_floats().matrix if self.is_packed else self.matrix
 
-    def weighted(self, weights: np.ndarray) -> Rows:
-        """Multiply the columns by weights (n_features,) in float32."""
-        factors = weights.astype(np.float32)
-        floats = self.as_floats()
+    def weighted(self, weights: np.ndarray, columns: np.ndarray | None = None) -> Rows:
+        """Multiply the columns by weights in float32.
+
+        The weights are of these columns, ascending, and others have weight 0; None means all.
+        """
+        factors, floats = weights.astype(np.float32), self.as_floats()
         if floats.dense is not None:
+            if columns is not None:
+                factors = of_columns(factors, columns, np.arange(self.n_features))
             return replace(floats, dense=floats.dense * factors)
         indptr, indices, values = floats.csr
-        values = values * factors[indices]
+        own = factors[indices] if columns is None else of_columns(factors, columns, indices)
+        values = values * own
         kept = values != 0
         ends = np.concatenate(([0], np.cumsum(kept)))
         return Rows.of_csr(ends[indptr], indices[kept], values[kept], self.n_features)
@@ -298,7 +303,7 @@ class Rows:
         """
         if self.is_dense:
             return 2.0 * float(np.var(self.features, axis=0, dtype=np.float64).sum())
-        csr = self.csr
+        csr = without_empty_columns(self)[0].csr
         sums, squares = np.zeros(int(csr.indices.max(initial=-1)) + 1), 0.0
         for some in slices(len(csr.values), BATCH_SIZE):
             values = csr.values[some].astype(np.float64)
@@ -506,8 +511,19 @@ def used_columns(*sides: Rows) -> np.ndarray | None:
     return np.unique(np.concatenate([rows.csr.indices for rows in sides]))
 
 
+def of_columns(values: np.ndarray, columns: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return the values of `wanted` columns, given those of ascending `columns`; 0 for others."""
+    place = np.searchsorted(columns, wanted)
+    is_known = np.append(columns, -1)[place] == wanted
+    return np.where(is_known, np.append(values, values.dtype.type(0))[place], values.dtype.type(0))
+
+
 def narrowed(rows: Rows, used: np.ndarray) -> Rows:
-    """Keep only the columns `used` of sparse rows, renumbered from 0."""
+    """Keep only the columns `used`, renumbered from 0; others are zero in all rows."""
+    if rows.is_dense:
+        return replace(
+            rows.as_floats(), n_features=len(used), dense=rows.as_floats().features[:, used]
+        )
     indices = np.searchsorted(used, rows.csr.indices).astype(np.int32)
     return replace(rows, n_features=len(used), indices=indices)
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -33,6 +33,15 @@ MAX_KNOTS = 254  # per column, in addition to the smallest and largest value
 RANKED_VALUES = 2**24  # largest number of values to rank; larger data are sampled
 # consecutive rows as CSR arrays (indptr, indices, values) with float64 values
 Part = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@runtime_checkable
+class NamesColumns(Protocol):
+    """Rows of a table, which know where a feature comes from."""
+
+    def error(self, row: int, feature: int, reason: str) -> DataError: ...
+
+
 Bound = TypeVar("Bound", float, np.ndarray)
 
 
@@ -122,10 +131,11 @@ class Scaling:
     weights: np.ndarray | None = None
 
     @staticmethod
-    def identity(n_features: int, name: str, first_index: int = 1) -> Scaling:
-        """Return the scaling that leaves all columns unchanged."""
-        features = Interval(0.0, 1.0, np.zeros(n_features), np.ones(n_features))
-        return Scaling(name, np.arange(n_features), features, None, first_index)
+    def identity(columns: int | np.ndarray, name: str, first_index: int = 1) -> Scaling:
+        """Return the scaling that leaves columns, given or so many, unchanged."""
+        columns = np.arange(columns) if isinstance(columns, int) else columns
+        features = Interval(0.0, 1.0, np.zeros(len(columns)), np.ones(len(columns)))
+        return Scaling(name, columns, features, None, first_index)
 
     @property
     def indices(self) -> np.ndarray:
@@ -173,7 +183,7 @@ class Scaling:
         scaled = self.labels.scaled(labels)
         row = _first_overflow(scaled)
         if row is not None:
-            raise self._error(f"{name}:{row + 1}: the label")
+            raise DataError(f"{name}:{row + 1}: the label{self._too_large(name)}")
         return scaled
 
     def scaled_rows(self, parts: Iterable[Part], name: str) -> Rows:
@@ -185,15 +195,17 @@ class Scaling:
         absent = self._absent
         k = _first_overflow(absent)
         if k is not None:
-            raise self._error(f"{name}: 0 of feature {self.indices[k]}")
+            raise DataError(f"{name}: 0 of feature {self.indices[k]}{self._too_large(name)}")
         used, n_present = absent != 0, np.zeros(len(absent), np.int64)
         n_samples, n_values, are_bytes = 0, 0, True
         for part in parts:
             row, position, present = self._present(part)
             k = _first_overflow(present)
             if k is not None:
-                feature = self.indices[position[k]]
-                raise self._error(f"{name}:{n_samples + row[k] + 1}: feature {feature}")
+                at, reason = n_samples + int(row[k]), self._too_large(name)
+                if isinstance(parts, NamesColumns):
+                    raise parts.error(at, int(self.columns[position[k]]), f"the value{reason}")
+                raise DataError(f"{name}:{at + 1}: feature {self.indices[position[k]]}{reason}")
             used[position[present != 0]] = True
             n_present += np.bincount(position, minlength=len(absent))
             present = present.astype(np.float32)
@@ -208,7 +220,7 @@ class Scaling:
         n_bytes = BYTES_OF_VALUE * n_values
         if storage in (Storage.BYTES, Storage.FLOATS):
             n_bytes = n_samples * n_features * (4 if storage is Storage.FLOATS else 1)
-        check_room(f"{name} scaled by {self.name}", n_bytes)
+        check_room(name + self._by(name), n_bytes)
 
         def blocks() -> Iterator[_Block]:
             for part in parts:
@@ -235,8 +247,13 @@ class Scaling:
         row, position = row[listed], position[listed]
         return row, position, self._scaled(position, values[listed])
 
-    def _error(self, value: str) -> DataError:
-        return DataError(f"{value} is too large for float32 when scaled by {self.name}")
+    def _by(self, name: str) -> str:
+        """Return the words for this scaling of the file `name`; none for the identity."""
+        return "" if self.name == name else f" scaled by {self.name}"
+
+    def _too_large(self, name: str) -> str:
+        by = self._by(name)
+        return f" is too large for float32{by and ' when'}{by}"
 
 
 def _first_overflow(values: np.ndarray) -> int | None:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from dcsvm.data.columns import Frame, Texts, Values
-from dcsvm.data.files import DataError, check_room, read_text, releasing
+from dcsvm.data.files import DataError, as_file, check_room, read_text
 
 DELIMITERS = ",;\t"
 MISSING_TEXTS = ["", "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "?"]
@@ -61,7 +61,7 @@ def _pyarrow(path: str, format: str) -> Any:
 
 def _columnar(path: str, text: Any, format: str, arrow: Any) -> Frame:
     """Read a Parquet, Arrow or Feather file."""
-    source = arrow.BufferReader(arrow.py_buffer(text))
+    source = as_file(text)
     try:
         if format == "parquet":
             from pyarrow import parquet
@@ -181,7 +181,7 @@ class _Csv:
     @cached_property
     def encoding(self) -> str:
         """UTF-8, or Latin-1 for text that is not UTF-8."""
-        decoder, source = codecs.getincrementaldecoder("utf-8")(), releasing(self.text)
+        decoder, source = codecs.getincrementaldecoder("utf-8")(), as_file(self.text)
         try:
             while piece := source.read(LARGE):
                 decoder.decode(piece)
@@ -200,20 +200,16 @@ class _Csv:
                     yield line, fields
                 line = reader.line_num + 1
         except csv.Error as error:
-            raise DataError(f"{self.path}:{line}: {error}") from None
+            reason = str(error)
+            if "new-line" in reason:
+                reason = "a carriage return without a newline: lines must end in newlines"
+            raise DataError(f"{self.path}:{line}: {reason}") from None
 
     def _lines(self) -> Iterator[str]:
-        begin, is_first = 0, True
-        while begin < len(self.text):
-            newline = self.text.find(b"\n", begin)
-            end = newline + 1 if newline >= 0 else len(self.text)
-            yield bytes(self.text[begin:end]).decode(self.encoding if is_first else self._rest)
-            begin, is_first = end, False
-
-    @property
-    def _rest(self) -> str:
-        """The encoding without a byte order mark."""
-        return self.encoding.removesuffix("-sig")
+        encoding = self.encoding
+        for line in as_file(self.text):
+            yield line.decode(encoding)
+            encoding = self.encoding.removesuffix("-sig")  # the mark is in the first line only
 
     def frame(self, arrow: Any) -> Frame:
         first = next(self.records(), None)
@@ -247,6 +243,8 @@ class _Csv:
                     types = _likely_types(self._opened(arrow_csv, names, has_names, types, LARGE))
                 batches = self._opened(arrow_csv, names, has_names, types, size)
                 table = arrow.Table.from_batches(list(batches), batches.schema)
+            except DataError:
+                raise
             except (arrow.ArrowException, ValueError, OSError) as error:
                 found = re.search(r"In CSV column #(\d+)", str(error))
                 place = int(found[1]) if found else -1
@@ -265,7 +263,7 @@ class _Csv:
     ) -> Any:
         """Return a reader of batches, about `size` bytes of text each."""
         return arrow_csv.open_csv(
-            releasing(self.text),
+            as_file(self.text),
             arrow_csv.ReadOptions(
                 column_names=names, skip_rows=int(has_names), block_size=size,
                 encoding="latin-1" if self.encoding == "latin-1" else "utf8",

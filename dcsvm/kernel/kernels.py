@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -278,6 +279,7 @@ DISTANCES = {
     for argument in DEGREES
 }
 NAMES = tuple(TYPES)
+SHORT_NAMES = tuple(one.short_name for one in KERNEL_TYPES)
 DEFAULT, PRECOMPUTED = "rbf", TYPES["precomputed"]
 
 
@@ -290,7 +292,7 @@ def type_named(name: str) -> KernelType:
 
 def numbered_names() -> str:
     """List the kernels with their numbers, for a help line: `0 linear, 1 poly, ...`."""
-    return ", ".join(f"{number} {one.short_name}" for number, one in enumerate(KERNEL_TYPES))
+    return ", ".join(f"{number} {name}" for number, name in enumerate(SHORT_NAMES))
 
 
 def other_names() -> str:
@@ -373,16 +375,24 @@ class Kernel:
 
         `squared_norm` is the largest |x|^2 of the rows. Intermediate results are checked, too.
         """
-        try:
-            largest = max(self.type.intermediate(self, squared_norm))
-        except OverflowError:
-            largest = math.inf
-        if not largest <= MAX_FLOAT32:
+        if not self.fits_float32(squared_norm):
             raise BeyondFloat32Error(
                 f"kernel values of {self.describe()} on rows of up to |x|^2 = {squared_norm:.3g} "
                 f"are beyond float32, whose largest number is {MAX_FLOAT32:.3g}: scale the "
                 "features, or take a smaller gamma"
             )
+
+    def fits_float32(self, squared_norm: float) -> bool:
+        """Return whether `check_values` raises no error."""
+        try:
+            return max(self.type.intermediate(self, squared_norm)) <= MAX_FLOAT32
+        except OverflowError:
+            return False
+
+    @property
+    def most_in_float32(self) -> float:
+        """The largest |x|^2 with which `check_values` raises no error; -1 if there is none."""
+        return _most_in_float32(self)
 
     def largest_value(self, squared_norm: float) -> float:
         """Return a bound on |K(x, z)| for rows with at most this |x|^2; inf beyond float64."""
@@ -396,3 +406,20 @@ class Kernel:
     def describe(self) -> str:
         values = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
         return f"{self.name}({values})" if values else f"{self.name} kernel"
+
+
+@lru_cache
+def _most_in_float32(kernel: Kernel) -> float:
+    """Bisect for Kernel.most_in_float32, to the last bit."""
+    low, high = -1.0, 2 * MAX_FLOAT32
+    if not kernel.fits_float32(0.0):
+        return low
+    low = 0.0
+    while True:
+        # the geometric mean first: squares differ by many orders of magnitude
+        middle = math.sqrt(low) * math.sqrt(high) if low > 0 else high / 2**16
+        if high < 2 * low:
+            middle = low + (high - low) / 2
+        if not low < middle < high:
+            return low
+        low, high = (middle, high) if kernel.fits_float32(middle) else (low, middle)

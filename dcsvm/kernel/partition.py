@@ -145,11 +145,13 @@ class Partition:
         *,
         second: bool = False,
         begin: Assignment | None = None,
+        float64: bool = False,
     ) -> Assignment:
         """Assign rows to the finest level, with second clusters if `second`.
 
         `begin` is the assignment to the nodes of the first split, by default to the root. Ties go
-        to the cluster with the lowest index. Raises Stopped.
+        to the cluster with the lowest index. `float64` is for rows whose kernel values leave
+        float32. Raises Stopped.
         """
         begin = begin or Assignment.at_root(rows.n_samples)
         placed = Assignment.at_root(rows.n_samples, second=second)
@@ -157,11 +159,23 @@ class Partition:
         row_size = max(rows.row_size, sources.row_size(threads))
         batch_size = ROUTED_BY_FEW if self.kernel.type.is_linear else BATCH_ROUTED
         for batch in slices(rows.n_samples, batch_size // row_size):
-            for meeting in sources.meetings(rows.part(batch), threads):
+            block = rows.part(batch)
+            meetings = (
+                [sources.float64_meeting(block, threads)]
+                if float64
+                else sources.meetings(block, threads)
+            )
+            for meeting in meetings:
                 part = begin.take(batch).take(meeting.place)
                 for split in self.found(meeting.sources):
                     part = route_step(
-                        meeting.targets, part, split, stop, meeting.numbers, second=second
+                        meeting.targets,
+                        part,
+                        split,
+                        stop,
+                        meeting.numbers,
+                        second=second,
+                        float64=float64,
                     )
                 placed.put(np.arange(batch.start, batch.stop)[meeting.place], part)
         return placed
@@ -265,6 +279,7 @@ def route_step(
     rows: np.ndarray | None = None,
     *,
     second: bool,
+    float64: bool = False,
 ) -> Assignment:
     """Assign rows to the next finer level.
 
@@ -275,8 +290,9 @@ def route_step(
         node: np.ndarray, second: bool
     ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
         return _core.route(
-            data.setup, data.points, rows, node, split, data.threads, stop, second=second
-        )
+            data.setup, data.points, rows, node, split, data.threads, stop,
+            second=second, double_tiles=float64,
+        )  # fmt: skip
 
     found = Assignment(*routed(placed.nearest, second))
     if not second or placed.second is None:

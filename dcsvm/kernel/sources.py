@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import Rows, has_far_columns
+from dcsvm.data.rows import Rows, has_far_columns, without_empty_columns
 from dcsvm.kernel.kernel_rows import ClusterRanges, Cutoff, KernelEvalOptions, KernelRows, two_sides
-from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.kernels import PRODUCT, Kernel
 from dcsvm.kernel.row_components import MIN_ROWS, is_worth_ordering, is_worth_skipping
 
 SAMPLE = 512  # rows; their distances decide whether a spatial order is computed
@@ -120,6 +120,7 @@ class EncodedSources:
         self.rows, self.kernel = rows, kernel
         self._forms: dict[str, KernelRows | None] = {}
         self._order: np.ndarray | None = None
+        self._most_in_float32: float | None = None
 
     @staticmethod
     def cached(rows: Rows, kernel: Kernel) -> EncodedSources:
@@ -130,6 +131,38 @@ class EncodedSources:
                 # a copy: a reference to the key itself would keep the entry alive
                 sources = _cache[rows] = EncodedSources(replace(rows), kernel)
         return sources
+
+    def float64_meeting(self, block: Rows, threads: int) -> EncodedBatch:
+        """Encode rows of a block for float64 kernel values that nothing in float32 precedes."""
+        own = self.rows.as_floats(threads)
+        block = block.in_form_of(own, threads).as_floats(threads)
+        targets, sources = (_core.Points(one, threads) for one in without_empty_columns(block, own))
+        argument, form = self.kernel.type.argument, "sparse"
+        if own.is_dense:
+            form = "product" if argument == PRODUCT else "difference"
+        setup = _core.Setup(self.kernel, sources, _core.Form[form])
+        first, second = (
+            KernelRows(rows, self.kernel, threads, points=points, setup=setup)
+            for rows, points in ((block, targets), (own, sources))
+        )
+        return EncodedBatch(None, first, second, float64=True)
+
+    def most_in_float32(self, threads: int) -> float:
+        """Return the largest |x|^2 of targets whose kernel values stay in float32; -1: of none."""
+        if self._most_in_float32 is None:
+            most = self.kernel.most_in_float32
+            self._most_in_float32 = most if _largest_square(self.rows, threads) <= most else -1.0
+        return self._most_in_float32
+
+    def beyond_float32(self, block: Rows, threads: int) -> np.ndarray:
+        """Return the rows of a block whose kernel values may leave float32, int32."""
+        kernel = self.kernel
+        if kernel.is_precomputed or block.n_samples == 0:
+            return np.empty(0, np.int32)
+        limit = self.most_in_float32(threads)
+        if _largest_square(block, threads) <= limit:
+            return np.empty(0, np.int32)
+        return np.flatnonzero(_squares(block.as_floats(threads)) > limit).astype(np.int32)
 
     def row_size(self, threads: int) -> int:
         """Return the size of an encoded target in values of 4 bytes."""
@@ -221,3 +254,19 @@ class EncodedSources:
         spacing = int(grid.origin), int(grid.step)
         points = _core.Points(self.rows, threads).with_bytes(grid.codes(self.rows), *spacing)
         return KernelRows(self.rows, self.kernel, threads, points=points)
+
+
+def _largest_square(rows: Rows, threads: int) -> float:
+    """Return the largest |x|^2 of rows, or a bound of it for rows of bytes."""
+    if rows.is_bytes:
+        return 255.0**2 * rows.n_features
+    return float(_core.Points(rows, threads).largest_squared_norm)
+
+
+def _squares(rows: Rows) -> np.ndarray:
+    """Return |x|^2 of each row, float64 (n,)."""
+    if rows.is_dense:
+        return np.einsum("ij,ij->i", rows.features, rows.features, dtype=np.float64)
+    indptr, _, values = rows.csr
+    owner = np.repeat(np.arange(rows.n_samples), np.diff(indptr))
+    return np.bincount(owner, values.astype(np.float64) ** 2, rows.n_samples)

@@ -8,6 +8,7 @@ take most of the time of a single row. The first call prepares the model; later 
 core. The values are the same, bit for bit.
 """
 
+import math
 import threading
 import weakref
 from collections.abc import Iterator
@@ -194,7 +195,40 @@ def _blocks(
                 values[meeting.place] = blended(by_cluster, placed.take(meeting.place), blend)
             else:
                 values[meeting.place] = exact.values(meeting)
+        # overflow of other kernels shows in the values, and is rare; a norm costs less than a value
+        if sources.kernel.type.is_within_one or not np.isfinite(values).all():
+            some = sources.beyond_float32(block, threads)
+            if len(some):
+                values[some] = _values_in_float64(part, weights, sources, block.take(some), threads)
         yield batch, values
+
+
+def _values_in_float64(
+    part: ExactModel | EarlyModel,
+    weights: PairWeights,
+    sources: EncodedSources,
+    block: Rows,
+    threads: int,
+) -> np.ndarray:
+    """Compute the decision values of rows whose kernel values leave float32.
+
+    Raises ValueError if they leave float64, too.
+    """
+    meeting = sources.float64_meeting(block, threads)
+    if isinstance(part, EarlyModel):
+        blend = part.partition.blend
+        placed = part.partition.place(block, threads, second=blend > 0, float64=True)
+        values = blended(partial(_early_values, part, weights, meeting), placed, blend)
+        is_beyond = np.isinf(values)  # nan: a cluster without the classes of a pair
+    else:
+        values = meeting.product(weights.all()) - part.rho
+        is_beyond = ~np.isfinite(values)
+    if is_beyond.any():
+        raise ValueError(
+            f"kernel values of {sources.kernel.describe()} with rows to predict are beyond float64:"
+            " scale the features"
+        )
+    return values
 
 
 def _early_values(
@@ -269,11 +303,18 @@ class _Prepared:
             np.asarray(start, np.int64),
             np.ascontiguousarray(0.0 - np.atleast_2d(part.rho), np.float64),
             needs_float64(model, part),
+            _largest_feature(EncodedSources.cached(part.rows, kernel)),
         )
         if tree is not None:
             sampled = _served(EncodedSources.cached(tree.sample, tree.kernel))
             core.set_tree(sampled.setup, tree.found(sampled), tree.blend)
         self.core = core
+
+
+def _largest_feature(sources: EncodedSources) -> float:
+    """Return a |feature| up to which kernel values of rows stay within float32; -1 for none."""
+    most = sources.most_in_float32(1)
+    return math.sqrt(most / max(sources.rows.n_features, 1)) if most >= 0 else -1.0
 
 
 def _served(sources: EncodedSources) -> KernelRows:

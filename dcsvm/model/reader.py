@@ -1,9 +1,9 @@
 """Read model files of dcsvm and of LIBSVM's svm-train.
 
 The file of an exact model begins as a LIBSVM model. svm-predict can read it, since it stops after
-the last support vector. A section with the other contents follows. The file of a model without an
-exact solution begins with a key that LIBSVM rejects. float32 features and float64 coefficients are
-restored bit for bit.
+the last support vector. A section with the other contents follows, which the line SV announces.
+The file of a model without an exact solution begins with a key that LIBSVM rejects. float32
+features and float64 coefficients are restored bit for bit.
 """
 
 import os
@@ -65,15 +65,25 @@ class ModelReader(ModelTextReader):
         """Read the model. Raises ModelError."""
         if not len(self.text):
             raise ModelError(f"{self.name}: the file is empty")
+        model = self.parts()
+        while (line := self.next_line()) is not None:
+            if line:
+                raise self.error("the model ends before this line")
+        return model
+
+    def parts(self) -> Model:
         first = (self.next_line() or "").split()
-        if first[:1] == [EARLY_ONLY]:
+        if first[:1] not in ([EARLY_ONLY], ["svm_type"], ["kernel_type"]):
+            raise self.error("this is not a model file")
+        if self.text[-1:] != b"\n":
+            self.line = len(self.ends)
+            raise self.error("the file is cut off: its last line does not end")
+        if first[0] == EARLY_ONLY:
             self.check_version(first)
             self.line = 0
             values = self.header("CENTERS", EARLY_ONLY_KEYS)
             model = self.with_file(self.problem(values), values)
             return self.with_early(model, values)
-        if first[:1] not in (["svm_type"], ["kernel_type"]):
-            raise self.error("this is not a model file")
         self.line = 0
         values = self.header("SV", LIBSVM_KEYS)
         return self.with_exact(self.problem(values), values)
@@ -244,12 +254,19 @@ class ModelReader(ModelTextReader):
 
     def section(self, n_sv: int) -> Header | None:
         """Read the section after the support vectors; return None if it is missing."""
-        words = (self.next_line() or "").split()
+        line = self.next_line()
+        words = (line or "").split()
         if words[:1] != [SECTION]:
+            if line is None and self.remark == [SECTION]:
+                raise self.error(f"the file is cut off before the line {SECTION}")
+            if words:
+                raise self.error(f"total_sv is {n_sv}, but there is a further line")
             return None
         self.check_version(words)
         section = self.header("CENTERS", SECTION_KEYS, may_end=True)
-        numbers = section.get("row_numbers", [])
+        if "row_numbers" not in section:
+            raise self.error("the file is cut off: the key row_numbers is missing")
+        numbers = section["row_numbers"]
         if len(numbers) != n_sv or not all(map(_is_row_number, numbers)):
             raise self.error(f"row_numbers must be {n_sv} integers from 1", "row_numbers")
         return section
@@ -259,8 +276,6 @@ class ModelReader(ModelTextReader):
             raise self.error("an earlier dcsvm wrote this file: train the model again")
         if words[1:] != [VERSION]:
             raise self.error(f"version {shown(words[1:])} is not {VERSION}; a newer dcsvm wrote it")
-        if self.text[-1:] != b"\n":
-            raise ModelError(f"{self.name}: the file is cut off: its last line does not end")
 
     def form(self, values: Header) -> str:
         form = " ".join(values.get("rows", ["missing"]))

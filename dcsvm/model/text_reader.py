@@ -5,7 +5,6 @@ allocated. Errors name the line.
 """
 
 import math
-import mmap
 from typing import TypeVar
 
 import numpy as np
@@ -13,11 +12,12 @@ import numpy as np
 from dcsvm import _svmlight
 from dcsvm.data.arrays import MAX_N_FEATURES
 from dcsvm.data.dataset import parsed_rows
+from dcsvm.data.files import FileText
 from dcsvm.data.rows import Rows
 from dcsvm.data.sorting import slices
 
 MAX_QUOTE = 40  # characters of the file in an error message
-BATCH_SCANNED = 2**22  # bytes scanned at a time for line ends; whole pages
+BATCH_SCANNED = 2**22  # bytes scanned at a time for line ends
 MAX_EXPANSION = 256  # bytes of dense rows per byte of the file
 
 Header = dict[str, list[str]]  # keys and the words that follow them
@@ -38,13 +38,14 @@ def shown(words: list[str]) -> str:
 class ModelTextReader:
     """A cursor on the lines of a model file; errors name the file `name`."""
 
-    def __init__(self, text: bytearray | mmap.mmap, name: str, threads: int):
+    def __init__(self, text: bytearray | FileText, name: str, threads: int):
         self.text, self.name, self.threads = text, name, threads
         self.ends = _ends_of_lines(text)
         self.line = 0  # number of lines read
         self.line_of: dict[str, int] = {}  # the line of each key
         self.first_index = 1  # index of the first feature
         self.says_first_index = True  # false for a LIBSVM file
+        self.remark: list[str] = []  # what follows the last key of the last header in its line
         self.has_serials = False  # true for a precomputed kernel: rows are serial numbers
 
     def error(self, reason: str, key: str = "") -> ModelError:
@@ -67,9 +68,12 @@ class ModelTextReader:
             if not words:
                 raise self.error("blank line")
             if words[0] == last_key:
+                self.remark = words[1:]
                 return values
             if words[0] not in known:
                 raise self.error(f"unknown key {shown(words[:1])}")
+            if words[0] in values:
+                raise self.error(f"duplicate key {words[0]}")
             values[words[0]] = words[1:]
             self.line_of[words[0]] = self.line
         if may_end:
@@ -134,11 +138,11 @@ class ModelTextReader:
         begin, end = self.extent(n_lines)
         if 2 * n_lines * n_prefix > end - begin + 1:
             raise self.error(f"{n_lines} lines are too short for {n_prefix} numbers each")
-        part = memoryview(self.text)[begin:end]
         try:
             text = _svmlight.Text(
-                part, n_prefix, self.line + 1, self.threads, name,
+                self.text, n_prefix, self.line + 1, self.threads, name,
                 serials="any" if self.has_serials else None, first_index=self.first_index,
+                part=(begin, end),
             )  # fmt: skip
             if self.has_serials:
                 prefix, rows = self.serial_rows(text, n_features)
@@ -221,14 +225,12 @@ class ModelTextReader:
         return integers.astype(np.int32)
 
 
-def _ends_of_lines(text: bytearray | mmap.mmap) -> np.ndarray:
-    """Return the byte offsets of line ends, int64; release scanned pages of a mapped file."""
+def _ends_of_lines(text: bytearray | FileText) -> np.ndarray:
+    """Return the byte offsets of line ends, int64."""
     parts = []
     for block in slices(len(text), BATCH_SCANNED):
-        codes = np.frombuffer(text, np.uint8, block.stop - block.start, block.start)
+        codes = np.frombuffer(text[block], np.uint8)
         parts.append(np.flatnonzero(codes == ord("\n")) + block.start)
-        if isinstance(text, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-            text.madvise(mmap.MADV_DONTNEED, block.start, block.stop - block.start)
     if len(text) and text[-1:] != b"\n":
         parts.append(np.array([len(text)]))
     return np.concatenate(parts) if parts else np.empty(0, np.int64)

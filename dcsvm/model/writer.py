@@ -46,25 +46,36 @@ def model_text(model: ModelParts, format: str = "dcsvm") -> Iterator[bytes]:
     if format == "libsvm":
         _check_libsvm(model)
     if exact is None:
-        yield _joined([f"{EARLY_ONLY} {VERSION}", *_problem_lines(model), *_file_lines(model)])
+        assert early is not None  # a model has at least one of both parts
+        yield _joined(
+            [
+                f"{EARLY_ONLY} {VERSION}",
+                *_problem_lines(model),
+                *_section_lines(model, early.rows),
+                *_early_lines(early),
+            ]
+        )
     else:
-        yield _joined([*_problem_lines(model, exact), "SV"])
+        has_section = exact.row_numbers is not None and format != "libsvm"
+        # LIBSVM's readers skip what follows SV in its line
+        yield _joined([*_problem_lines(model, exact), f"SV {SECTION}" if has_section else "SV"])
         digits = Digits(model.first_index, _needs_digits(model.kernel, exact))
         yield from _row_lines(exact.rows, [*exact.dual_coef], digits)
-        if exact.row_numbers is None or format == "libsvm":
+        if not has_section:
             return
         yield _joined(
             [
                 f"{SECTION} {VERSION}",
-                *_file_lines(model),
-                f"n_features {exact.rows.n_features}",
-                f"rows {_form(exact.rows)}",
+                *_section_lines(model, exact.rows),
+                *_worth_lines(exact.status),
+                *_early_lines(early),
             ]
         )
+        # this line is the last that the section must have: a file cut off before it is noticed
         yield b"row_numbers"
         for batch in slices(len(exact.row_numbers), BATCH_SIZE // 8):
             yield f" {_listed(exact.row_numbers[batch] + 1)}".encode()
-        yield _joined(["", *_worth_lines(exact.status)])
+        yield b"\n"
     if early is not None:
         yield from _early_text(early, exact, Digits(model.first_index))
 
@@ -112,14 +123,16 @@ def _problem_lines(model: ModelParts, exact: ExactModel | None = None) -> list[s
     return lines
 
 
-def _file_lines(model: ModelParts) -> list[str]:
-    """Return the lines with the first index, text labels, the table and the scaling."""
+def _section_lines(model: ModelParts, rows: Rows) -> list[str]:
+    """Return the lines with the first index, text labels, table, scaling and form of the rows."""
     lines = [] if model.first_index == 1 else [f"{FIRST_INDEX} {model.first_index}"]
     if model.labels.dtype.kind == "U":
         lines += [f"{LABEL_NAMES} {' '.join(map(word_of, model.labels.tolist()))}"]
     if model.table is not None:
         lines += table_lines(model.table)
-    return lines if model.scaling is None else [*lines, *_scaling_lines(model.scaling)]
+    if model.scaling is not None:
+        lines += _scaling_lines(model.scaling)
+    return [*lines, f"n_features {rows.n_features}", f"rows {_form(rows)}"]
 
 
 def _scaling_lines(scaling: Scaling) -> list[str]:
@@ -151,27 +164,37 @@ def _form(rows: Rows | ChosenRows) -> str:
     return "dense" if rows.is_dense else "sparse"
 
 
-def _early_text(early: EarlyModel, exact: ExactModel | None, digits: "Digits") -> Iterator[bytes]:
-    """Yield the early section.
-
-    After a header it has a line for each center (level, cluster, row), a line of rho for each
-    cluster, and a line for each support vector (cluster, class, row number, place of the features,
-    coefficients, row).
-    """
-    partition, n_sv = early.partition, early.rows.n_samples
+def _early_lines(early: EarlyModel | None) -> list[str]:
+    """Return the header of the early part."""
+    if early is None:
+        return []
+    partition = early.partition
     splits = partition.splits
-    lines = [f"early_level {early.level}"]
-    if exact is None:
-        lines += [f"n_features {early.rows.n_features}", f"rows {_form(early.rows)}"]
-    lines += [f"n_clusters {partition.n_clusters}", f"blend {float(partition.blend)!r}"]
+    lines = [
+        f"early_level {early.level}",
+        f"n_clusters {partition.n_clusters}",
+        f"blend {float(partition.blend)!r}",
+    ]
     lines += [f"n_parts {_listed(np.concatenate([split.n_parts for split in splits]))}"]
     lines += [f"center_{line}" for line in _kernel_lines(partition.kernel)]
     if partition.kernel.is_precomputed:  # not computable from the sample
         lines += [
             f"center_products {_listed(np.concatenate([split.products for split in splits]))}"
         ]
-    lines += [f"total_center_rows {partition.sample.n_samples}", f"total_early_sv {n_sv}"]
-    yield _joined([*lines, "CENTERS"])
+    n_centers, n_sv = partition.sample.n_samples, early.rows.n_samples
+    return [*lines, f"total_center_rows {n_centers}", f"total_early_sv {n_sv}"]
+
+
+def _early_text(early: EarlyModel, exact: ExactModel | None, digits: "Digits") -> Iterator[bytes]:
+    """Yield the lines of the early part after its header.
+
+    These are a line for each center (level, cluster, row), a line of rho for each cluster, and a
+    line for each support vector (cluster, class, row number, place of the features, coefficients,
+    row).
+    """
+    partition, n_sv = early.partition, early.rows.n_samples
+    splits = partition.splits
+    yield _joined(["CENTERS"])
     level = np.repeat(np.arange(len(splits)), [len(split.child) for split in splits]) + 1
     cluster = np.concatenate([split.cluster for split in splits])
     yield from _row_lines(partition.sample, [level, cluster], digits)

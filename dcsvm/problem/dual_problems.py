@@ -8,6 +8,8 @@ import numpy as np
 from dcsvm.data.sorting import group_order
 from dcsvm.problem.formulation import BoxQP, Formulation, counted, fill, slices_between
 
+MAX_BOUND = 2.0**36  # times the standard deviation of the targets: the largest bound of nu-SVR
+
 
 def c_svc_pairs(
     classes: np.ndarray, sample_weight: np.ndarray, C_of_class: np.ndarray, *, bias: bool
@@ -93,14 +95,18 @@ def nu_svr(targets: np.ndarray, sample_weight: np.ndarray, C: float, nu: float) 
     """Formulate nu-SVR as LIBSVM does: alpha and alpha* each sum to C nu n / 2.
 
     There is no epsilon to set the scale of errors. The violation scale is therefore the standard
-    deviation of the targets, at most 1.
+    deviation of the targets, at most 1. A solution that needs larger bounds than MAX_BOUND is
+    beyond rounding; alpha and alpha* of such a size, of which only the difference counts, hide it.
     """
-    bound = _regression_bound(sample_weight * float(C), targets)
-    half = fill(bound, C * nu * sample_weight.sum() / 2)
-    formulation = _svr(targets, bound, 0.0, np.concatenate([half, -half]), n_constraints=2)
     mean = np.average(targets, weights=sample_weight)
     deviation = float(np.sqrt(np.average((targets - mean) ** 2, weights=sample_weight)))
     unit = min(1.0, deviation) if deviation > 0 else 1.0
+    asked = sample_weight * float(C)
+    capped = np.minimum(asked, MAX_BOUND * (deviation or 1.0))
+    bound = _regression_bound(capped, targets)
+    total = C * nu * sample_weight.sum() / 2 * (capped.sum() / asked.sum())
+    half = fill(bound, total)
+    formulation = _svr(targets, bound, 0.0, np.concatenate([half, -half]), n_constraints=2)
     return replace(formulation, problem=replace(formulation.problem, violation_scale=unit))
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from dcsvm.kernel.kernels import (
     DEFAULT,
     NAMES,
+    SHORT_NAMES,
     TYPES,
     Kernel,
     KernelType,
@@ -27,6 +28,7 @@ from dcsvm.problem.option_table import (
     GAMMA,
     NOT_NEGATIVE,
     POSITIVE,
+    SVM_NAMES,
     SVM_TYPES,
     WITH_LEVELS,
     OptionError,
@@ -36,13 +38,14 @@ from dcsvm.problem.option_table import (
     is_per_median,
     label_text,
     number,
-    numbered,
     option,
     optional,
     or_word,
 )
 
 CLUSTERINGS = ("tree", "adaptive", "random", "kmeans")
+TREES = ("tree", "kmeans")  # the clusterings of early models, and of levels with many clusters
+MAX_BRANCHING = 256  # children of a cluster, MAX_PARTS of dcsvm/kernel/partition.py
 MAX_LEVELS = 30
 CENTERED = "centered"  # value of `probability`: decision value 0 has probability 1/2
 # Mean clusters per row of early models. At the same cost 1.2 and 2 are no better
@@ -80,9 +83,10 @@ class TrainOptions(OptionTable):
 
     # arguments: default, rule, spelling, help, details, and other fields of Option
     # fmt: off
-    svm_type: str = of_problem("c_svc", numbered(*SVM_TYPES), "-s TYPE",
-        "0 C-SVC, 1 nu-SVC, 2 one-class, 3 eps-SVR, 4 nu-SVR",
-        "The name in model files, such as nu_svc, is accepted, too.",
+    svm_type: str = of_problem("c_svc", choice(*SVM_TYPES, spellings=SVM_NAMES, has_numbers=True),
+        "-s TYPE",
+        ", ".join(f"{number} {name}" for number, name in enumerate(SVM_NAMES)),
+        "A name is accepted, too, in any case: one of these, or of model files, such as nu_svc.",
         keyword='or "nu_svc", "one_class", "epsilon_svr", "nu_svr", also with -, or LIBSVM\'s '
         "number, 0 to 4",
         is_basic=True)
@@ -111,10 +115,10 @@ class TrainOptions(OptionTable):
         "Not for one-class. It takes 5-fold cross-validation, also with --early.",
         keyword='fit a model of probabilities by 5-fold cross-validation; "centered" gives '
         "probability 1/2 to decision value 0")
-    kernel: str = of_kernel(DEFAULT, choice(*NAMES), "-t TYPE",
+    kernel: str = of_kernel(DEFAULT, choice(*NAMES, spellings=SHORT_NAMES), "-t TYPE",
         numbered_names(),
-        "The linear kernel is u'v. The file of a precomputed kernel has kernel values in place of "
-        "features.",
+        "A name is accepted, too, in any case. The linear kernel is u'v. The file of a precomputed "
+        "kernel has kernel values in place of features.",
         keyword=f"or {other_names()}",
         is_basic=True)
     degree: int = of_kernel(3, integer(0), "-d DEGREE", f"degree of {users_of('degree')}")
@@ -148,18 +152,18 @@ class TrainOptions(OptionTable):
         "finer level down to 1000 rows per cluster, and level 2. Levels with fewer than 100 rows "
         "per cluster on average are skipped. Only C-SVC and epsilon-SVR use levels.",
         default_text="by number of rows", in_grid=False)
-    branching: int = of_levels(4, integer(2), "-k --branching N",
+    branching: int = of_levels(4, integer(2, MAX_BRANCHING), "-k --branching N",
         "child clusters per cluster of the coarser level",
-        "A cluster has at most 256 children.")
+        f"At most {MAX_BRANCHING}.")
     sample: int = of_levels(1000, integer(1), "--sample M",
         "rows sampled per level for kernel k-means",
         "At least 8 per cluster are sampled, and in a tree at most 64.")
     clustering: str = of_levels("tree", choice(*CLUSTERINGS), "--clustering NAME",
         "method: tree, adaptive, random, kmeans",
-        "tree: each cluster of the coarser level is split; --early always does this, and so do "
-        "levels of more than 256 clusters. adaptive: two-step kernel k-means on a sample of the "
-        "support vectors of the finer level (Algorithm 1 of the paper). random: the same on a "
-        "random sample of all rows. kmeans: a tree by Euclidean distances.",
+        "tree: each cluster of the coarser level is split. adaptive: two-step kernel k-means on a "
+        "sample of the support vectors of the finer level (Algorithm 1 of the paper). random: the "
+        "same on a random sample of all rows. kmeans: a tree by Euclidean distances. --early "
+        f"needs a tree. Levels of more than {MAX_BRANCHING} clusters use one, with a warning.",
         keyword='each cluster of the coarser level is split; or "adaptive", k-means on support '
         'vectors of the finer level; "random", on random rows; "kmeans", a Euclidean tree')
     early: bool = of_levels(False, FLAG, "--early",
@@ -176,7 +180,7 @@ class TrainOptions(OptionTable):
         "the default is 3, or the finest level if that is coarser.",
         keyword='level of the early model; "auto", only with early, searches for it, and is the '
         "default then; otherwise 3, or the finest level",
-        default_text="auto; 3 without --early")
+        default_text="auto; up to 3 without --early")
     overlap: float | None = of_levels(None,
         optional(number("from 1 to 2", lambda value: 1 <= value <= 2)), "--overlap F",
         "mean clusters per row, 1 to 2",
@@ -214,6 +218,10 @@ class TrainOptions(OptionTable):
     @property
     def kernel_type(self) -> KernelType:
         return TYPES[self.kernel]
+
+    @property
+    def has_bias(self) -> bool:
+        return self.bias or self.svm_type != "c_svc"
 
     @property
     def has_levels(self) -> bool:
@@ -262,6 +270,9 @@ class TrainOptions(OptionTable):
     def _check_levels(self) -> None:
         """Check the options of the early level. Raises OptionError."""
         option = "early" if self.early else "early_level"
+        if self.early and self.clustering not in TREES:
+            reason = f"must be {' or '.join(TREES)} for early models, got {self.clustering}"
+            raise OptionError("clustering", reason)
         if not self.early and self.early_level is None:
             if self.overlap is None:
                 return

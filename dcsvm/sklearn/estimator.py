@@ -37,7 +37,6 @@ from dcsvm.sklearn.checks import (
     Matrix,
     Weights,
     checked_weights,
-    dense,
     gamma_of,
     kernel_matrix,
     largest_value,
@@ -208,7 +207,12 @@ class Estimator(Convertible):
         self, arguments: Arguments, reason: str | Exception, max_iter: int | None = None
     ) -> bool:
         """Fit with scikit-learn's solver; return whether it converges within `max_iter`."""
-        reference = self._fit_reference(*arguments, max_iter)
+        try:
+            reference = self._fit_reference(*arguments, max_iter)
+        except ValueError:  # its solution is not finite; the input is checked
+            if max_iter is None:
+                raise
+            return False
         if max_iter is not None and reference.fit_status_:
             return False
         self._take_over(reference)
@@ -337,7 +341,7 @@ class Estimator(Convertible):
         checked = self._check_rows_to_predict(X)
         has_weights = model.kernel.type.is_linear and model.exact is not None
         if has_weights and model.scaling is None and method in (None, "exact"):
-            return whole(dense(checked @ self._coef.T) + self._intercept_)
+            return whole(self._coef.products(checked) + self._intercept_)
         rows = model.rows_of(checked)
         method = method or ("exact" if model.exact else "early")
         with threads_for(self.threads, rows, len(self.support_)) as threads:

@@ -4,6 +4,8 @@ For two classes scikit-learn negates LIBSVM's values: `dual_coef_`, `intercept_`
 positive for classes_[1]. `_dual_coef_` and `_intercept_` have LIBSVM's signs.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
-from dcsvm.sklearn.checks import Matrix
+from dcsvm.sklearn.checks import Matrix, dense
 from dcsvm.sklearn.parameters import has_kernel_matrix, is_linear
 from dcsvm.solving.report import TrainReport
 
@@ -45,6 +47,42 @@ class ModelFileRows:
         return sparse.csr_matrix(arrays, shape=(rows.n_samples, rows.n_features))
 
 
+@dataclass(frozen=True)
+class PrimalCoefficients:
+    """Coefficients of a linear kernel (n_pairs, d), positive for the first class of a pair.
+
+    Sparse `values` have only the columns `used`, ascending: products of sparse matrices take memory
+    for all columns.
+    """
+
+    values: Matrix
+    used: np.ndarray | None
+    n_features: int
+
+    def products(self, X: Matrix) -> np.ndarray:
+        """Multiply rows by the coefficients, (n, n_pairs)."""
+        if self.used is not None:
+            X = of_columns(X, self.used) if sparse.issparse(X) else X[:, self.used]
+        return dense(X @ self.values.T)
+
+    def matrix(self, sign: float) -> Matrix:
+        """Return the coefficients times `sign`, read-only."""
+        coef = sign * self.values
+        if self.used is not None:
+            arrays, shape = (coef.data, self.used[coef.indices], coef.indptr), coef.shape
+            coef = sparse.csr_matrix(arrays, shape=(shape[0], self.n_features))
+        (coef if isinstance(coef, np.ndarray) else coef.data).flags.writeable = False
+        return coef
+
+
+def of_columns(X: sparse.csr_matrix, columns: np.ndarray) -> sparse.csr_matrix:
+    """Return only these columns of X, ascending."""
+    place = np.searchsorted(columns, X.indices)
+    kept = np.append(columns, -1)[place] == X.indices
+    indptr = np.concatenate(([0], np.cumsum(kept)))[X.indptr]
+    return sparse.csr_matrix((X.data[kept], place[kept], indptr), shape=(X.shape[0], len(columns)))
+
+
 class Fitted(BaseEstimator):
     """The attributes of a fitted estimator."""
 
@@ -53,7 +91,6 @@ class Fitted(BaseEstimator):
     report_: TrainReport | None
     support_vectors_: Matrix
     _dual_coef_: Matrix
-    _coef: Matrix  # primal coefficients of a linear kernel, with LIBSVM's signs
     _reference: BaseEstimator | None = None  # scikit-learn's estimator, if that was fitted
     _takes_sparse = False  # accept sparse rows even after a fit of dense ones
 
@@ -98,12 +135,18 @@ class Fitted(BaseEstimator):
         self._intercept_ = -exact.rho
         sign = -1.0 if self._n_classes == 2 else 1.0
         self.dual_coef_, self.intercept_ = sign * self._dual_coef_, sign * self._intercept_
-        if is_linear(self.kernel):
-            self._coef = self._pair_coef()
 
-    def _pair_coef(self) -> Matrix:
-        """Compute primal coefficients (n_pairs, d), positive for the first class of a pair."""
-        vectors, k = self._vectors(), self._n_classes
+    @cached_property
+    def _coef(self) -> PrimalCoefficients:
+        vectors, used = self._vectors(), None
+        n_features = vectors.shape[1]
+        if self._sparse:
+            used = np.unique(vectors.indices)
+            vectors = of_columns(vectors, used)
+        return PrimalCoefficients(self._pair_coef(vectors), used, n_features)
+
+    def _pair_coef(self, vectors: Matrix) -> Matrix:
+        k = self._n_classes
         if k <= 2:
             return self._dual_coef_ @ vectors
         begin = np.concatenate(([0], np.cumsum(self._n_support)))
@@ -133,12 +176,9 @@ class Fitted(BaseEstimator):
             raise AttributeError("coef_ is only available when using a linear kernel")
         if self._reference is not None:
             return self._reference.coef_
-        if not hasattr(self, "_coef"):
+        if not hasattr(self, "_dual_coef_"):
             raise AttributeError("coef_ requires an exact model, fitted with a linear kernel")
-        sign = -1.0 if self._n_classes == 2 else 1.0
-        coef = sign * self._coef
-        (coef if isinstance(coef, np.ndarray) else coef.data).flags.writeable = False
-        return coef
+        return self._coef.matrix(-1.0 if self._n_classes == 2 else 1.0)
 
     @property
     def violation_(self) -> float | None:

@@ -123,7 +123,7 @@ PARAMETERS = {
         "float or None: average number of clusters of a row at the early level, 1 to 2."),
     "gap": Parameter(None, [ABOVE_0, None],
         "float or None: stop at this duality gap relative to the objective, instead of tol."),
-    "time_limit": Parameter(None, [FROM_0, None],
+    "time_limit": Parameter(None, [Interval(Real, 0.0, float("inf"), closed="both"), None],
         "float or None: stop after this many seconds and keep the current model."),
     "checkpoint": Parameter(None, [str, os.PathLike, None],
         "str or None: folder of the state of a long fit. An existing checkpoint is resumed, and "

@@ -3,23 +3,26 @@
 import os
 import warnings
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
+from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import _classes
 
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.kernels import ABSOLUTE_DISTANCE, SQUARED_DISTANCE, Kernel
 from dcsvm.model.model import Model
 from dcsvm.model.parts import ExactModel, Probability
 from dcsvm.problem.option_table import CLASSIFIERS, is_per_median
 from dcsvm.problem.task import as_labels
 from dcsvm.sklearn.checks import Input, dense
 from dcsvm.sklearn.fitted import Fitted
-from dcsvm.sklearn.parameters import KERNELS, is_linear, kernel_type
+from dcsvm.sklearn.parameters import KERNELS, kernel_type
 
 THEIRS = {  # from the defining module: patch() may have replaced the names in sklearn.svm
     "c_svc": _classes.SVC,
@@ -34,6 +37,7 @@ SHARED = (  # attributes of both libraries, in the same layout
     "dual_coef_", "intercept_", "_n_support", "_probA", "_probB",
 )  # fmt: skip
 X_FIT = "_BaseLibSVM__Xfit"  # attribute with the training rows of a callable kernel
+METRICS = {SQUARED_DISTANCE: "sqeuclidean", ABSOLUTE_DISTANCE: "cityblock"}  # of cdist
 
 
 class Convertible(Fitted):
@@ -53,6 +57,9 @@ class Convertible(Fitted):
             rows; and for a kernel that scikit-learn lacks.
         """
         self._check_is_fitted()
+        kernel = kernel_type(self.kernel)
+        if kernel is None or kernel.sklearn_name is None:
+            raise ValueError(f"scikit-learn has no kernel {self.kernel!r}")
         if self._reference is not None:
             return deepcopy(self._reference)
         model = self.model_
@@ -67,9 +74,6 @@ class Convertible(Fitted):
                 f"the rows of the model are scaled by {model.scaling.name}: scikit-learn's"
                 " estimator cannot scale"
             )
-        kernel = kernel_type(self.kernel)
-        if kernel is None or kernel.sklearn_name is None:
-            raise ValueError(f"scikit-learn has no kernel {self.kernel!r}")
         state = {name: getattr(self, name) for name in SHARED if hasattr(self, name)}
         state = {"_probA": np.empty(0), "_probB": np.empty(0), **state}
         n_support = self._n_support if model.is_classifier else [self._n_support[0], 0]
@@ -105,14 +109,26 @@ class Convertible(Fitted):
         return self.get_params(deep=False)
 
     def _make_reference(self) -> BaseEstimator:
-        """Make scikit-learn's estimator; parameters that it lacks are dropped."""
+        """Make scikit-learn's estimator; parameters that it lacks are dropped.
+
+        A kernel that it lacks becomes a callable.
+        """
         made, params = THEIRS[self._svm_type](), self._settings()
+        if self._lacks_kernel:
+            kernel = Kernel(KERNELS[self.kernel].name, self._gamma)
+            params["kernel"] = partial(distance_kernel, kernel)
         if params.get("probability") in (False, np.False_, "deprecated"):
             del params["probability"]  # its default gives the fewest warnings
         if is_per_median(params.get("gamma")):
             params["gamma"] = self._gamma
         names = [name for name in made.get_params() if name in params]
         return made.set_params(**{name: params[name] for name in names})
+
+    @property
+    def _lacks_kernel(self) -> bool:
+        """Whether scikit-learn has no kernel of this name."""
+        own = kernel_type(self.kernel)
+        return own is not None and own.sklearn_name is None
 
     def _fit_reference(
         self, X: Input, y: ArrayLike | None, sample_weight: ArrayLike | None, max_iter: int | None
@@ -135,11 +151,18 @@ class Convertible(Fitted):
         `model_` is None if its values exceed the range of float32.
         """
         state = vars(fitted)
-        self.__dict__.update({name: state[name] for name in SHARED if name in state})
+        shared = {name: state[name] for name in SHARED if name in state}
+        if self._lacks_kernel:
+            del shared["_gamma"]  # that of a callable is 0
+        self.__dict__.update(shared)
         self._n_support = self.n_support_ = np.asarray(fitted.n_support_, np.int32)
         self._iterations = np.atleast_1d(fitted.n_iter_).astype(np.int32)
         self.report_ = None
-        if callable(fitted.kernel):
+        self.__dict__.pop("_coef", None)
+        if self._lacks_kernel:
+            self.support_vectors_ = state[X_FIT][self.support_]
+            self._sparse = sparse.issparse(state[X_FIT])
+        elif callable(fitted.kernel):
             self._X_fit = state[X_FIT]
         if self._has_kernel_matrix:
             self.support_vectors_ = np.empty((0, 0))
@@ -149,8 +172,6 @@ class Convertible(Fitted):
             self.model_ = self._model_of_attributes()
         except ValueError:
             self.model_ = None
-        if is_linear(self.kernel):
-            self._coef = self._pair_coef()
 
     def _model_of_attributes(self) -> Model:
         is_classifier = self._svm_type in CLASSIFIERS
@@ -175,6 +196,14 @@ class Convertible(Fitted):
             svm_type=self._svm_type,
             probability=Probability(self._probA, self._probB) if len(self._probA) else None,
         )
+
+
+def distance_kernel(kernel: Kernel, X: Input, others: Input) -> np.ndarray:
+    """Compute the values of a kernel of a distance in float64, (n, m)."""
+    fall, metric = kernel.type.fall, METRICS[kernel.type.argument]
+    assert fall is not None
+    s = cdist(dense(X), dense(others), metric)
+    return np.exp(-kernel.gamma * s**fall.power)
 
 
 def labels_of(classes: np.ndarray) -> np.ndarray:

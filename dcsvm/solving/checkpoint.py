@@ -142,6 +142,8 @@ class Checkpoint:
         self.lock = FolderLock(self.folder)
         if os.path.isdir(self.folder):
             self._tidy()
+        elif os.path.lexists(self.folder):
+            raise CheckpointError(f"{self.folder}: is not a folder")
         exists = self.exists(folder)
         if resume and not exists:
             raise CheckpointError(f"{self.folder}: there is no checkpoint to resume")

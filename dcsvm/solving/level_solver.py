@@ -19,7 +19,7 @@ from dcsvm.solving.level_partition import LevelPartition
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import Costs, LevelReport
 from dcsvm.solving.solver import FormulationSolver
-from dcsvm.solving.state import Budget
+from dcsvm.solving.state import Budget, check_array, check_floats
 
 PART_VALUES = 3e4  # fixed cost of a subproblem, in kernel evaluations
 
@@ -140,8 +140,8 @@ class LevelSolver:
         solver.state.set_arrays(arrays, problem, *size)
         solver.state.budget, solver.is_warm = budget, True
         for name, known in (("is_solved", self.is_solved), ("all_converged", self.converged)):
-            if arrays[name].shape != known.shape or arrays[name].dtype != known.dtype:
-                raise ValueError(name)
+            check_array(arrays[name], known.dtype, len(known))
+        check_floats(arrays["objective"], 1)
         self.is_solved, self.converged = arrays["is_solved"], arrays["all_converged"]
         self.objective = float(arrays["objective"][0])
 

@@ -16,7 +16,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.kernel.partition import MAX_PARTS
 from dcsvm.machine import default_cache_mb, usable_memory
-from dcsvm.problem.options import OptionError, TrainOptions
+from dcsvm.problem.options import TREES, OptionError, TrainOptions
 
 # minimum rows per cluster, on average, at the finest default level. On 20,000 to 50,000 rows, 500
 # takes 1.1 times as long and 2000 takes 0.8 to 1.0 times: docs/benchmark.md, Constants
@@ -60,11 +60,15 @@ class Plan:
     def is_alone(self, level: int, options: TrainOptions) -> bool:
         """Return whether a level is partitioned directly, without a tree.
 
-        A run that stops at the early model uses the tree, which finds many small clusters once. A
-        level of more than MAX_PARTS clusters exceeds one kernel product and uses the tree too.
+        A level of more than MAX_PARTS clusters exceeds one kernel product and uses the tree.
         """
-        is_exact = not options.early and options.clustering in ("adaptive", "random")
-        return is_exact and self.branching**level <= MAX_PARTS
+        return options.clustering not in TREES and self.branching**level <= MAX_PARTS
+
+    def not_alone(self, options: TrainOptions) -> list[int]:
+        """Return the levels that use a tree though the options ask for another clustering."""
+        if options.clustering in TREES:
+            return []
+        return [level for level in self.levels if not self.is_alone(level, options)]
 
     def grow(
         self, tree: Tree, level: int, options: TrainOptions, stop: _core.Stop | None = None
@@ -207,10 +211,16 @@ class MemoryPlan:
         return (unused + self.spare(n_variables) // 2) // VARIABLE
 
     def describe(self) -> str:
-        return (
-            f"at most {mb(self.data + self.rest)} MB of memory ({mb(self.data)} for the rows, "
-            f"{mb(self.used)} for caches and working copies)"
-        )
+        return described(self.data + self.rest - self.used - PROGRAM, self.used)
+
+
+def described(rows: int, caches: int, each: str = "") -> str:
+    """Format the memory of a process; its parts in MB, rounded up, add up to the sum."""
+    parts = [mb(PROGRAM), mb(rows), mb(caches)]
+    return (
+        f"at most {sum(parts)} MB of memory{each} ({parts[0]} for the program, {parts[1]} for the "
+        f"rows, {parts[2]} for caches and working copies)"
+    )
 
 
 def plan_memory(

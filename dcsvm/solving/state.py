@@ -162,18 +162,18 @@ class RunState:
         self.checked = None
         if "is_exact" in arrays:
             self.checked = CheckState(*(arrays[one.name] for one in fields(CheckState)))
-            _check_floats(self.checked.difference, problem.size)
+            check_floats(self.checked.difference, problem.size)
             for flags in (self.checked.is_exact, self.checked.drawn, self.checked.wanted):
-                _check_array(flags, np.uint8, problem.size)
+                check_array(flags, np.uint8, problem.size)
                 if flags.max(initial=0) > 1:
                     raise ValueError("what is checked")
         self.solve = None
         if "solve" in arrays:
             self.solve = _core.SolveState.from_array(arrays["solve"])
         self.whole_tolerance = arrays["whole_tolerance"]
-        _check_floats(self.whole_tolerance, n_units, infinite=True)
-        _check_array(arrays["n_iterations"], np.int64, len(self.n_iterations), least=0)
-        _check_array(arrays["converged"], np.bool_, len(self.converged))
+        check_floats(self.whole_tolerance, n_units, infinite=True)
+        check_array(arrays["n_iterations"], np.int64, len(self.n_iterations), least=0)
+        check_array(arrays["converged"], np.bool_, len(self.converged))
         self.n_iterations, self.converged = arrays["n_iterations"], arrays["converged"]
         self.begun_with, self.sample = (arrays.get(name) for name in ("begun_with", "sample"))
         self.level = {
@@ -247,24 +247,24 @@ def _certificate(arrays: dict[str, np.ndarray], n_problems: int, n_constraints: 
     found = Certificate(*(arrays[CERTIFICATE + one.name] for one in fields(Certificate)))
     if found.multipliers.shape != (n_problems, n_constraints):
         raise ValueError("multipliers")
-    _check_floats(found.multipliers.reshape(-1), found.multipliers.size)
-    _check_array(found.counts, np.int64, n_problems, least=0)
+    check_floats(found.multipliers.reshape(-1), found.multipliers.size)
+    check_array(found.counts, np.int64, n_problems, least=0)
     for values in (found.units, found.violations):
-        _check_floats(values, n_problems)
+        check_floats(values, n_problems)
     for values in (found.objectives, found.gaps, found.kernel_errors, found.objective_errors):
-        _check_array(values, np.float64, n_problems)
+        check_array(values, np.float64, n_problems)
     return found
 
 
-def _check_array(values: np.ndarray, dtype: type, size: int, *, least: int | None = None) -> None:
+def check_array(values: np.ndarray, dtype: type, size: int, *, least: int | None = None) -> None:
     if values.shape != (size,) or values.dtype != dtype:
         raise ValueError("size")
     if least is not None and np.any(values < least):
         raise ValueError("values")
 
 
-def _check_floats(values: np.ndarray, size: int, *, infinite: bool = False) -> None:
-    _check_array(values, np.float64, size)
+def check_floats(values: np.ndarray, size: int, *, infinite: bool = False) -> None:
+    check_array(values, np.float64, size)
     if np.any(np.isnan(values) if infinite else ~np.isfinite(values)):
         raise ValueError("values")
 
@@ -278,10 +278,10 @@ def _check_numbers(numbers: np.ndarray, end: int) -> None:
 
 def _check_iterate(iterate: Iterate, problem: BoxQP) -> None:
     for values in (iterate.alpha, iterate.gradient, iterate.base):
-        _check_floats(values, problem.size)
+        check_floats(values, problem.size)
     for alpha in (iterate.alpha, iterate.base):
         if np.any(alpha < problem.lower) or np.any(alpha > problem.upper):
             raise ValueError("alpha out of its bounds")
-    _check_array(iterate.known, np.uint8, problem.size)
+    check_array(iterate.known, np.uint8, problem.size)
     if iterate.known.max(initial=0) > 2:
         raise ValueError("what is known of the iterate")

@@ -21,7 +21,7 @@ from dcsvm.solving.checkpoint import Checkpoint, RunControl
 from dcsvm.solving.report import Progress, TrainReport
 from dcsvm.training.bar import default_progress
 from dcsvm.training.early_level import TestRows
-from dcsvm.training.feature_weights import learn_weights, weighted_rows
+from dcsvm.training.feature_weights import FeatureWeights, learn_weights_of_used, weighted_rows
 from dcsvm.training.train import train_rows
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def weights_of(
     labels: np.ndarray,
     options: TrainOptions,
     stop: Stop,
-) -> np.ndarray:
+) -> FeatureWeights:
     """Return the weights of scaled rows by an argument, for data of `n_features` features.
 
     Raises ValueError and Stopped.
@@ -168,13 +168,13 @@ def weights_of(
     if isinstance(given, str):
         if given != "learn":
             raise ValueError(f"feature_weights must be an array or 'learn', got {given!r}")
-        return learn_weights(rows, labels, options, stop)
+        return learn_weights_of_used(rows, labels, options, stop)
     weights = np.asarray(given, np.float64)
     if weights.shape != (n_features,):
         raise ValueError(f"feature_weights must have shape ({n_features},), got {weights.shape}")
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ValueError("feature_weights must be finite and at least 0")
-    return weights[: rows.n_features]  # a scaling drops constant columns at the end
+    return FeatureWeights(weights[: rows.n_features])  # a scaling drops constant columns at the end
 
 
 train.__doc__ = described(train.__doc__, TrainOptions)

@@ -20,7 +20,7 @@ from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.report import ERROR_RATE, SQUARED_ERROR, EarlyChoice
 from dcsvm.training.leave_one_out import MAX_EXACT, loo_losses, n_spans
 
-EARLY_TOLERANCE = 1e-3  # KKT tolerance of early models; equals the default of -e
+EARLY_TOLERANCE = 1e-3  # KKT tolerance of early levels; equals the default of -e
 ENOUGH_ROWS = 50_000  # rows on which two levels are compared
 # The loss of the chosen level is estimated on TOLD_ROWS rows of all clusters. Spans are exact for
 # up to TOLD_EXACT free support vectors of a cluster.
@@ -58,6 +58,11 @@ def check_test_rows(test: TestRows, task: Task) -> None:
             raise ValueError("no test row has a label of the training rows")
     elif test.labels.dtype.kind == "U" or not np.isfinite(test.labels).all():
         raise ValueError("the targets of test rows must be finite numbers")
+
+
+def tolerance_of_search(level: LevelSolver) -> float:
+    """Return the tolerance of clusters in a search: the model keeps those of the chosen level."""
+    return min(level.solver.options.tolerance, EARLY_TOLERANCE)
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,8 @@ def best_level(
         coarsest, rows = level, np.flatnonzero(region[coarser.division.cluster])
         for solver in (finer, coarser):  # solve only the nearest clusters of the rows
             clusters = np.arange(solver.division.n_clusters)
-            solver.solve_clusters(EARLY_TOLERANCE, np.isin(clusters, solver.division.cluster[rows]))
+            nearest = np.isin(clusters, solver.division.cluster[rows])
+            solver.solve_clusters(tolerance_of_search(solver), nearest)
         rows = _affordable(rows, (finer, coarser), rng)
         losses, coarser_losses = (_compared(solver, rows) for solver in (finer, coarser))
         if improves_enough(losses, coarser_losses, metric, is_cheap=cost <= CHEAP_VALUES):
@@ -147,7 +153,7 @@ def best_on_test(
     chosen, best = levels[0], None
     for level in levels:
         solver = begin(level)
-        solver.solve_clusters(EARLY_TOLERANCE)
+        solver.solve_clusters(tolerance_of_search(solver))
         test_losses = _test_losses(solver, test)
         losses = LossSample(test_losses, np.ones(len(test_losses)))
         if best is not None and not losses.mean < best.mean:

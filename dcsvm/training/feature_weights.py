@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import Rows, Storage, stacked
+from dcsvm.data.rows import Rows, Storage, narrowed, of_columns, stacked
 from dcsvm.data.scaling import Scaling
 from dcsvm.data.sorting import slices
 from dcsvm.kernel.kernel_rows import median_distance
@@ -73,27 +73,50 @@ def check_weights(options: TrainOptions, n_features: int) -> None:
         )
 
 
+@dataclass(frozen=True)
+class FeatureWeights:
+    """Weights of ascending columns; other columns have weight 0. Without `columns`, of all."""
+
+    values: np.ndarray
+    columns: np.ndarray | None = None
+
+
 def weighted_rows(
-    rows: Rows, weights: np.ndarray, scaling: Scaling | None, name: str, first_index: int = 1
+    rows: Rows, weights: FeatureWeights, scaling: Scaling | None, name: str, first_index: int = 1
 ) -> tuple[Rows, Scaling]:
     """Multiply scaled rows by weights. Returns them and a scaling for rows to predict.
 
     The returned scaling is `scaling` times the weights, or the weights alone if `scaling` is None.
     `name` is the file name in errors. Raises ValueError if a product is beyond float32.
     """
-    scaling = scaling or Scaling.identity(rows.n_features, name, first_index)
-    known = scaling.columns < rows.n_features  # other columns are zero in all rows
-    factors = np.zeros(len(scaling.columns))
-    factors[known] = weights[scaling.columns[known]]
+    columns = np.arange(len(weights.values)) if weights.columns is None else weights.columns
+    scaling = scaling or Scaling.identity(columns, name, first_index)
+    factors = of_columns(weights.values, columns, scaling.columns)
     with np.errstate(over="ignore", invalid="ignore"):
-        weighted = rows.weighted(weights)
+        weighted = rows.weighted(weights.values, weights.columns)
     values = weighted.csr.values if weighted.dense is None else weighted.dense
     if not np.isfinite(values).all():
         raise ValueError(
-            f"feature weights of up to {weights.max():.3g} make features of {name} too large for "
-            "float32"
+            f"feature weights of up to {weights.values.max():.3g} make features of {name} too "
+            "large for float32"
         )
     return weighted, scaling.weighted(factors)
+
+
+def learn_weights_of_used(
+    rows: Rows, labels: np.ndarray, options: TrainOptions, stop: _core.Stop | None = None
+) -> FeatureWeights:
+    """Learn weights as `learn_weights`, of many features those that are not zero in all rows."""
+    if rows.n_features <= MAX_FEATURES:
+        return FeatureWeights(learn_weights(rows, labels, options, stop))
+    if rows.is_dense:
+        is_used = np.zeros(rows.n_features, bool)
+        for batch in rows.slices():
+            is_used |= rows.part(batch).features.any(axis=0)
+        used = np.flatnonzero(is_used)
+    else:
+        used = np.unique(rows.csr.indices)
+    return FeatureWeights(learn_weights(narrowed(rows, used), labels, options, stop), used)
 
 
 def learn_weights(

@@ -22,7 +22,6 @@ from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import PartOfProgress
 from dcsvm.solving.solver import FormulationSolver
-from dcsvm.training.early_level import EARLY_TOLERANCE
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.run import Run
 from dcsvm.training.steps import improve
@@ -171,7 +170,7 @@ def _solve_folds(
         division = run.levels.divided(level, run.solver)
         level_solver = LevelSolver(prepared, control, formulation, division, level)
         level_solver.solver.begin_phase("folds", level_solver.formulation.problem.size)
-        level_solver.solve_clusters(max(run.options.tolerance, EARLY_TOLERANCE))
+        level_solver.solve_clusters(run.options.tolerance)
         run.state.costs.include(level_solver.solver.costs)
         return level_solver
     variables = variables_of_folds(run.solver, folds, batch, formulation)

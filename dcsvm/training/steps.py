@@ -63,7 +63,7 @@ def find_early_level(run: Run) -> None:
         run.set_level(level_solver)
     for other in costs.keys() - {choice.level}:
         state.costs.include(costs[other])
-    run.finish_level(level_solver, max(options.tolerance, EARLY_TOLERANCE), clustered)
+    run.finish_level(level_solver, options.tolerance, clustered)
 
 
 def estimate_early_loss(run: Run) -> None:
@@ -79,12 +79,14 @@ def divide(run: Run, level: int) -> None:
     """Solve the clusters of a level from the current alpha."""
     division, is_early = run.levels.divided(level, run.solver), level == run.plan.early_level
     clustered = time.perf_counter()
-    tolerance = max(run.options.tolerance, EARLY_TOLERANCE if is_early else LEVEL_TOLERANCE)
     is_last = is_early and run.options.early
+    tolerance = run.options.tolerance
+    if not is_last:  # the whole problem is solved afterwards
+        tolerance = max(tolerance, EARLY_TOLERANCE if is_early else LEVEL_TOLERANCE)
     if division.border > 0 or (is_last and not run.keeps_models):
         level_solver = run.begin_level(level, division)
         run.set_level(level_solver)
-        run.finish_level(level_solver, max(run.options.tolerance, EARLY_TOLERANCE), clustered)
+        run.finish_level(level_solver, tolerance, clustered)
     else:
         run.division = level, division
         _solve_clusters(run, level, division, tolerance, clustered)

@@ -11,7 +11,9 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.rows import ChosenRows, Rows
 from dcsvm.data.sorting import reduce_parts
-from dcsvm.kernel.kernel_rows import KernelEvalOptions
+from dcsvm.kernel.kernel_rows import KernelEvalOptions, distances
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.partition import MAX_PARTS
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.problem.data_gamma import with_number
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 NANOSECONDS = 1e9  # time budget per thread for kernel values after a stop, by the cost model
+# A kernel is useless if nearly all values between rows are this near to 0 or to 1. Fewer rows than
+# MIN_ROWS may all be support vectors.
+TINY_VALUE, NEARLY_ALL, MIN_ROWS = 1e-3, 0.95, 20
 Part = TypeVar("Part", ExactModel, EarlyModel)
 Result = TypeVar("Result")
 
@@ -116,6 +121,11 @@ def begun(
         control.checkpoint.begin(data, options, is_warm=is_warm)
     prepared = prepare(source, labels, options, weights, control.stop)
     control.progress.plan(prepared.describe())
+    for level in prepared.plan.not_alone(options):
+        control.progress.warn(
+            f"level {level} has more than {MAX_PARTS} clusters: it is clustered by a tree, not by "
+            f"{options.clustering}"
+        )
     if test is not None:
         check_test_rows(test, prepared.task)
     run = Run(prepared, control, test=test)
@@ -153,6 +163,10 @@ def finished(run: Run) -> Model:
         stopped = bool(missing)
     report = report_of(run, result)
     report.converged, report.stopped, report.missing = converged, stopped, missing
+    part = state.early if result is None else result.model
+    useless = part and useless_kernel(part, report, prepared.data.kernel, run)
+    if useless:
+        run.control.progress.warn(useless)
     return Model(
         prepared.data.kernel,
         prepared.task.labels,
@@ -161,6 +175,34 @@ def finished(run: Run) -> Model:
         svm_type=options.svm_type,
         probability=probability,
         report=report,
+    )
+
+
+def useless_kernel(
+    part: ExactModel | EarlyModel, report: TrainReport, kernel: Kernel, run: Run
+) -> str | None:
+    """Return a sentence if a model is useless because its kernel values are all near 0, or near 1.
+
+    Narrow kernels have few values above 0, between neighbours; then not all rows are support
+    vectors. Noise can make support vectors of all rows; then kernel values differ.
+    """
+    fall, numbers = kernel.type.fall, part.row_numbers
+    n_rows = int(np.count_nonzero(run.prepared.row_map.weight_of_input > 0))
+    if fall is None or numbers is None or n_rows < MIN_ROWS:
+        return None
+    if len(np.unique(numbers)) < NEARLY_ALL * n_rows:
+        return None
+    found = distances(part.rows.as_floats(), kernel, run.prepared.threads)
+    pairs = found[np.triu_indices(len(found), 1)]
+    far, near = (fall.argument_at(kernel.gamma, K) for K in (TINY_VALUE, 1.0 - TINY_VALUE))
+    sentence = None
+    if np.mean(~(pairs <= far)) >= NEARLY_ALL:
+        sentence = f"nearly all kernel values between rows are below {TINY_VALUE:g}"
+    elif np.mean(pairs <= near) >= NEARLY_ALL and report.n_bsv >= NEARLY_ALL * report.n_sv:
+        sentence = f"nearly all kernel values between rows are above {1.0 - TINY_VALUE:g}"
+    return sentence and (
+        f"{sentence}, and nearly all rows are support vectors: the model may be useless for other "
+        "rows; scale the features (--scale auto), or set gamma by their distances (-g 2/median)"
     )
 
 

@@ -382,3 +382,24 @@ def test_a_metric_that_does_not_fit_is_wrong_usage(tmp_path):
     done = CliRunner().invoke(grid.main, ["--metric", "mae", str(tmp_path / "data")])
     assert done.exit_code == 2
     assert "the metric of c_svc must be accuracy or balanced-accuracy, got 'mae'" in done.stderr
+
+
+@pytest.mark.parametrize("has_model", [False, True])
+def test_a_damaged_results_file_is_not_taken_for_the_training_set(search, training, has_model):
+    Path("damaged").write_text("lug2c=1 log2g=1 rate=90\n")
+    models = ["a.model"] if has_model else []
+    result = search(*SMALL, "-out", "g", "-resume", "damaged", training, *models)
+    assert result.exit_code == 1
+    assert "error: damaged:1: expected a line such as log2c=1" in result.stderr
+
+
+def test_a_model_may_be_overwritten_after_resume_without_a_value(search, training):
+    Path("train.txt.out").write_text("log2c=-1 log2g=1 rate=50\n")
+    Path("a.model").write_text("svm_type c_svc\n")
+    assert search(*SMALL, "-q", "-resume", training, "a.model").exit_code == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_full_disk_names_the_out_file(search, training):
+    result = search(*SMALL, "-out", "/dev/full", training)
+    assert result.exit_code == 1 and "error: /dev/full: no space left on device" in result.stderr

@@ -490,6 +490,9 @@ def test_a_deadline_is_a_stop():
     X, y = labelled_rows(500, 4, seed=24)
     assert _core.Stop(seconds=-1.0).is_requested
     assert not _core.Stop(seconds=1000.0).is_requested
+    assert not _core.Stop(seconds=1e10).is_requested and not _core.Stop(np.inf).is_requested
+    with pytest.raises(ValueError, match="seconds must be a number or None, got nan"):
+        _core.Stop(np.nan)
     iterate = Iterate.of(np.zeros(500))
     report = go_on(X, c_svc(y, 8.0), iterate, stop=_core.Stop(seconds=-1.0))
     assert not report["converged"]

@@ -3,16 +3,20 @@
 import bz2
 import gzip
 import lzma
-import mmap
 import os
 import subprocess
 import sys
 
 import pytest
+from made_models import svm_train_text
 
+from dcsvm import _svmlight
 from dcsvm.data import files
-from dcsvm.data.dataset import read_dataset
-from dcsvm.data.files import DataError, read_text
+from dcsvm.data.dataset import OWN_RANGES, parse_dataset, read_dataset
+from dcsvm.data.files import DataError, FileText, read_text
+from dcsvm.data.table_file import read_table
+from dcsvm.model.reader import load_model
+from dcsvm.model.text_reader import ModelError
 
 TEXT = b"".join(b"%d 1:%d 2:0.5\n" % (k % 2, k) for k in range(5000))
 COMPRESS = {"gzip": gzip.compress, "bz2": bz2.compress, "lzma": lzma.compress}
@@ -30,7 +34,7 @@ def write(tmp_path):
 
 def from_standard_input(data, name="-"):
     code = (
-        "import sys; from dcsvm.data.files import DataError, read_text\n"
+        "import sys; from dcsvm.data.files import DataError, FileText, read_text\n"
         f"try: sys.stdout.buffer.write(bytes(read_text({name!r})))\n"
         "except DataError as error: print('error', error, end='')"
     )
@@ -56,7 +60,7 @@ def test_large_text_goes_through_a_temporary_file(write, monkeypatch, kind):
     monkeypatch.setattr(files, "HELD", len(TEXT) // 2)
     monkeypatch.setattr(files, "PIECE", 1000)
     text = read_text(write(COMPRESS[kind](TEXT)))
-    assert isinstance(text, mmap.mmap)
+    assert isinstance(text, FileText)
     assert text[:] == TEXT
 
 
@@ -83,6 +87,12 @@ def test_damaged_archives_are_named_in_one_sentence(write, kind):
         if damaged is flipped:
             continue
         assert from_standard_input(damaged).startswith(b"error -: the %s data" % kind.encode())
+
+
+def test_abbreviations_keep_their_capitals(write):
+    archive = gzip.compress(TEXT)
+    with pytest.raises(DataError, match="the gzip data is damaged: CRC check failed"):
+        read_text(write(archive[:-8] + bytes([archive[-8] ^ 1]) + archive[-7:]))
 
 
 def test_an_error_inside_an_archive_has_its_line(write):
@@ -112,3 +122,70 @@ def test_standard_input_is_read_from_where_it_stands(tmp_path, name):
 @pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="no /proc")
 def test_files_without_a_size_are_read():
     assert bytes(read_text("/proc/self/stat")).startswith(b"%d " % os.getpid())
+
+
+@pytest.fixture
+def shrinking(monkeypatch):
+    """Return a function that cuts a file off once its text has been scanned or begun."""
+
+    def shrink(path, size):
+        read, calls = os.pread, []
+
+        def pread(*arguments):
+            calls.append(arguments)
+            if len(calls) == 2:
+                os.truncate(path, size)
+            return read(*arguments)
+
+        monkeypatch.setattr(os, "pread", pread)
+
+    return shrink
+
+
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_a_compressed_file_that_shrinks_is_an_error(write, shrinking, kind):
+    path = write(COMPRESS[kind](os.urandom(2**19)))
+    shrinking(path, 1000)
+    with pytest.raises(DataError, match="rows: the file became shorter while it was read"):
+        read_text(path)
+
+
+@pytest.mark.parametrize("size", [0, 7, 70_000])
+def test_a_text_that_shrinks_is_an_error(write, size):
+    path = write(TEXT * 8)
+    text = read_text(path)
+    os.truncate(path, size)
+    for read in (parse_dataset, lambda *one: parse_dataset(*one, scaling=OWN_RANGES)):
+        with pytest.raises(DataError, match="rows: the file became shorter while it was read"):
+            read(text, path)
+
+
+def test_a_text_that_changes_between_its_two_passes_is_an_error(write):
+    path = write(TEXT)
+    text = _svmlight.Text(read_text(path))
+    with open(path, "r+b") as file:
+        file.write(b"0 1:1 2:2 3:3 4:4 5:5 6:6\n")
+    with pytest.raises(_svmlight.ParseError, match="^ the file changed while it was read"):
+        text.csr()
+
+
+def test_a_file_that_grows_is_read_up_to_its_former_end(write):
+    path = write(TEXT)
+    text = read_text(path)
+    with open(path, "ab") as file:
+        file.write(b"nonsense")
+    assert len(parse_dataset(text, path).labels) == 5000 and bytes(text) == TEXT
+
+
+def test_a_model_that_shrinks_is_an_error(write, shrinking):
+    path = write(svm_train_text("1 1:0.5 \n" * 600_000, total_sv=600_000).encode())
+    shrinking(path, 1000)
+    with pytest.raises(ModelError, match="rows: the file became shorter while it was read"):
+        load_model(path)
+
+
+def test_a_table_that_shrinks_is_an_error(write, shrinking):
+    path = write(b"a,b,c\n" + b"1,2,x\n" * 500_000)
+    shrinking(path, 1000)
+    with pytest.raises(DataError, match="rows: the file became shorter while it was read"):
+        read_table(path, "csv").column("c")

@@ -187,3 +187,15 @@ def test_a_table_beyond_the_memory_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("dcsvm.data.files.available_memory", lambda: 1000)
     with pytest.raises(DataError, match=r"t\.csv: the rows take 1 MB of memory, more than"):
         read(tmp_path, "a,b\n" + "1,2\n" * 200)
+
+
+def test_old_ends_of_lines_are_a_sentence(tmp_path):
+    (tmp_path / "x.csv").write_bytes(b"a,label\r1,0\r2,1\r")
+    with pytest.raises(DataError, match="x.csv:1: a carriage return without a newline: lines must"):
+        read_table(str(tmp_path / "x.csv"), "csv")
+
+
+def test_a_value_beyond_float32_has_its_line_and_column(tmp_path):
+    (tmp_path / "x.csv").write_text("a,b,label\n1,2,0\n3,1e300,1\n")
+    with pytest.raises(DataError, match="x.csv:3: column b: the value is too large for float32$"):
+        training_table(str(tmp_path / "x.csv"), "csv", TableOptions(), None)

@@ -1,11 +1,11 @@
 """Run the cases with the state of a commit and with this one, and list the differences:
 `make same-as BASE=COMMIT`, or `python tests/differential/same_as.py COMMIT [GROUP...]`.
 
-The base is installed from `git archive` into build/same-as/COMMIT; both use the libraries and the
-processor of this machine, because bits depend on them. Models, predictions, output and reports
-must be equal, counters too; times and bytes sent between workers are ignored. An option, a verb or
-a report field that only one state knows is listed and is no difference. The exit status is 1 if
-there is a difference; each is printed with the two commands that repeat it.
+Both states use the libraries and the processor of this machine, because bits depend on them.
+Models, predictions, output and reports must be equal, counters too; times and bytes sent between
+workers are ignored. An option, a verb or a report field that only one state knows is listed and is
+no difference. The exit status is 1 if there is a difference; each is printed with the two commands
+that repeat it.
 """
 
 import json
@@ -13,18 +13,16 @@ import os
 import shlex
 import subprocess
 import sys
-import tarfile
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from io import BytesIO
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from builds import ROOT, base_of, python
 from cases import cases, write_data
 
-ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / "build" / "same-as"
 DRIVER = Path(__file__).with_name("driver.py")
 LONGEST = 600  # time limit of a group, seconds
@@ -33,27 +31,8 @@ UNKNOWN = 2  # as in the driver
 NOT_COMPARED = ("seconds", "seconds_by_phase", "phases", "peak_rss_mb", "traffic")
 
 
-def git(*arguments):
-    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True).stdout
-
-
-def base_of(commit):
-    """Return the folder with the package of a commit; build it if missing."""
-    short = git("rev-parse", "--short=12", f"{commit}^{{commit}}").decode().strip()
-    site = PLACE / short
-    if not (site / "ready").exists():
-        print(f"building {short}", flush=True)
-        contents = BytesIO(git("archive", short))
-        with TemporaryDirectory() as source, tarfile.open(fileobj=contents) as archive:
-            archive.extractall(source, filter="data")
-            install = ["-m", "pip", "install", "-q", "--no-deps", "--upgrade", "--target", site]
-            subprocess.run([sys.executable, *install, source], check=True)
-        (site / "ready").touch()
-    return site
-
-
 def command(site, *arguments):
-    return ["env", f"PYTHONPATH={site}", sys.executable, str(DRIVER), *map(str, arguments)]
+    return python(site, DRIVER, *arguments)
 
 
 def run_group(site, list_file):
@@ -145,7 +124,7 @@ def main(commit, *groups):
     chosen = [case for case in cases() if not groups or case[0] in groups]
     sites = dict(zip(SIDES, (site, ROOT), strict=True))
     for name in ("data", *SIDES):
-        (PLACE / name).mkdir(exist_ok=True)
+        (PLACE / name).mkdir(parents=True, exist_ok=True)
     write_data(PLACE / "data")
     with ThreadPoolExecutor() as pool:
         folders = list(pool.map(lambda name: run_side(name, sites[name], chosen), SIDES))

@@ -10,7 +10,7 @@ static void check_kernel_rows(const char* begin, const char* end, std::size_t ch
   if (!any.failed) require_sound(any);
   if (rows.failed) return;
   require(same(rows, any));
-  const dcsvm::Text text = dcsvm::scan_text(begin, end, 1);
+  const dcsvm::Text text = dcsvm::scan_text(in_memory(begin, end), 1);
   require(text.n_pairs >= text.n_rows * (rows.n_features + 1));
   for (std::size_t row = 0; row < text.n_rows; ++row) {
     const double serial = rows.prefix[2 * row + 1];
@@ -33,7 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   }
   require(same(rows, lenient));
   require_sound(rows);
-  const dcsvm::Text text = dcsvm::scan_text(begin, end, 1);
+  const dcsvm::Text text = dcsvm::scan_text(in_memory(begin, end), 1);
   if (text.n_features > 1000) return 0;
   std::vector<double> prefix(text.n_rows);
   std::vector<float> dense(text.n_rows * rows.n_features), scattered(dense.size());

@@ -15,6 +15,10 @@ inline void require(bool condition) {
   if (!condition) std::abort();
 }
 
+inline dcsvm::TextSource in_memory(const char* begin, const char* end) {
+  return {begin, -1, 0, static_cast<std::size_t>(end - begin)};
+}
+
 template <class T>
 bool same_bytes(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() &&
@@ -53,7 +57,7 @@ inline dcsvm::TextFormat kernel_format(dcsvm::Serials serials) {
 
 inline Parsed parse(const char* begin, const char* end, const dcsvm::TextFormat& format,
                     std::size_t chunk_bytes = dcsvm::usual_chunk_bytes) {
-  const dcsvm::Text text = dcsvm::scan_text(begin, end, 1, chunk_bytes, false, format.lenient);
+  const dcsvm::Text text = dcsvm::scan_text(in_memory(begin, end), 1, chunk_bytes, format.lenient);
   Parsed rows;
   rows.prefix.resize(text.n_rows * format.prefix_size());
   rows.indptr.resize(text.n_rows + 1);

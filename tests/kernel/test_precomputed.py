@@ -339,7 +339,7 @@ def test_the_model_has_serial_numbers_where_features_are(model, tmp_path):
     model.save(tmp_path / "a.model")
     lines = (tmp_path / "a.model").read_text().splitlines()
     assert lines[:3] == ["svm_type c_svc", "kernel_type precomputed", "nr_class 2"]
-    first = lines[lines.index("SV") + 1].split()
+    first = lines[lines.index("SV dcsvm_section") + 1].split()
     assert first == [
         repr(float(model.exact.dual_coef[0][0])),
         f"0:{model.exact.row_numbers[0] + 1}",

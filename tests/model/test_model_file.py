@@ -269,7 +269,7 @@ def test_the_format_of_libsvm_has_no_place_for_what_is_ours(tmp_path, svm_type):
 
 def test_a_model_written_by_libsvm_is_read(tmp_path):
     path = tmp_path / "libsvm.model"
-    for text in (LIBSVM_TEXT, LIBSVM_TEXT.replace("\n", "\r\n"), LIBSVM_TEXT.rstrip("\n")):
+    for text in (LIBSVM_TEXT, LIBSVM_TEXT.replace("\n", "\r\n"), LIBSVM_TEXT + "\n"):
         path.write_text(text, newline="")
         model = load_model(path)
         assert model.kernel == Kernel("rbf", 0.5)
@@ -294,7 +294,7 @@ def test_the_beginning_of_a_model_is_libsvms(tmp_path):
     assert lines[:3] == ["svm_type c_svc", "kernel_type rbf", f"gamma {1 / 3!r}"]
     assert lines[3:6] == ["nr_class 2", "total_sv 9", "rho 0"]
     assert lines[6] == "label 1 -1"
-    assert lines[8] == "SV"
+    assert lines[8] == "SV dcsvm_section"
     assert lines[18] == "dcsvm_section 4"
 
 
@@ -311,7 +311,7 @@ def test_what_a_solution_is_worth_comes_back(tmp_path, worth):
 @pytest.mark.parametrize("exact", [True, False])
 def test_features_of_a_row_are_written_once(exact):
     model = made_model(exact=exact)
-    lines = text_of(model).decode().split("SV\n")[-1].splitlines()
+    lines = text_of(model).decode().split("EARLY_SV\n")[-1].splitlines()
     early = zip(model.early.row_numbers, lines, strict=True)
     written = [number for number, line in early if ":" in line]
     others = set(model.early.row_numbers) - set(model.exact.row_numbers if exact else ())
@@ -382,13 +382,48 @@ def test_a_damaged_model_is_refused_with_its_place(tmp_path, kind):
     assert str(caught.value).startswith(f"{path}:{place}")
 
 
-@pytest.mark.parametrize("exact", [True, False])
-def test_a_model_that_is_cut_off_in_its_last_line_is_refused(tmp_path, exact):
-    path, text = tmp_path / "cut.model", text_of(made_model(exact=exact))
-    for n in (1, 2, 5):
-        path.write_bytes(text[:-n])
-        with pytest.raises(ModelError, match="the file is cut off: its last line does not end"):
-            load_model(path)
+@pytest.mark.parametrize("format", ["dcsvm", "libsvm"])
+@pytest.mark.parametrize(
+    "changes", [{}, {"early": False}, {"exact": False}, {"labels": (3, 1, -2)}]
+)
+def test_a_model_that_is_cut_off_anywhere_is_refused(tmp_path, changes, format):
+    model, path = made_model(probability=True, **changes), tmp_path / "cut.model"
+    if format == "libsvm" and model.exact is None:
+        return
+    model.save(path, format)
+    text = path.read_bytes()
+    ends = [k + shift for k, byte in enumerate(text) if byte == ord("\n") for shift in (-1, 0, 1)]
+    for end in sorted({*ends, *range(0, len(text), 29), *range(len(text) - 60, len(text))}):
+        if 0 < end < len(text):
+            path.write_bytes(text[:end])
+            with pytest.raises(ModelError, match=r"cut\.model:\d+: "):
+                load_model(path)
+
+
+LINE_TOO_MANY = "total_sv is 3, but there is a further line"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (LIBSVM_TEXT + "0.5 2:2 \n", f":13: {LINE_TOO_MANY}"),
+        (LIBSVM_TEXT + "dcsvm_sect\n", f":13: {LINE_TOO_MANY}"),
+        (LIBSVM_TEXT.replace("gamma 0.5", "gamma 0.5\ngamma 0.5"), ":4: duplicate key gamma"),
+        (LIBSVM_TEXT.replace("SV\n", "SV dcsvm_section\n"), ":12: the file is cut off before"),
+        (LIBSVM_TEXT[:-1], ":12: the file is cut off: its last line does not end"),
+    ],
+)
+def test_what_svm_train_does_not_write_is_refused(tmp_path, text, message):
+    (tmp_path / "a.model").write_text(text)
+    with pytest.raises(ModelError, match="a.model" + message):
+        load_model(tmp_path / "a.model")
+
+
+def test_a_line_after_the_early_part_is_refused(tmp_path):
+    text = text_of(made_model())
+    (tmp_path / "a.model").write_bytes(text + text.splitlines(keepends=True)[-1])
+    with pytest.raises(ModelError, match="the model ends before this line"):
+        load_model(tmp_path / "a.model")
 
 
 def test_a_section_of_another_version_is_refused(tmp_path):

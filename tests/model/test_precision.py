@@ -148,7 +148,13 @@ def test_features_have_the_digits_that_libsvm_needs(tmp_path, form, kernel, fact
         rows = replace(dense_rows(np.eye(30)), columns=np.arange(30, dtype=np.int32))
         model = replace(model, exact=replace(model.exact, rows=rows))
     model.save(tmp_path / "m")
-    lines = (tmp_path / "m").read_text().split("SV\n")[1].split("dcsvm")[0].splitlines()[:30]
+    lines = (
+        (tmp_path / "m")
+        .read_text()
+        .split("SV dcsvm_section\n")[1]
+        .split("dcsvm")[0]
+        .splitlines()[:30]
+    )
     read = [float(pair.split(":")[1]) for line in lines for pair in line.split()[1:]]
     if not kernel.is_precomputed:
         held = dense(model.exact.rows).astype(np.float64)

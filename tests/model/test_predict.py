@@ -202,3 +202,65 @@ def test_what_a_model_does_not_have_is_one_sentence(T):
         replace(model, early=None).predict_probability(T, method="early")
     with pytest.raises(ValueError, match="method must be one of exact, early, got 'x'"):
         model.predict(T, method="x")
+
+
+# ------------------------------------------------------------------------- values beyond float32
+
+BEYOND = {
+    "cubic": (("polynomial", 1.0, 0.0, 3), 1e14),
+    "affine square": (("polynomial", 2.0, 1.0, 2), 1e20),
+    "linear": (("linear", 1.0, 0.0, 3), 1e30),
+    "sigmoid": (("sigmoid", 1e-3, -0.5, 3), 1e38),
+    "wide rbf": (("rbf", 1e-41, 0.0, 3), 1e20),
+    "wide exponential": (("exponential", 1e-20, 0.0, 3), 1e20),
+    "wide laplacian": (("laplacian", 1e-20, 0.0, 3), 1e20),
+}
+
+
+def large_rows(size):
+    """Five ordinary rows, and rows of this size whose products with others cancel."""
+    rows = np.random.default_rng(2).uniform(-1, 1, (40, 3))
+    rows[5:] *= size
+    rows[7] = [size, -size, size]
+    return rows.astype(np.float32)
+
+
+def wide_model(kernel, size, form, k=2):
+    """A model with vectors of the square root of a size, so that products reach the size."""
+    model = made_model(k, form=form)
+    scale = np.sqrt(size) if kernel[0] in ("linear", "sigmoid") else 1.0
+    rows = form((dense(model.exact.rows) * scale).astype(np.float32))
+    own = Kernel(kernel[0], kernel[1], kernel[2], kernel[3])
+    return replace(model, kernel=own, exact=replace(model.exact, rows=rows))
+
+
+@pytest.mark.parametrize("form", [dense_rows, csr_rows])
+@pytest.mark.parametrize("name", BEYOND)
+def test_rows_whose_kernel_values_leave_float32_are_predicted_in_float64(name, form):
+    kernel, size = BEYOND[name]
+    model, T = wide_model(kernel, size, form), large_rows(size)
+    K = kernel_values(kernel, T.astype(np.float64), dense(model.exact.rows).astype(np.float64))
+    expected = K @ model.exact.dual_coef[0] - model.exact.rho[0]
+    values = model.decision_function(T)
+    assert np.isfinite(values).all()
+    np.testing.assert_allclose(values[5:], expected[5:], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(values[:5], expected[:5], rtol=1e-4, atol=1e-4)
+    single = [model.decision_function(row[None])[0] for row in T]  # another path for few rows
+    np.testing.assert_array_equal(single, values)
+
+
+@pytest.mark.parametrize("form", [dense_rows, csr_rows])
+def test_early_models_place_and_predict_large_rows_in_float64(form):
+    model, size = made_model(3, form=form), 1e14
+    model = replace(model, kernel=Kernel("polynomial", 1.0, 0.0, 3))
+    early, T = model.early, large_rows(size)
+    values = model.decision_function(T, method="early")
+    placed = early.partition.place(form(T), 1, second=True, float64=True)
+    assert set(placed.nearest) == set(early.partition.assign(form(T / np.float32(1e9)), 1))
+    assert not np.isinf(values).any()
+
+
+def test_kernel_values_beyond_float64_are_an_error():
+    model = replace(made_model(2), kernel=Kernel("polynomial", 1.0, 0.0, 9))
+    with pytest.raises(ValueError, match="rows to predict are beyond float64: scale the features"):
+        model.predict(large_rows(1e37))

@@ -251,7 +251,7 @@ void check_reader() {
   write_rows(written, lines, TextDense{data.dense.data(), data.n, data.d});
   const TextFormat format{1, "label", 1, false};
   const auto scanned = [](const std::string& text) {
-    return scan_text(text.data(), text.data() + text.size(), n_threads, 512);
+    return scan_text({text.data(), -1, 0, text.size()}, n_threads, 512);
   };
   const Text text = scanned(written);
   require(text.chunks.size() > 10 && text.n_rows == data.n, "chunks");

@@ -442,3 +442,13 @@ def test_a_metric_of_rows_chooses_the_setting():
     assert squared.best_loss < absolute.best_loss**1.5
     with pytest.raises(ValueError, match="must be accuracy or balanced-accuracy, got 'mae'"):
         dcsvm.grid_search(X, y, metric="mae", Cs=[1])
+
+
+def test_a_grid_of_large_kernel_values_has_the_scores_of_cross_validation():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4))
+    y = np.where(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=200) > 0, 1.0, -1.0)
+    options = TrainOptions(threads=1, seed=1, kernel="polynomial", bias=True, C=100.0, gamma=5.0)
+    (score,) = searched((X, y), options, Grid((100.0,), (5.0,)), n_folds=4, every=True)
+    predicted = cross_validate(Rows.from_array(X), y, options, 4)
+    assert score.converged and score.loss == pytest.approx(np.mean(predicted != y))

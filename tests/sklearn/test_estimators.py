@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import dcsvm
 from dcsvm.sklearn import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from dcsvm.solving.extraction import NoMarginError
 
 KERNELS = [
     {"kernel": "linear"},
@@ -198,6 +199,45 @@ def test_nu_svc_without_a_margin_is_that_of_scikit_learn(caplog):
     fitted = NuSVC(kernel="linear", nu=0.05).fit(X, y)
     assert "no margin" in caplog.text
     assert fitted.score(X, y) == svm.NuSVC(kernel="linear", nu=0.05).fit(X, y).score(X, y)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize(("kernel", "norm"), [("laplacian", 1), ("exponential", 2)])
+def test_scikit_learns_solver_has_the_kernels_that_it_lacks(kernel, norm, form, monkeypatch):
+    def fail(*_):
+        raise NoMarginError
+
+    monkeypatch.setattr(NuSVC, "_train", fail)
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:130:2], y[50:130:2]
+    distance = np.linalg.norm(X[:, None] - X, norm, axis=2)
+    theirs = svm.NuSVC(nu=0.3, kernel="precomputed").fit(np.exp(-distance), y)
+    fitted = NuSVC(nu=0.3, kernel=kernel, gamma=1.0).fit(form(X), y)
+    expected = theirs.decision_function(np.exp(-distance))
+    np.testing.assert_allclose(fitted.decision_function(form(X)), expected, atol=1e-6)
+    np.testing.assert_array_equal(fitted.support_, theirs.support_)
+    np.testing.assert_allclose(fitted.model_.decision_function(form(X)), -expected, atol=1e-4)
+    with pytest.raises(ValueError, match=f"scikit-learn has no kernel '{kernel}'"):
+        fitted.to_sklearn()
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "exponential"])
+def test_equal_rows_of_two_classes_have_no_margin(kernel):
+    X, y = np.repeat([[0.0], [1.0]], 10, axis=0), np.tile([0, 1], 10)
+    with pytest.raises(ValueError, match="no margin between two classes"):
+        NuSVC(nu=0.5, kernel=kernel, gamma=1.0).fit(X, y)
+
+
+@pytest.mark.parametrize("seconds", [1e10, np.inf])
+def test_a_time_limit_of_ages_is_none(seconds):
+    X, y = load_iris(return_X_y=True)
+    assert SVC(time_limit=seconds).fit(X, y).fit_status_ == 0
+
+
+def test_a_fit_that_is_stopped_before_a_model_exists_says_so():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(dcsvm.Stopped, match="stopped before a model existed"):
+        SVC(time_limit=0).fit(X, y)
 
 
 def test_a_cubic_of_raw_rows_is_solved_here():

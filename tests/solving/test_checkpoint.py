@@ -461,6 +461,13 @@ def test_a_checkpoint_is_neither_overwritten_nor_made_up(tmp_path, data):
         Checkpoint(tmp_path / "c")
 
 
+@pytest.mark.parametrize("make", ["touch", "symlink_to"])
+def test_a_checkpoint_in_a_file_or_a_dangling_link_is_refused(tmp_path, make):
+    getattr(tmp_path / "c", make)(*["nowhere"][: make != "touch"])
+    with pytest.raises(CheckpointError, match="c: is not a folder"):
+        Checkpoint(tmp_path / "c")
+
+
 def test_damaged_checkpoints_give_one_sentence_or_are_whole(data, tmp_path):
     """Some bytes of a zip archive, such as its dates, have no effect."""
     train(data, tmp_path / "c", progress=StopAt(level=2), **LEVELS)
@@ -531,7 +538,7 @@ def test_checkpoints_that_lie_are_refused(data, tmp_path, number):
         train(data, tmp_path / "c", resume=True, **LEVELS)
 
 
-@pytest.mark.parametrize("name", ["alpha", "is_solved", "all_converged", "solve"])
+@pytest.mark.parametrize("name", ["alpha", "is_solved", "all_converged", "solve", "objective"])
 def test_a_level_of_other_clusters_is_refused(data, tmp_path, name):
     how = {**LEVELS, "overlap": 1.5}
     train(data, tmp_path / "c", progress=StopAt(call=30), **how)
@@ -674,7 +681,7 @@ def test_a_command_that_is_killed_goes_on(slow_file, tmp_path):
 def test_options_that_do_not_go_together_are_refused(slow_file, tmp_path):
     cases = {
         ("--checkpoint", "a", "--resume", "b"): (2, "must name the same folder"),
-        ("--resume", tmp_path / "none"): (1, "there is no checkpoint to resume"),
+        ("--resume", tmp_path / "none"): (1, "no such folder"),
         ("-v", 3, "--time-limit", 5): (2, "--time-limit cannot be used with cross-validation"),
         ("--time-limit", 0): (2, "--time-limit"),
     }

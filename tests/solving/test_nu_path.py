@@ -1,5 +1,7 @@
 """Test nu-SVC with a small margin, which is solved as C-SVC."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -89,3 +91,29 @@ def test_the_search_ends_after_a_multiple_of_the_first_work(monkeypatch):
     monkeypatch.setattr(nu_path, "MAX_WORK", 0)
     assert not solve_as_c_svc(solver, np.array([1e-6]), conquer)
     assert np.array_equal(solver.alpha, alpha)
+
+
+def test_nu_svr_that_fits_all_targets_ends_at_a_small_tolerance():
+    """Both variables of a row are then free, and rounding makes their gradients differ."""
+    rng = np.random.default_rng(2)
+    n = int(rng.integers(20, 200))
+    X = rng.normal(size=(n, 5))
+    y = X @ rng.normal(size=5) * 3 + rng.normal(size=n) * 0.5
+    options = {"svm_type": "nu_svr", "kernel": "laplacian", "C": 300.0, "nu": 0.4, "gamma": 0.1}
+    model = dcsvm.train(X, y, tolerance=1e-7, threads=1, max_iterations=2_000_000, **options)
+    assert model.report.violation < 1e-6
+    assert model.report.problems[0].iterations < 1_000_000
+    np.testing.assert_allclose(model.predict(X), y, atol=1e-3)
+
+
+@pytest.mark.parametrize("weight", [1e14, 1e20])
+def test_nu_svr_with_huge_weights_keeps_the_iterate_that_fits(weight):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 4))
+    y = X[:, 0] + 0.3 * rng.normal(size=80)
+    options = {"svm_type": "nu_svr", "gamma": 0.5, "threads": 1, "max_iterations": 500_000}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it need not converge
+        model = dcsvm.train(X, y, sample_weight=np.full(80, weight), **options)
+    assert model.exact.rows.n_samples > 70
+    np.testing.assert_allclose(model.predict(X), y, atol=0.2)

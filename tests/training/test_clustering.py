@@ -7,7 +7,8 @@ import dcsvm
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.cluster_tree import COST_LIMIT, Starts, Tree
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.problem.options import TrainOptions
+from dcsvm.kernel.partition import MAX_PARTS
+from dcsvm.problem.options import MAX_BRANCHING, TrainOptions
 from dcsvm.solving.memory import Plan
 from dcsvm.training.cross_validation import cross_validate
 from dcsvm.training.train import ready
@@ -105,11 +106,19 @@ def test_a_level_whose_support_vectors_have_changed_keeps_its_sample(spots, samp
     assert samples[0] == samples[1]
 
 
-def test_more_clusters_than_one_product_tells_apart_and_early_models_have_the_tree():
+def test_more_clusters_than_one_product_tells_apart_have_the_tree():
     plan, options = Plan((5, 4, 1), (), 1, 4), TrainOptions(clustering="adaptive")
     assert [plan.is_alone(level, options) for level in plan.levels] == [False, True, True]
-    assert not plan.is_alone(1, TrainOptions(clustering="adaptive", early=True))
     assert not plan.is_alone(1, TrainOptions(clustering="tree"))
+    assert plan.not_alone(options) == [5] and plan.not_alone(TrainOptions()) == []
+    assert MAX_BRANCHING == MAX_PARTS
+
+
+def test_a_level_that_cannot_have_the_clustering_that_was_asked_for_is_told():
+    X = np.random.default_rng(0).normal(size=(29_000, 2))
+    options = TrainOptions(levels=2, branching=17, clustering="random", threads=1)
+    with pytest.warns(UserWarning, match="level 2 has more than 256 clusters: .* not by random"):
+        ready(Rows.from_array(X), np.sign(X[:, 0]), options)
 
 
 def test_of_clusters_of_equal_cost_those_with_less_kernel_between_them_are_taken():

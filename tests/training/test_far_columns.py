@@ -1,6 +1,7 @@
 """Test rows with few distinct indices far apart: the same results as with indices 1, 2, 3 and so
 on, in the same memory."""
 
+import pickle
 import tracemalloc
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import pytest
 from scipy import sparse
 
 import dcsvm
+from dcsvm.data.data_warnings import part_among
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training import early_level
@@ -123,3 +125,56 @@ def test_cross_validation_and_grids_take_the_memory_of_near_indices():
     grids = [dcsvm.grid_search(rows, y, Cs=[1, 8], gammas=[0.5, 1], **SMALL)
              for rows in (far(X), X)]  # fmt: skip
     assert np.array_equal(grids[0].table["loss"], grids[1].table["loss"])
+
+
+@pytest.mark.parametrize("name", ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"])
+def test_a_linear_estimator_has_sparse_coefficients_in_little_memory(name):
+    sklearn = pytest.importorskip("dcsvm.sklearn")
+    X, y = near_rows(80, 0)
+    y = np.random.default_rng(0).normal(size=80) if name.endswith("SVR") else y
+    estimators = [getattr(sklearn, name)(kernel="linear").fit(one, y) for one in (X, far(X))]
+    tracemalloc.start()
+    near_values, far_values = (
+        one.predict(rows) for one, rows in zip(estimators, (X, far(X)), strict=True)
+    )
+    coefs = [one.coef_ for one in estimators]
+    again = pickle.loads(pickle.dumps(estimators[1]))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(far_values, near_values)
+    np.testing.assert_array_equal(again.predict(far(X)), near_values)
+    assert coefs[1].shape == (1, N_FEATURES) and not coefs[1].data.flags.writeable
+    assert np.array_equal(coefs[1].indices, FAR[coefs[0].indices])
+    np.testing.assert_array_equal(coefs[1].data, coefs[0].data)
+    assert peak < 2e7
+
+
+@pytest.mark.parametrize("scale", [None, "auto"])
+def test_weights_are_learned_of_the_features_in_use(scale):
+    X, y = near_rows(40, 0)
+    options = {"feature_weights": "learn", "scale": scale, "gamma": 0.1, **SMALL}
+    models = [dcsvm.train(one, y, **options) for one in (X, far(X))]
+    near, distant = (one.scaling for one in models)  # without a scaling near has unused features
+    in_use = np.isin(FAR[near.columns], distant.columns)
+    np.testing.assert_array_equal(distant.columns, FAR[near.columns[in_use]])
+    np.testing.assert_array_equal(distant.weights, near.weights[in_use])
+    values = [one.decision_function(rows) for one, rows in zip(models, (X, far(X)), strict=True)]
+    np.testing.assert_allclose(*values, atol=1e-5)
+
+
+def test_too_many_features_in_use_are_counted():
+    X = sparse.csr_matrix(
+        (np.ones(1200), np.arange(1200) * 10_000, [0, 700, 1200]), shape=(2, 2**30)
+    )
+    with pytest.raises(ValueError, match="at most 1000 features, got 1200"):
+        dcsvm.train(X, [0, 1], feature_weights="learn")
+
+
+def test_rows_are_compared_in_little_memory():
+    rows = Rows.from_array(far(near_rows(200, 0)[0]))
+    tracemalloc.start()
+    assert part_among(rows, rows) == 1
+    assert rows.mean_squared_distance() > 0
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2e7

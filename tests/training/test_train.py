@@ -210,3 +210,40 @@ def test_one_class_needs_no_labels():
     for svm_type in ("c_svc", "nu_svr"):
         with pytest.raises(ValueError, match=f"{svm_type} needs labels or targets: y is None"):
             dcsvm.train(X, None, svm_type=svm_type)
+
+
+def normal_rows(n, d, spread=1.0):
+    rng = np.random.default_rng(0)
+    X = spread * rng.normal(size=(n, d))
+    return X, np.sign(X[:, 0])
+
+
+@pytest.mark.parametrize("svm_type", ["c_svc", "epsilon_svr", "nu_svr"])
+def test_a_kernel_without_values_between_rows_is_told(svm_type):
+    X, y = normal_rows(200, 60, 3.0)
+    with pytest.warns(UserWarning, match=r"below 0.001, .*--scale auto.*-g 2/median"):
+        dcsvm.train(X, y, svm_type=svm_type, gamma=1.0)
+
+
+def test_a_flat_kernel_is_told():
+    X, _ = normal_rows(200, 5)
+    y = np.where(X[:, 0] > np.median(X[:, 0]), 1.0, -1.0)
+    with pytest.warns(UserWarning, match=r"above 0.999, .*-g 2/median"):
+        dcsvm.train(X, y, gamma=1e-6)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("options", [{}, {"gamma": 32.0, "C": 32.0}, {"C": 1e-3}], ids=str)
+def test_noise_small_C_and_narrow_kernels_are_not_told(options):
+    X, y = normal_rows(600, 2)
+    noise = np.random.default_rng(1).choice([-1.0, 1.0], 600)
+    dcsvm.train(X, y, **options)
+    if "gamma" not in options:
+        dcsvm.train(X, noise, **options)
+
+
+def test_early_models_reach_the_tolerance_that_was_asked_for(wavy):
+    X, y = wavy
+    options = {"C": 10.0, "gamma": 2.0, "early": True, "early_level": 1, "threads": 1}
+    fine, coarse = (dcsvm.train(X, y, tolerance=t, **options).early for t in (1e-6, 1e-3))
+    assert not np.array_equal(fine.dual_coef, coarse.dual_coef)
