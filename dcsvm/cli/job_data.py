@@ -10,12 +10,20 @@ from dcsvm.cli.files import AUTO, QUANTILE, print_status
 from dcsvm.cli.jobs import DataJob, EasyJob, TrainingJob
 from dcsvm.data.columns import TableEncoding
 from dcsvm.data.data_warnings import data_warnings
-from dcsvm.data.dataset import OWN_QUANTILES, OWN_RANGES, Dataset, ScalingOption, read_dataset
+from dcsvm.data.dataset import (
+    OWN_QUANTILES,
+    OWN_RANGES,
+    Dataset,
+    ScalingOption,
+    UnscaledSet,
+    read_dataset,
+    read_unscaled,
+)
 from dcsvm.data.files import DataError
 from dcsvm.data.formats import table_format
 from dcsvm.data.range_file import load_scaling
 from dcsvm.data.scaling import Scaling
-from dcsvm.data.tables import other_table, training_table
+from dcsvm.data.tables import other_table, training_table, unscaled_table
 from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
 from dcsvm.problem.option_table import REGRESSIONS
@@ -45,11 +53,23 @@ def read_training_set(job: TrainingJob, options: TrainOptions) -> Dataset:
 
 
 def read_training_table(
-    job: TrainingJob | EasyJob, format: str, scaling: ScalingOption | None
+    job: TrainingJob, format: str, scaling: ScalingOption | None
 ) -> Dataset:
     """Read a table, and print its description and warnings."""
     with telling_warnings(quiet=job.quiet):
         data, described = training_table(job.training_set_file, format, job.table_options, scaling)
+    if not job.quiet:
+        print_status(described)
+    return data
+
+
+def read_unscaled_set(job: EasyJob, threads: int) -> UnscaledSet:
+    """Read a training set to be scaled later; print the description and warnings of a table."""
+    format = table_format(job.training_set_file, job.format)
+    if format is None:
+        return read_unscaled(job.training_set_file, lenient=job.lenient, threads=threads)
+    with telling_warnings(quiet=job.quiet):
+        data, described = unscaled_table(job.training_set_file, format, job.table_options)
     if not job.quiet:
         print_status(described)
     return data

@@ -20,11 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from dcsvm.data.columns import Frame, Texts, Values
+from dcsvm.data.columns import MISSING_TEXTS, Frame, Texts, Values
 from dcsvm.data.files import DataError, check_room, read_text, releasing
 
 DELIMITERS = ",;\t"
-MISSING_TEXTS = ["", "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "?"]
 FIRST_LINE = 2**16  # bytes that have the first line
 BATCH = 2**20  # bytes of text in a batch
 LARGE = 2**24  # bytes of text that show the types of the columns; limit of a line
@@ -147,14 +146,7 @@ def _texts(column: Any) -> Texts:
     """Convert an Arrow column of text."""
     encoded = column.combine_chunks().dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    texts = Texts(codes.astype(np.int32), tuple(encoded.dictionary.to_pylist()))
-    return texts.mapped(_stripped)
-
-
-def _stripped(text: str) -> str | None:
-    """Return a text without spaces around it; None if it stands for a missing value."""
-    text = text.strip()
-    return None if text in MISSING_TEXTS else text
+    return Texts(codes.astype(np.int32), tuple(encoded.dictionary.to_pylist())).read()
 
 
 @dataclass

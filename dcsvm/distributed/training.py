@@ -16,7 +16,7 @@ from dcsvm.distributed.dask_engine import DaskEngine
 from dcsvm.distributed.remote_components import find_remote_components
 from dcsvm.distributed.remote_rows import RemoteKernelRows, RemoteRows
 from dcsvm.distributed.tasks import Tasks
-from dcsvm.kernel.kernel_rows import compared_rows, median_distance
+from dcsvm.kernel.kernel_rows import median_distance
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.row_components import RowComponents
 from dcsvm.model.model import Model
@@ -59,7 +59,8 @@ class DaskRows:
 
     def _median(self, kernel: Kernel) -> float:
         """Return the median kernel argument of sampled rows, the same rows as without workers."""
-        return median_distance(self.rows.take(compared_rows(self.rows.n_samples)), kernel, 1)
+        rows: Rows = self.rows  # type: ignore[assignment]  # has RemoteRows instead of Rows
+        return median_distance(rows, kernel, 1)
 
     @property
     def variance(self) -> float:

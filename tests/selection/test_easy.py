@@ -11,6 +11,7 @@ import dcsvm
 from dcsvm import _core
 from dcsvm.cli import easy as easy_command
 from dcsvm.cli import predict, train
+from dcsvm.data.arrays import Float64Parts
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.easy import Clock, EasySearch, choose, task_of
 from dcsvm.selection.trials import Problem, Sample
@@ -112,7 +113,7 @@ def test_the_time_limit_ends_the_search(product):
         dcsvm.easy(X, y, time_limit=1e-9)
     problem = Problem.of(y, None, TrainOptions(threads=1))
     clock = Clock(LIMIT)
-    search = EasySearch(scaled_rows(X, None)[0], y, problem, clock)
+    search = EasySearch(Float64Parts(X), y, problem, clock)
     search.tell = lambda *_: clock.request()
     search.run()
     assert search.n_trials == 1
@@ -121,7 +122,7 @@ def test_the_time_limit_ends_the_search(product):
 
 def test_large_data_are_sampled_by_class():
     labels = np.repeat([0.0, 1.0], [11_000, 1000])
-    rows = scaled_rows(np.random.default_rng(0).normal(size=(12_000, 2)), None)[0]
+    rows = Float64Parts(np.random.default_rng(0).normal(size=(12_000, 2)))
     sample = Sample.of(rows, labels, Problem.of(labels, None, TrainOptions()), 6000)
     assert len(sample.labels) == pytest.approx(6000, abs=10)
     assert np.mean(sample.labels) == pytest.approx(1 / 12, abs=0.002)
@@ -136,7 +137,7 @@ def test_an_early_model_is_chosen_for_many_rows(metric):
     X = rng.uniform(-1, 1, (60_000, 2))
     y = np.sign(np.sin(9 * X[:, 0]) * np.sin(9 * X[:, 1]))
     problem = Problem.of(y, metric, TrainOptions(threads=1))
-    search = EasySearch(scaled_rows(X, None)[0], y, problem, Clock(30.0))
+    search = EasySearch(Float64Parts(X), y, problem, Clock(30.0))
     search.seconds_of_all = lambda: 1e9
     choice = choose(search, lambda scale: scaled_rows(X, scale)[0])
     assert choice.options.early
@@ -199,11 +200,11 @@ def test_many_rows_without_time_for_clusters_have_an_early_model(monkeypatch):
     assert np.mean(model.predict(X) == y) > 0.95
 
 
-def test_the_last_training_of_an_early_model_may_exceed_the_limit():
+def test_the_last_training_may_exceed_the_limit_and_an_early_one_is_not_stopped():
     clock = Clock(1e-9)
-    assert clock.stop_of_last(early=True) is clock.current
-    with pytest.raises(_core.Stopped):
-        clock.stop_of_last(early=False)
+    last, early = clock.stop_of_last(early=False), clock.stop_of_last(early=True)
+    last.check()
     clock.request()
+    early.check()
     with pytest.raises(_core.Stopped):
-        clock.stop_of_last(early=True)
+        last.check()
