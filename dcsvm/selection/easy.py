@@ -26,6 +26,7 @@ from dcsvm.data.scaling import Extremes
 from dcsvm.kernel.kernels import KERNEL_TYPES
 from dcsvm.model.model import Model
 from dcsvm.problem.data_gamma import RowStatistics, with_number
+from dcsvm.problem.duplicates import find_duplicates
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import as_labels
 from dcsvm.selection.grid import Grid, Score, best_of
@@ -360,14 +361,15 @@ def _of_many_rows(search: EasySearch, rows: Rows, exact: Choice) -> Choice:
     """Choose between exact and early models on scaled, weighted rows."""
     statistics = RowStatistics.of(rows, 1)
     options = with_number(exact.options, statistics)
-    exact, early = replace(exact, options=options), _by_clusters(search, rows, options)
-    clock = search.clock
+    exact = replace(exact, options=options)
+    level = _finest_level(search, rows, options)
+    if level is None:
+        return exact
+    clock, early = search.clock, _by_clusters(search, rows, options)
     if early is None and search.seconds_of_all() < clock.left_of_last:
         return exact
     if early is None:
-        finest = early_plan(rows.n_samples, None, options.branching, None)
-        level = finest.early_level or max(finest.choices, default=None)
-        return replace(exact, options=replace(options, early=level is not None, early_level=level))
+        return replace(exact, options=replace(options, early=True, early_level=level))
     choices = [exact, replace(exact, options=early.options)]
     if 2 * search.seconds_of_all() > clock.left():
         search.skipped.append("an exact model of all rows")
@@ -390,6 +392,15 @@ def _of_many_rows(search: EasySearch, rows: Rows, exact: Choice) -> Choice:
         loss, error = outcome.scored(search.problem.metric)
         found.append(replace(choice, loss=loss, error=error, n_held=len(outcome.labels)))
     return min(found, key=lambda choice: choice.loss, default=choices[-1])
+
+
+def _finest_level(search: EasySearch, rows: Rows, options: TrainOptions) -> int | None:
+    """Return the finest level of an early model, None if too few rows are different for one."""
+    _, targets = np.unique(search.labels, return_inverse=True)
+    weights = np.ones(len(targets)) if search.sample_weight is None else search.sample_weight
+    n_different = len(find_duplicates(rows, targets.astype(np.float64), weights).first)
+    plan = early_plan(n_different, None, options.branching, None)
+    return plan.early_level or max(plan.choices, default=None)
 
 
 def _compared(search: EasySearch) -> np.ndarray:
