@@ -11,7 +11,12 @@ import numpy as np
 from dcsvm._core import Stopped
 from dcsvm.cli.files import check_outputs, print_result, print_status
 from dcsvm.cli.guard import FAILED, NOT_CONVERGED, Interrupts, status_of
-from dcsvm.cli.job_data import model_for_file, read_training_set, read_unscaled_set
+from dcsvm.cli.job_data import (
+    check_first_rows,
+    model_for_file,
+    read_training_set,
+    read_unscaled_set,
+)
 from dcsvm.cli.jobs import EasyJob, PredictJob
 from dcsvm.cli.predict_file import predict_file
 from dcsvm.cli.report import TerminalProgress, say_not_converged, write_report
@@ -36,6 +41,7 @@ def easy_file(job: EasyJob, given: dict[str, Any]) -> int:
     check_outputs(inputs, [*outputs, job.output_file if job.test_file else None])
     threads = usable_threads(given.get("threads"))
     raw = read_unscaled_set(job, threads)
+    check_first_rows(job.test_file, job, raw.table, raw.first_index)
     read = time.perf_counter()
     base = TrainOptions(**{"svm_type": task_of(raw.labels), **given, "threads": threads})
     problem, clock = Problem.of(raw.labels, job.metric, base), Clock(job.time_limit)

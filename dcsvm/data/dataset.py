@@ -81,10 +81,11 @@ class Unscaled(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class UnscaledSet:
-    """Training rows before scaling. Labels, weights and encoding are as in Dataset."""
+    """Training rows before scaling; the other attributes are as in Dataset."""
 
     rows: Unscaled
     labels: np.ndarray
+    first_index: int = 1
     table: TableEncoding | None = None
     sample_weight: np.ndarray | None = None
 
@@ -234,7 +235,7 @@ def read_unscaled(
                 pass
     except _svmlight.ParseError as error:
         raise DataError(f"{name}:{error}") from None
-    return UnscaledSet(rows, np.concatenate(rows.labels))
+    return UnscaledSet(rows, np.concatenate(rows.labels), rows.source.first_index)
 
 
 def extremes_of_text(

@@ -66,7 +66,7 @@ def unscaled_table(path: str, format: str, options: TableOptions) -> tuple[Unsca
     lost = set(left) - {label} - {one.name for one in encoding.columns}
     for name in sorted(lost):
         warnings.warn(f"{path}: column {name} has no values: dropped", stacklevel=2)
-    data = UnscaledSet(encoding.rows(frame), labels_of(frame, label), encoding, weight)
+    data = UnscaledSet(encoding.rows(frame), labels_of(frame, label), 1, encoding, weight)
     return data, _described(encoding, frame, how)
 
 
@@ -104,12 +104,14 @@ def other_table(
     label: str | None,
     scaling: Scaling | None,
     piece_rows: int | None = PIECE_ROWS,
+    *,
+    is_head: bool = False,
 ) -> Iterator[Dataset]:
     """Read rows to predict or to test, in pieces or at once, as the training set was encoded.
 
-    Raises DataError. Unknown categories give a warning.
+    With `is_head` only the first rows are read. Raises DataError. Unknown categories give a warning.
     """
-    frame = read_table(path, format)
+    frame = read_table(path, format, is_head=is_head)
     name = label or encoding.label
     if label is not None and label not in frame.names:
         name, _ = label_column(frame.names, label, path)
