@@ -113,15 +113,13 @@ class Frame:
     @staticmethod
     def of(table: Any, name: str = "X") -> Frame:
         """Make a frame of a data frame. Raises DataError."""
-        names = [str(one) for one in table.columns]
+        names = names_of(table)
         places = {one: k for k, one in enumerate(names)}
 
         def column(key: str) -> Values:
-            k = places[key]
-            series = table.iloc[:, k] if hasattr(table, "iloc") else table[table.columns[k]]
-            return _plain(np.asarray(series), name, key)
+            return plain_column(array_of(table, places[key]), name, key)
 
-        return Frame(name, tuple(names), len(table), column)
+        return Frame(name, names, len(table), column)
 
     def error(self, column: str, reason: str, row: int) -> DataError:
         """Return an error that names the file, the line and the column."""
@@ -130,12 +128,22 @@ class Frame:
         return DataError(f"{self.name}:{self.line_of(row)}: column {column}: {reason}")
 
 
+def names_of(table: Any) -> tuple[str, ...]:
+    """Return the names of the columns of a data frame."""
+    return tuple(str(one) for one in table.columns)
+
+
+def array_of(table: Any, k: int) -> np.ndarray:
+    """Return column k of a data frame."""
+    return np.asarray(table.iloc[:, k] if hasattr(table, "iloc") else table[table.columns[k]])
+
+
 def is_frame(X: object) -> bool:
     """Return whether X is a data frame, as of pandas or polars."""
     return hasattr(X, "columns") and hasattr(X, "shape") and not hasattr(X, "tocsr")
 
 
-def _plain(values: np.ndarray, name: str, column: str) -> Values:
+def plain_column(values: np.ndarray, name: str, column: str) -> Values:
     """Convert a column to float64, bool or text. Raises DataError for other types."""
     kind = values.dtype.kind
     if kind == "b":

@@ -125,12 +125,14 @@ def train(  # noqa: PLR0913 (a public function with keyword parameters)
 
 def table_of(X: ArrayLike) -> TableEncoding | None:
     """Return the encoding of a data frame, None for other rows. Raises ValueError."""
-    if not is_frame(X):
-        return None
-    frame = Frame.of(X)
+    return table_of_frame(Frame.of(X)) if is_frame(X) else None
+
+
+def table_of_frame(frame: Frame) -> TableEncoding:
+    """Return the encoding of a frame; warn of columns without values. Raises DataError."""
     encoding = TableEncoding.of(frame)
     for name in set(frame.names) - {column.name for column in encoding.columns}:
-        warnings.warn(f"column {name} has no values: dropped", stacklevel=4)
+        warnings.warn(f"column {name} has no values: dropped", stacklevel=5)
     return encoding
 
 
