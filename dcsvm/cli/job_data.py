@@ -53,9 +53,7 @@ def read_training_set(job: TrainingJob, options: TrainOptions) -> Dataset:
     return data
 
 
-def read_training_table(
-    job: TrainingJob, format: str, scaling: ScalingOption | None
-) -> Dataset:
+def read_training_table(job: TrainingJob, format: str, scaling: ScalingOption | None) -> Dataset:
     """Read a table, and print its description and warnings."""
     with telling_warnings(quiet=job.quiet):
         data, described = training_table(job.training_set_file, format, job.table_options, scaling)

@@ -208,8 +208,10 @@ class Column:
     def of(frame: Frame, name: str) -> Column | None:
         """Find the encoding of a column; None if all its values are missing. Raises DataError."""
         values = frame.column(name)
-        if isinstance(values, Texts) and values.has_words and None not in map(
-            _as_number, values.values
+        if (
+            isinstance(values, Texts)
+            and values.has_words
+            and None not in map(_as_number, values.values)
         ):  # numbers, as a CSV file has them
             values = as_numbers(frame, name, values)
         if isinstance(values, Texts):

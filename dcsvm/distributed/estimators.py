@@ -122,10 +122,10 @@ class OnWorkers(Estimator):
         X : array, sparse matrix or dask collection of shape (n, d)
         y, sample_weight : array or dask collection of shape (n,)
         """
-        values = self.predict(X), y, sample_weight
-        if any(is_collection(one) for one in values):
-            values = tuple(whole_array(self.client_, one) for one in values)
-        predicted, y, sample_weight = values
+        predicted, y, sample_weight = (
+            whole_array(self.client_, one) if is_collection(one) else one
+            for one in (self.predict(X), y, sample_weight)
+        )
         metric = accuracy_score if is_classifier(self) else r2_score
         return float(metric(y, predicted, sample_weight=sample_weight))
 
@@ -136,7 +136,7 @@ class OnWorkers(Estimator):
         self._check_is_fitted()
         _check_feature_names(self, _names_of(X), reset=False)
         local = self.to_local()
-        vars(local).pop("feature_names_in_", None)  # blocks are arrays
+        local.__dict__.pop("feature_names_in_", None)  # blocks are arrays
         shape = () if width is None else (width,)
         call = partial(_of_block, partial(getattr(local, name), **kwargs), shape, dtype)
         if hasattr(X, "map_partitions"):  # a dataframe

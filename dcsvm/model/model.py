@@ -213,7 +213,7 @@ class Model(ModelParts):
         if self.table is not None:
             return self._rows_of_table(X, self.table)
         if is_frame(X):
-            X = X.to_numpy()
+            X = np.asarray(X)
         if self.scaling is None:
             rows = Rows.from_array(X)
             n_input_rows = rows.n_features

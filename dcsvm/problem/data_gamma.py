@@ -1,8 +1,8 @@
 """Compute gamma from the training rows: from the variance of their values or a median distance.
 
 `auto` is 1 / (n_features * variance), which scikit-learn calls gamma="scale". `F/median` is
-F / median(s)^power for a kernel f(gamma s^power) of a distance s; if most rows are equal, the median
-is over the pairs of different rows.
+F / median(s)^power for a kernel f(gamma s^power) of a distance s. If most rows are equal, the
+median is over the pairs of different rows.
 """
 
 from __future__ import annotations

@@ -121,8 +121,8 @@ class TrainOptions(OptionTable):
         f"gamma of {users_of('gamma')}; or auto, F/median",
         "0 selects the default, as in LIBSVM. auto is 1 / (features * variance of all values). "
         "F/median, such as 2/median, is the number F divided by the median of |u-v|^2 for rbf, of "
-        "|u-v|_1 for laplacian, of |u-v| for exponential, over the pairs of 256 rows; over the pairs "
-        "of different rows if most rows are equal.",
+        "|u-v|_1 for laplacian, of |u-v| for exponential, over the pairs of 256 rows, of different "
+        "rows if most are equal.",
         keyword=f'gamma of {users_of("gamma")}; at least 0, or "auto": 1 / (features * variance '
         'of all values), or "F/median", such as "2/median": the number F divided by the median of '
         "|u-v|^2 (rbf), |u-v|_1 (laplacian) or |u-v| (exponential) of 256 rows; None is 1/features",

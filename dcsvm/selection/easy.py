@@ -161,9 +161,9 @@ class EasySearch:
         self.skipped: list[str] = []
         self.candidates: set[Candidate] = set()
         self.sample = self._sample(SCREENING_ROWS)
-        if self.sample.scaled("auto").n_features == 0:  # as rare rows may do to a sample
-            if len(Extremes.of(rows).scaling("X").columns) == 0:
-                raise ValueError("all rows are equal: there is nothing to learn from")
+        is_constant = self.sample.scaled("auto").n_features == 0  # a sample may lack rare rows
+        if is_constant and len(Extremes.of(rows).scaling("X").columns) == 0:
+            raise ValueError("all rows are equal: there is nothing to learn from")
         self.share = SHARE_OF_SEARCH if self.is_small else SHARE_OF_SAMPLES
 
     def _sample(self, n_rows: int) -> Sample:

@@ -184,6 +184,7 @@ def test_a_test_file_without_a_known_label_is_told(folder):
     done = call(grid, "-q", *options, "--test", "other.csv", "train.csv")
     assert "warning: no label in other.csv is one of the training set's" in done.stderr
     call(train, "-q", *OPTIONS, "--label", "income", "train.csv", "m")
-    assert "warning: no label in other.csv is one of the model's" in call(
-        predict, "other.csv", "m", "out"
-    ).stderr
+    assert (
+        "warning: no label in other.csv is one of the model's"
+        in call(predict, "other.csv", "m", "out").stderr
+    )

@@ -112,7 +112,8 @@ WORDS = ["?", "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "
 @pytest.mark.parametrize("word", WORDS)
 def test_a_word_for_a_missing_value_is_missing_in_a_data_frame(word):
     pandas = pytest.importorskip("pandas")
-    table = pandas.DataFrame({"a": ["1.5", word, "2"], "b": ["x", word, " y "], "c": [2, word, 3.5]})
+    table = pandas.DataFrame({"a": ["1.5", word, "2"], "b": ["x", word, " y "]})
+    table["c"] = [2, word, 3.5]
     table["d"], table["e"] = table["b"].astype("category"), ["True", word, "False"]
     table["f"], table["g"] = table["b"].astype("string"), [True, None, False]
     assert TableEncoding.of(Frame.of(table)).columns == (

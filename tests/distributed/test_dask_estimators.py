@@ -137,9 +137,7 @@ def test_partitions_without_rows_are_predicted(client, frames, kind):
         for name in names:
             expected = getattr(local, name)(rows[300:])
             for some in (array[second], frame):
-                assert np.array_equal(
-                    client.compute(getattr(found, name)(some)).result(), expected
-                )
+                assert np.array_equal(client.compute(getattr(found, name)(some)).result(), expected)
         kept = remote_labels.to_dask_array(lengths=True)[second]
         score = found.score(array[second], kept)
         assert score == pytest.approx(local.score(rows[300:], labels[300:]))
