@@ -75,7 +75,7 @@ def read_unscaled_set(job: EasyJob, threads: int) -> UnscaledSet:
 
 
 @contextmanager
-def telling_warnings(*, quiet: bool = False) -> Iterator[None]:
+def telling_warnings(*, quiet: bool) -> Iterator[None]:
     """Print Python's warnings as lines of the command, unless quiet."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -113,7 +113,7 @@ def read_data(
     format = format_of(path, job, table)
     if format is not None:
         assert table is not None
-        with telling_warnings():
+        with telling_warnings(quiet=job.quiet):
             (data,) = other_table(path, format, table, job.label, kwargs.get("scaling"), None)
         return data
     return read_dataset(path, lenient=job.lenient, threads=usable_threads(threads), **kwargs)
