@@ -12,21 +12,22 @@ from dcsvm._core import Stopped
 from dcsvm.cli.files import print_result, print_status
 from dcsvm.cli.guard import FAILED, NOT_CONVERGED, Interrupts, status_of
 from dcsvm.cli.job_data import (
+    check_first_rows,
     model_for_file,
-    read_data,
     read_training_set,
-    read_training_table,
+    read_unscaled_set,
 )
 from dcsvm.cli.jobs import EasyJob, PredictJob
 from dcsvm.cli.predict_file import predict_file
 from dcsvm.cli.report import TerminalProgress, say_not_converged, write_report
-from dcsvm.data.dataset import Dataset
-from dcsvm.data.formats import table_format
+from dcsvm.data.dataset import Dataset, UnscaledSet
+from dcsvm.data.files import write_beside
 from dcsvm.machine import usable_threads
+from dcsvm.model.writer import model_text
 from dcsvm.problem.option_table import Option, option_of
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.easy import Choice, Clock, EasySearch, choose, task_of
-from dcsvm.selection.trials import Problem, Trial
+from dcsvm.selection.trials import Candidate, Problem, Trial
 from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.report import TrainReport, report_dict
 from dcsvm.training.feature_weights import FeatureWeights, weighted_rows
@@ -37,11 +38,8 @@ def easy_file(job: EasyJob, given: dict[str, Any]) -> int:
     """Run a job of dcsvm-easy; `given` are its training options. Return the exit status."""
     start = time.perf_counter()
     threads = usable_threads(given.get("threads"))
-    format = table_format(job.training_set_file, job.format)
-    if format is None:
-        raw = read_data(job, job.training_set_file, threads)
-    else:
-        raw = read_training_table(job, format, None)
+    raw = read_unscaled_set(job, threads)
+    check_first_rows(job.test_file, job, raw.table, raw.first_index)
     read = time.perf_counter()
     base = TrainOptions(**{"svm_type": task_of(raw.labels), **given, "threads": threads})
     problem, clock = Problem.of(raw.labels, job.metric, base), Clock(job.time_limit)
@@ -63,12 +61,13 @@ def easy_file(job: EasyJob, given: dict[str, Any]) -> int:
                 data.rows, data.labels, options, control, sample_weight=data.sample_weight,
                 consume=True,
             )  # fmt: skip
-        except Stopped:
-            print_status("error: stopped before a model existed")
+        except Stopped as stopped:
+            print_status(f"error: {stopped}")
             return status_of(interrupts.received, FAILED)
     if clock.used > clock.limit + 1:
         print_status(f"the time limit of {clock.limit:g} s was exceeded: {clock.used:.0f} s")
-    model_for_file(model, loader.job, data).save(job.model_file)
+    # without a range file: dcsvm-predict reads only the model
+    write_beside(job.model_file, model_text(model_for_file(model, loader.job, data)))
     if not report.converged:
         say_not_converged(report, options.tolerance, options.gap)
     command = shlex.join(command_of(job, choice, report))
@@ -78,11 +77,14 @@ def easy_file(job: EasyJob, given: dict[str, Any]) -> int:
         values = report_dict(report) | {"selection": selection}
         values["seconds"] |= seconds
         write_report(job.report_file, values)
+    progress = told.progress
+    progress.print_status(f"model file: {job.model_file}; this command trains it again:")
     print_result(command)
     print_result(f"held-out {told.quality(choice.loss, choice.error)} ({choice.n_held} rows)")
     status = 0 if report.converged else NOT_CONVERGED
     if job.test_file is not None:
         status = predict_test(job, probability=base.probability is True) or status
+        progress.print_status(f"predictions of {job.test_file}: {job.output_file}")
     return status_of(interrupts.received, status)
 
 
@@ -117,26 +119,29 @@ class Loader:
 class SearchProgress:
     """Shows the search: a bar on a terminal, elsewhere a line for each step; silent with -q."""
 
-    def __init__(self, job: EasyJob, problem: Problem, data: Dataset):
+    def __init__(self, job: EasyJob, problem: Problem, data: UnscaledSet):
         self.problem, self.progress = problem, TerminalProgress(job.quiet)
         self.step, self.n_trials = "", 0
+        self.told: set[Candidate] = set()
         self.best: Trial | None = None
         kind = "regression"
         if not problem.is_regression:
             kind = f"classification, {len(np.unique(data.labels))} classes"
-        threads, n = problem.options.threads, data.n_features
+        threads, n = problem.options.threads, data.rows.n_features
         self.progress.print_status(
             f"{len(data.labels)} rows, {n} feature{'s'[: n != 1]}, {kind}; "
             f"at most {job.time_limit:g} s with {threads} thread{'s'[: threads != 1]}"
         )
 
-    def tell(self, step: str, _trial: Trial, best: Trial) -> None:
-        """Receive a trial."""
+    def tell(self, step: str, trial: Trial, best: Trial) -> None:
+        """Receive a trial; a candidate that is scored again does not count."""
         if step != self.step:
             self._end_step()
             self.step, self.n_trials = step, 0
             self.progress.begin(step, 8, unit="trial")
-        self.n_trials, self.best = self.n_trials + 1, best
+        self.n_trials += trial.candidate not in self.told
+        self.told.add(trial.candidate)
+        self.best = best
         self.progress.advance(self.n_trials)
         if self.progress.bar is not None:
             self.progress.bar.set_postfix_str(self.quality(best.loss, best.error))

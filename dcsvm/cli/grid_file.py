@@ -21,7 +21,7 @@ from dcsvm.data.files import DataError, naming, read_text, write_beside
 from dcsvm.data.rows import Rows
 from dcsvm.machine import usable_threads
 from dcsvm.problem.data_gamma import RowStatistics, median_unit, with_number
-from dcsvm.problem.option_table import MEDIAN, REGRESSIONS
+from dcsvm.problem.option_table import CLASSIFIERS, MEDIAN, REGRESSIONS
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.grid import Grid, Score, Setting, best_of
 from dcsvm.selection.grid_search import with_test_rows
@@ -95,6 +95,8 @@ def read_rows(job: GridJob, options: TrainOptions) -> tuple[Dataset, Rows, np.nd
         n_folds = min(job.n_folds, len(data.labels))
         return data, data.rows, data.labels, fold_of_rows(data.labels, options, n_folds)
     test = read_test_set(job.test_file, job, options, data)
+    if options.svm_type in CLASSIFIERS and not np.isin(test.labels, data.labels).any():
+        print_status(f"warning: no label in {job.test_file} is one of the training set's")
     rows, labels, fold = with_test_rows(data.rows, data.labels, test.rows, test.labels)
     return data, rows, labels, fold
 

@@ -6,16 +6,25 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dcsvm.cli.files import AUTO, QUANTILE, print_status
+from dcsvm.cli.files import AUTO, QUANTILE, is_stream, print_status
 from dcsvm.cli.jobs import DataJob, EasyJob, TrainingJob
 from dcsvm.data.columns import TableEncoding
 from dcsvm.data.data_warnings import data_warnings
-from dcsvm.data.dataset import OWN_QUANTILES, OWN_RANGES, Dataset, ScalingOption, read_dataset
-from dcsvm.data.files import DataError
+from dcsvm.data.dataset import (
+    OWN_QUANTILES,
+    OWN_RANGES,
+    Dataset,
+    ScalingOption,
+    UnscaledSet,
+    parse_dataset,
+    read_dataset,
+    read_unscaled,
+)
+from dcsvm.data.files import DataError, first_lines
 from dcsvm.data.formats import table_format
 from dcsvm.data.range_file import load_scaling
 from dcsvm.data.scaling import Scaling
-from dcsvm.data.tables import other_table, training_table
+from dcsvm.data.tables import other_table, training_table, unscaled_table
 from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
 from dcsvm.problem.option_table import REGRESSIONS
@@ -44,12 +53,22 @@ def read_training_set(job: TrainingJob, options: TrainOptions) -> Dataset:
     return data
 
 
-def read_training_table(
-    job: TrainingJob | EasyJob, format: str, scaling: ScalingOption | None
-) -> Dataset:
+def read_training_table(job: TrainingJob, format: str, scaling: ScalingOption | None) -> Dataset:
     """Read a table, and print its description and warnings."""
     with telling_warnings(quiet=job.quiet):
         data, described = training_table(job.training_set_file, format, job.table_options, scaling)
+    if not job.quiet:
+        print_status(described)
+    return data
+
+
+def read_unscaled_set(job: EasyJob, threads: int) -> UnscaledSet:
+    """Read a training set to be scaled later; print the description and warnings of a table."""
+    format = table_format(job.training_set_file, job.format)
+    if format is None:
+        return read_unscaled(job.training_set_file, lenient=job.lenient, threads=threads)
+    with telling_warnings(quiet=job.quiet):
+        data, described = unscaled_table(job.training_set_file, format, job.table_options)
     if not job.quiet:
         print_status(described)
     return data
@@ -91,21 +110,46 @@ def read_data(
 
     A table is encoded by `table`. Raises DataError.
     """
-    format = table_format(path, job.format)
+    format = format_of(path, job, table)
     if format is not None:
+        assert table is not None
         with telling_warnings(quiet=job.quiet):
-            (data,) = other_table(
-                path, format, encoding_of(table, path), job.label, kwargs.get("scaling"), None
-            )
+            (data,) = other_table(path, format, table, job.label, kwargs.get("scaling"), None)
         return data
     return read_dataset(path, lenient=job.lenient, threads=usable_threads(threads), **kwargs)
 
 
-def encoding_of(table: TableEncoding | None, path: str) -> TableEncoding:
-    """Return the encoding of a model for a table. Raises DataError if it has none."""
-    if table is None:
+def format_of(path: str, job: DataJob, table: TableEncoding | None) -> str | None:
+    """Return the format of a table for a model of the encoding `table`, None for LIBSVM text.
+
+    Raises DataError if only one of both is a table.
+    """
+    format = table_format(path, job.format)
+    if format is not None and table is None:
         raise DataError(f"{path}: the model was not trained on a table: give LIBSVM text")
-    return table
+    if format is None and table is not None:
+        raise DataError(
+            f"{path}: the model was trained on a table: give a table, with its ending or --format"
+        )
+    return format
+
+
+def check_first_rows(
+    path: str | None, job: DataJob, table: TableEncoding | None, first_index: int
+) -> None:
+    """Encode the first rows of a test file, to find its errors before a long run.
+
+    A stream can be read only once and is not checked. Raises DataError.
+    """
+    if path is None or is_stream(path):
+        return
+    format = format_of(path, job, table)
+    if format is None:
+        parse_dataset(first_lines(path), path, lenient=job.lenient, first_index=first_index)
+        return
+    assert table is not None
+    with telling_warnings(quiet=True):
+        list(other_table(path, format, table, job.label, None, is_head=True))
 
 
 def scaling_given(job: DataJob) -> Scaling | None:

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from dcsvm.cli.files import print_result, print_status, show_beside
-from dcsvm.cli.job_data import encoding_of, scaling_given, telling_warnings
+from dcsvm.cli.job_data import format_of, scaling_given, telling_warnings
 from dcsvm.cli.jobs import PredictJob, ShowJob
 from dcsvm.cli.report import Quality, write_report
 from dcsvm.data.dataset import Dataset, read_dataset, read_pieces
 from dcsvm.data.files import write_beside
-from dcsvm.data.formats import table_format
 from dcsvm.data.range_file import range_file_of
 from dcsvm.data.scaling import Interval
 from dcsvm.data.tables import other_table
@@ -135,11 +134,12 @@ def test_data(job: PredictJob, model: Model, threads: int) -> Iterator[Dataset]:
     """Read the test file in pieces, or in one piece for a precomputed kernel."""
     kwargs: dict[str, Any] = {"lenient": job.lenient, "threads": threads}
     kwargs["scaling"] = scaling_given(job) or model.scaling
-    format = table_format(job.test_file, job.format)
+    format = format_of(job.test_file, job, model.table)
     if format is not None:
-        table = encoding_of(model.table, job.test_file)
+        assert model.table is not None
+        pieces = other_table(job.test_file, format, model.table, job.label, kwargs["scaling"])
         with telling_warnings(quiet=job.quiet):
-            return iter([*other_table(job.test_file, format, table, job.label, kwargs["scaling"])])
+            return iter([*pieces])
     if model.says_first_index:
         kwargs["first_index"] = model.first_index
     if model.kernel.is_precomputed:

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 from dcsvm._core import Stop, Stopped
 from dcsvm.cli.files import LEARN, print_result, print_status, show_beside
 from dcsvm.cli.guard import FAILED, NOT_CONVERGED, Interrupts, status_of
-from dcsvm.cli.job_data import model_for_file, read_test_set, read_training_set
+from dcsvm.cli.job_data import (
+    check_first_rows,
+    model_for_file,
+    read_test_set,
+    read_training_set,
+)
 from dcsvm.cli.jobs import TrainJob
 from dcsvm.cli.report import (
     TerminalProgress,
@@ -60,6 +65,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
         else:
             data = read_training_set(job, options)
             if job.weights is not None:
+                check_first_rows(job.test_file, job, data.table, data.first_index)
                 try:
                     data = with_weights(data, job, options, control.stop)
                 except Stopped:

@@ -89,6 +89,24 @@ class Float64Parts:
         n_values = self.rows.nnz if self.is_sparse else self.rows.size
         self.slices = slices(n_samples, BATCH_SIZE // max(n_values // max(n_samples, 1), 1))
 
+    @property
+    def n_rows(self) -> int:
+        return self.rows.shape[0]
+
+    def check(self) -> None:
+        """Raise ValueError for a value that is not finite."""
+        if self.is_sparse:
+            are_finite = np.isfinite(self.rows.data).all()
+        else:
+            are_finite = all(np.isfinite(self.rows[batch]).all() for batch in self.slices)
+        if not are_finite:
+            for _ in self:  # raises the error of the value
+                pass
+
+    def take(self, row_numbers: np.ndarray) -> Float64Parts:
+        """Copy the rows with the given indices."""
+        return Float64Parts(self.rows[row_numbers])
+
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         for batch in self.slices:
             indptr, indices, values = self._csr(self.rows[batch])

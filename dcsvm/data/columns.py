@@ -3,6 +3,8 @@
 Numbers keep their values, booleans become 0 and 1, and a text column becomes one feature of value
 0.5 for each category (one-hot). A missing number is the median of its column; if numbers were
 missing in training, another feature marks them. Missing text is a category of its own.
+
+The words in MISSING_TEXTS are missing values in files and in data frames.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,16 +25,22 @@ from dcsvm.data.sorting import BATCH_SIZE, slices
 NUMBER, BOOLEAN, CATEGORY = KINDS = ("number", "boolean", "category")
 LABELS = ("target", "label", "class", "y")  # names of the label column, by preference
 MISSING = ""  # the category of missing text
+MISSING_TEXTS = ("", "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "?")
+TRUTH = {"false": 0.0, "true": 1.0}
 SHOWN = 3  # unknown categories in a warning
 NUMERIC_SHARE = 0.9  # of the text of a column that is likely to be numeric
 
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """A column of text: row k has values[codes[k]]; codes are int32, -1 for missing text."""
+    """A column of text: row k has values[codes[k]]; codes are int32, -1 for missing text.
+
+    `has_words` says that some missing texts were words such as "?".
+    """
 
     codes: np.ndarray
     values: tuple[str, ...]
+    has_words: bool = False
 
     @staticmethod
     def of(texts: Sequence[str | None]) -> Texts:
@@ -47,10 +55,34 @@ class Texts:
         codes = np.append(merged.codes, -1)  # the last one for missing texts
         return Texts(codes[self.codes], merged.values)
 
+    def read(self) -> Texts:
+        """Return the texts without blanks around them; words for missing values are missing.
+
+        Booleans among such words are spelled as those of a file that has no text.
+        """
+        read = self.mapped(stripped)
+        if np.count_nonzero(read.codes < 0) == np.count_nonzero(self.codes < 0):
+            return read
+        if {one.lower() for one in read.values} <= set(TRUTH):
+            read = read.mapped(str.lower)
+        return replace(read, has_words=True)
+
     @property
     def counts(self) -> np.ndarray:
         """Number of rows of each value, int64 (n_values,)."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))
+
+    def as_numbers(self) -> list[float | None]:
+        """Return the number of each value, None for other text; booleans alone are 0 and 1."""
+        if set(self.values) <= set(TRUTH):
+            return [TRUTH[one] for one in self.values]
+        return [_as_number(one) for one in self.values]
+
+
+def stripped(text: str) -> str | None:
+    """Return a text without blanks around it; None if it stands for a missing value."""
+    text = text.strip()
+    return None if text in MISSING_TEXTS else text
 
 
 # a column: float64 with nan for missing numbers, bool, or text
@@ -82,15 +114,13 @@ class Frame:
     @staticmethod
     def of(table: Any, name: str = "X") -> Frame:
         """Make a frame of a data frame. Raises DataError."""
-        names = [str(one) for one in table.columns]
+        names = names_of(table)
         places = {one: k for k, one in enumerate(names)}
 
         def column(key: str) -> Values:
-            k = places[key]
-            series = table.iloc[:, k] if hasattr(table, "iloc") else table[table.columns[k]]
-            return _plain(np.asarray(series), name, key)
+            return plain_column(array_of(table, places[key]), name, key)
 
-        return Frame(name, tuple(names), len(table), column)
+        return Frame(name, names, len(table), column)
 
     def error(self, column: str, reason: str, row: int) -> DataError:
         """Return an error that names the file, the line and the column."""
@@ -99,12 +129,22 @@ class Frame:
         return DataError(f"{self.name}:{self.line_of(row)}: column {column}: {reason}")
 
 
+def names_of(table: Any) -> tuple[str, ...]:
+    """Return the names of the columns of a data frame."""
+    return tuple(str(one) for one in table.columns)
+
+
+def array_of(table: Any, k: int) -> np.ndarray:
+    """Return column k of a data frame."""
+    return np.asarray(table.iloc[:, k] if hasattr(table, "iloc") else table[table.columns[k]])
+
+
 def is_frame(X: object) -> bool:
     """Return whether X is a data frame, as of pandas or polars."""
     return hasattr(X, "columns") and hasattr(X, "shape") and not hasattr(X, "tocsr")
 
 
-def _plain(values: np.ndarray, name: str, column: str) -> Values:
+def plain_column(values: np.ndarray, name: str, column: str) -> Values:
     """Convert a column to float64, bool or text. Raises DataError for other types."""
     kind = values.dtype.kind
     if kind == "b":
@@ -112,7 +152,7 @@ def _plain(values: np.ndarray, name: str, column: str) -> Values:
     if kind in "iuf":
         return values.astype(np.float64)
     if kind in "UST":
-        return Texts.of([str(one) for one in values.tolist()])
+        return Texts.of([str(one) for one in values.tolist()]).read()
     if kind == "O":
         return _of_objects(values, name, column)
     found = "dates or times" if kind in "Mm" else f"values of type {values.dtype}"
@@ -122,14 +162,16 @@ def _plain(values: np.ndarray, name: str, column: str) -> Values:
 def _of_objects(values: np.ndarray, name: str, column: str) -> Values:
     objects = [None if _is_missing(one) else one for one in values.tolist()]
     kinds = {type(one) for one in objects} - {type(None)}
-    if kinds == {bool} and None not in objects:
-        return values.astype(bool)
+    if kinds == {bool}:
+        if None not in objects:
+            return values.astype(bool)
+        return Texts.of([None if one is None else str(one).lower() for one in objects])
     if kinds and all(issubclass(one, (int, float, np.number)) for one in kinds - {bool}):
         return np.array([np.nan if one is None else float(one) for one in objects])
     for one in kinds:
         if not issubclass(one, (str, bool, int, float, np.number)):
             raise DataError(f"{name}: column {column} has values of type {one.__name__}{HINT}")
-    return Texts.of([None if one is None else str(one) for one in objects])
+    return Texts.of([None if one is None else str(one) for one in objects]).read()
 
 
 HINT = ": turn them into numbers, such as the year, or drop the column"
@@ -167,12 +209,18 @@ class Column:
     def of(frame: Frame, name: str) -> Column | None:
         """Find the encoding of a column; None if all its values are missing. Raises DataError."""
         values = frame.column(name)
+        if (
+            isinstance(values, Texts)
+            and values.has_words
+            and None not in map(_as_number, values.values)
+        ):  # numbers, as a CSV file has them
+            values = as_numbers(frame, name, values)
         if isinstance(values, Texts):
             _check_not_numeric(frame, name, values)
             used = values.counts > 0
             texts = {text for text, is_used in zip(values.values, used, strict=True) if is_used}
-            missing = [MISSING] if np.any(values.codes < 0) or MISSING in texts else []
-            categories = (*sorted(texts - {MISSING}), *missing)
+            missing = [MISSING] if np.any(values.codes < 0) else []
+            categories = (*sorted(texts), *missing)
             return Column(name, CATEGORY, categories=categories) if texts else None
         if values.dtype.kind == "b":
             return Column(name, BOOLEAN)
@@ -184,7 +232,9 @@ class Column:
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        return {text: k for k, text in enumerate(self.categories)}
+        """The category of each text; a model file may have texts with blanks, or words."""
+        read = {stripped(text) or MISSING: k for k, text in enumerate(self.categories)}
+        return read | {text: k for k, text in enumerate(self.categories)}
 
     def encode(self, frame: Frame, unknown: dict[str, dict[str, int]]) -> np.ndarray:
         """Encode a column of a frame.
@@ -199,12 +249,16 @@ class Column:
             places = np.array(
                 [self._places.get(one, -1) for one in (*texts.values, MISSING)], np.int32
             )
-            for code in np.flatnonzero((places[:-1] < 0) & (texts.counts > 0)):
+            counts = np.append(texts.counts, np.count_nonzero(texts.codes < 0))
+            for code in np.flatnonzero((places < 0) & (counts > 0)):
                 own = unknown.setdefault(self.name, {})
-                own[texts.values[code]] = int(texts.counts[code])
+                own[(*texts.values, MISSING)[code]] = int(counts[code])
             return places[texts.codes]
         numbers = as_numbers(frame, self.name, values)
         _check_finite(frame, self.name, numbers)
+        n_missing = int(np.count_nonzero(np.isnan(numbers)))
+        if self.kind == BOOLEAN and n_missing:
+            unknown[self.name] = {MISSING: n_missing}
         return numbers
 
 
@@ -224,7 +278,7 @@ def as_numbers(frame: Frame, name: str, values: Values) -> np.ndarray:
     """Return a column as float64. Raises DataError for text that is no number."""
     if not isinstance(values, Texts):
         return values.astype(np.float64, copy=False)
-    found = [_as_number(one) for one in values.values]
+    found = values.as_numbers()
     is_wrong = np.array([one is None for one in found], bool) & (values.counts > 0)
     if is_wrong.any():
         raise _no_number(frame, name, values, is_wrong)
@@ -338,7 +392,8 @@ def _renamed(frame: Frame, names: list[str]) -> Frame:
 class TableRows:
     """Batches of encoded rows as CSR arrays with float64 values, for `Scaling.scaled_rows`.
 
-    `unknown` counts the categories that the training set lacks, by column and text.
+    `unknown` counts the categories that the training set lacks, by column and text. Booleans that
+    are missing count as such a category.
     """
 
     def __init__(self, encoding: TableEncoding, frame: Frame):
@@ -346,7 +401,8 @@ class TableRows:
         self.unknown: dict[str, dict[str, int]] = {}
         self.encoded = [one.encode(frame, self.unknown) for one in encoding.columns]
         self.first = [int(start) for start in encoding.start[:-1]]
-        self.columns, self.frame, self.first_row = encoding.columns, frame, 0
+        self.columns, self.frame = encoding.columns, frame
+        self.row_numbers: np.ndarray = np.arange(self.n_rows)
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         for batch in slices(self.n_rows, BATCH_SIZE // max(2 * len(self.encoded), 1)):
@@ -373,21 +429,28 @@ class TableRows:
 
     def part(self, some: slice) -> TableRows:
         """Return consecutive rows."""
+        return self._selected(some, some.stop - some.start)
+
+    def take(self, row_numbers: np.ndarray) -> TableRows:
+        """Copy the rows with the given indices."""
+        return self._selected(row_numbers, len(row_numbers))
+
+    def _selected(self, some: slice | np.ndarray, n_rows: int) -> TableRows:
         part = copy(self)
-        part.n_rows, part.first_row = some.stop - some.start, self.first_row + some.start
+        part.n_rows, part.row_numbers = n_rows, self.row_numbers[some]
         part.encoded = [values[some] for values in self.encoded]
         return part
 
     def error(self, row: int, feature: int, reason: str) -> DataError:
         """Return an error that names the file, the line and the column of a feature."""
         column = self.columns[bisect_right(self.first, feature) - 1]
-        return self.frame.error(column.name, reason, self.first_row + row)
+        return self.frame.error(column.name, reason, int(self.row_numbers[row]))
 
     def warnings(self) -> list[str]:
         """Return a sentence for each column with unknown categories."""
         sentences = []
         for name, counts in self.unknown.items():
-            shown = ", ".join(repr(text) for text in sorted(counts)[:SHOWN])
+            shown = ", ".join(repr(text) if text else "missing" for text in sorted(counts)[:SHOWN])
             more = ", ..." if len(counts) > SHOWN else ""
             n_rows = sum(counts.values())
             sentences.append(

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypedDict
 
 import numpy as np
 
@@ -65,6 +65,28 @@ class Dataset:
     table: TableEncoding | None = None
     sample_weight: np.ndarray | None = None
     has_labels: bool = True
+
+
+class Unscaled(Protocol):
+    """Rows before they are scaled or rounded: batches as CSR arrays with float64 values."""
+
+    n_features: int
+
+    def __iter__(self) -> Iterator[Part]: ...
+
+    def take(self, row_numbers: np.ndarray) -> Iterable[Part]:
+        """Copy the rows with the given indices, which ascend."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnscaledSet:
+    """Training rows before scaling; the other attributes are as in Dataset."""
+
+    rows: Unscaled
+    labels: np.ndarray
+    first_index: int = 1
+    table: TableEncoding | None = None
+    sample_weight: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -190,6 +212,31 @@ def _scaled_dataset(source: _Source, scaling: ScalingOption) -> Dataset:
     return Dataset(rows, labels, scaling, source.first_index, parts.n_features)
 
 
+def read_unscaled(
+    path: str | os.PathLike[str], *, lenient: bool = False, threads: int = 1
+) -> UnscaledSet:
+    """Read a LIBSVM file to be scaled later; its text is parsed again for rows that are taken.
+
+    Raises DataError as `read_dataset`.
+    """
+    name = os.fspath(path)
+    source = _Source(read_text(name), name, lenient=lenient, threads=threads)
+    if not len(source.text):
+        raise DataError(f"{name}: no rows")
+    try:
+        rows = _Float64Text(source)
+        try:
+            for _ in rows:
+                pass
+        except _svmlight.ZeroIndex:
+            rows = _Float64Text(replace(source, first_index=0))
+            for _ in rows:
+                pass
+    except _svmlight.ParseError as error:
+        raise DataError(f"{name}:{error}") from None
+    return UnscaledSet(rows, np.concatenate(rows.labels), rows.source.first_index)
+
+
 def extremes_of_text(
     text: Buffer, name: str, *, lenient: bool = False, first_line: int = 1
 ) -> Extremes:
@@ -218,6 +265,21 @@ class _Float64Text:
             self.labels.append(prefix[:, 0])
             self.n_features = max(self.n_features, n_features)
             yield indptr, indices, values
+
+    def take(self, row_numbers: np.ndarray) -> list[Part]:
+        """Parse the text again; return the rows with the given indices, which ascend."""
+        counts, columns, taken, begin = [np.zeros(1, np.int64)], [], [], 0
+        for indptr, indices, values in self:
+            lengths, end = np.diff(indptr), begin + len(indptr) - 1
+            first, last = np.searchsorted(row_numbers, [begin, end])
+            is_taken = np.zeros(len(lengths), bool)
+            is_taken[row_numbers[first:last] - begin] = True
+            stored = np.repeat(is_taken, lengths)
+            counts.append(lengths[is_taken])
+            columns.append(indices[stored])
+            taken.append(values[stored])
+            begin = end
+        return [(np.cumsum(np.concatenate(counts)), np.concatenate(columns), np.concatenate(taken))]
 
 
 def parsed_rows(

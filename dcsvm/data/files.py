@@ -239,6 +239,7 @@ def module_for(start: bytes) -> str | None:
 
 PIECE_BYTES = 2**25
 BATCH_READ = 2**18
+HEAD = 2**18
 
 
 def text_pieces(name: str) -> Iterator[bytes]:
@@ -260,6 +261,21 @@ def text_pieces(name: str) -> Iterator[bytes]:
             yield from _whole_lines(_ReadAhead(start, file.raw.read))
         else:
             yield from _lines_of(data)
+
+
+def first_lines(name: str) -> bytes:
+    """Return the first lines of a file, decompressed: at most HEAD bytes, and at least one line.
+
+    A line does not end within quotes. Raises DataError as `text_pieces`.
+    """
+    text = next(text_pieces(name), b"")
+    end = min(len(text), HEAD)
+    while 0 < end < len(text):
+        end = text.rfind(b"\n", 0, end) + 1
+        if text.count(b'"', 0, end) % 2 == 0:
+            return text[:end] or text
+        end -= 1
+    return text
 
 
 def _lines_of(data: FileText) -> Iterator[bytes]:

@@ -342,6 +342,23 @@ class Rows:
         """Return slices that split the rows into batches of about `n_values` values."""
         return slices(self.n_samples, n_values // self.row_size)
 
+    def unlike(self, one: Rows) -> np.ndarray:
+        """Mark the rows that differ from a single row in the same storage, bool (n_samples,)."""
+        differ = np.zeros(self.n_samples, bool)
+        for some in self.slices():
+            part = self.part(some)
+            if self.is_dense:
+                differ[some] = (part.features != one.features).any(axis=1)
+                continue
+            own, row = part.csr, one.csr
+            is_other = np.diff(own.indptr) != len(row.values)
+            alike = np.flatnonzero(~is_other)
+            at = own.indptr[alike, None] + np.arange(len(row.values))
+            is_other[alike] = (own.indices[at] != row.indices).any(axis=1)
+            is_other[alike] |= (own.values[at] != row.values).any(axis=1)
+            differ[some] = is_other
+        return differ
+
     def part(self, some: slice) -> Rows:
         """Return consecutive rows; their values share memory with these rows."""
         n_samples = some.stop - some.start

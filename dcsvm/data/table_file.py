@@ -20,27 +20,31 @@ from typing import Any
 
 import numpy as np
 
-from dcsvm.data.columns import Frame, Texts, Values
-from dcsvm.data.files import DataError, as_file, check_room, read_text
+from dcsvm.data.columns import MISSING_TEXTS, Frame, Texts, Values
+from dcsvm.data.files import DataError, as_file, check_room, first_lines, read_text
 
 DELIMITERS = ",;\t"
-MISSING_TEXTS = ["", "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "?"]
 FIRST_LINE = 2**16  # bytes that have the first line
+HEAD_ROWS = 1000  # of Parquet
 BATCH = 2**20  # bytes of text in a batch
 LARGE = 2**24  # bytes of text that show the types of the columns; limit of a line
 INSTALL = "pip install 'dcsvm[tables]'"
 
 
-def read_table(path: str, format: str) -> Frame:
-    """Read a table. Raises DataError for a file that cannot be opened or is damaged."""
-    text = read_text(path)
+def read_table(path: str, format: str, *, is_head: bool = False) -> Frame:
+    """Read a table, or about its first rows with `is_head`.
+
+    Raises DataError for a file that cannot be opened or is damaged.
+    """
+    is_text = format in ("csv", "tsv")
+    text = first_lines(path) if is_head and is_text else read_text(path)
     if not len(text):
         raise DataError(f"{path}: no rows")
     arrow = _pyarrow(path, format)
-    if format in ("csv", "tsv"):
+    if is_text:
         frame = _Csv(path, bytes(text[:FIRST_LINE]), text, format).frame(arrow)
     else:
-        frame = _columnar(path, text, format, arrow)
+        frame = _columnar(path, text, format, arrow, HEAD_ROWS if is_head else None)
     if frame.n_rows == 0:
         raise DataError(f"{path}: no rows")
     if not frame.names:
@@ -59,14 +63,14 @@ def _pyarrow(path: str, format: str) -> Any:
     return pyarrow
 
 
-def _columnar(path: str, text: Any, format: str, arrow: Any) -> Frame:
-    """Read a Parquet, Arrow or Feather file."""
+def _columnar(path: str, text: Any, format: str, arrow: Any, n_rows: int | None) -> Frame:
+    """Read a Parquet, Arrow or Feather file; of Parquet only about `n_rows` if not None."""
     source = as_file(text)
     try:
         if format == "parquet":
             from pyarrow import parquet
 
-            table = parquet.read_table(source)
+            table = parquet.read_table(source) if n_rows is None else _head(source, n_rows)
         else:
             from pyarrow import feather
 
@@ -77,6 +81,16 @@ def _columnar(path: str, text: Any, format: str, arrow: Any) -> Frame:
         raise
     except (arrow.ArrowException, OSError, ValueError, EOFError, KeyError, TypeError) as error:
         raise DataError(f"{path}: not a readable {format} file: {_sentence(error)}") from None
+
+
+def _head(source: Any, n_rows: int) -> Any:
+    """Read the first rows of a Parquet file."""
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
+
+    file = ParquetFile(source)
+    batch = next(file.iter_batches(batch_size=n_rows), None)
+    return pyarrow.Table.from_batches([] if batch is None else [batch], file.schema_arrow)
 
 
 def _sentence(error: Exception) -> str:
@@ -147,14 +161,7 @@ def _texts(column: Any) -> Texts:
     """Convert an Arrow column of text."""
     encoded = column.combine_chunks().dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    texts = Texts(codes.astype(np.int32), tuple(encoded.dictionary.to_pylist()))
-    return texts.mapped(_stripped)
-
-
-def _stripped(text: str) -> str | None:
-    """Return a text without spaces around it; None if it stands for a missing value."""
-    text = text.strip()
-    return None if text in MISSING_TEXTS else text
+    return Texts(codes.astype(np.int32), tuple(encoded.dictionary.to_pylist())).read()
 
 
 @dataclass

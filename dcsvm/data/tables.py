@@ -17,7 +17,13 @@ from dcsvm.data.columns import (
     label_column,
     labels_of,
 )
-from dcsvm.data.dataset import OWN_QUANTILES, OWN_RANGES, Dataset, ScalingOption
+from dcsvm.data.dataset import (
+    OWN_QUANTILES,
+    OWN_RANGES,
+    Dataset,
+    ScalingOption,
+    UnscaledSet,
+)
 from dcsvm.data.files import DataError
 from dcsvm.data.formats import TableOptions
 from dcsvm.data.scaling import Extremes, Scaling, quantile_scaling
@@ -30,6 +36,15 @@ PIECE_ROWS = 2**17  # rows of a piece to predict
 def training_table(
     path: str, format: str, options: TableOptions, scaling: ScalingOption | None
 ) -> tuple[Dataset, str]:
+    """Read a training set as `unscaled_table`, and scale it."""
+    found, described = unscaled_table(path, format, options)
+    rows, encoding = found.rows, found.table
+    assert isinstance(rows, TableRows) and encoding is not None
+    data = _dataset(rows, encoding, found.labels, path, scaling)
+    return replace(data, sample_weight=found.sample_weight), described
+
+
+def unscaled_table(path: str, format: str, options: TableOptions) -> tuple[UnscaledSet, str]:
     """Read a training set and find its encoding. Return it and its description.
 
     Raises DataError.
@@ -51,9 +66,8 @@ def training_table(
     lost = set(left) - {label} - {one.name for one in encoding.columns}
     for name in sorted(lost):
         warnings.warn(f"{path}: column {name} has no values: dropped", stacklevel=2)
-    data = _dataset(encoding.rows(frame), encoding, labels_of(frame, label), path, scaling)
-    described = _described(encoding, frame, how)
-    return replace(data, sample_weight=weight), described
+    data = UnscaledSet(encoding.rows(frame), labels_of(frame, label), 1, encoding, weight)
+    return data, _described(encoding, frame, how)
 
 
 def _weights(frame: Frame, name: str) -> np.ndarray:
@@ -90,12 +104,15 @@ def other_table(
     label: str | None,
     scaling: Scaling | None,
     piece_rows: int | None = PIECE_ROWS,
+    *,
+    is_head: bool = False,
 ) -> Iterator[Dataset]:
     """Read rows to predict or to test, in pieces or at once, as the training set was encoded.
 
-    Raises DataError. Unknown categories give a warning.
+    With `is_head` only the first rows are read. Unknown categories give a warning. Raises
+    DataError.
     """
-    frame = read_table(path, format)
+    frame = read_table(path, format, is_head=is_head)
     name = label or encoding.label
     if label is not None and label not in frame.names:
         name, _ = label_column(frame.names, label, path)

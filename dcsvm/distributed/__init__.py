@@ -7,6 +7,7 @@ model = train(client, X, y, C=32, gamma=2)   # dask arrays, dataframes or delaye
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["DaskSVC", "DaskSVR", "train"]
@@ -50,7 +51,8 @@ def train(  # noqa: PLR0913 (a client and the arguments of dcsvm.train)
     client : distributed.Client
         A client of the cluster.
     X : dask array of shape (n, d), dask dataframe, or list of delayed chunks
-        The rows. A delayed chunk is a NumPy array or a SciPy sparse matrix.
+        The rows. A delayed chunk is a NumPy array or a SciPy sparse matrix. A dataframe is encoded
+        as by `dcsvm.train`: rows to predict are matched by the names of its columns.
     y : dask array of shape (n,), dask series, or list of delayed chunks
         The labels or targets. A list, or an array with unknown chunk sizes, must be chunked as X.
     sample_weight : array or dask array of shape (n,), optional
@@ -83,19 +85,20 @@ def train(  # noqa: PLR0913 (a client and the arguments of dcsvm.train)
 
     checked = TrainOptions.of(**options)
     control = arguments.checked_control(progress, stop, checkpoint, init_model)
-    test_rows = arguments.test_rows_of(test, X, checked)
-    if test_rows is not None:
-        checked = checked.choosing_by_test()
     check_workers(client)
     tasks = Tasks(client)
-    data = remote_data(tasks, chunks_of(tasks, X, y), control)
+    chunks, table = chunks_of(tasks, X, y, has_table=True)
+    test_rows = arguments.test_rows_of(test, X, checked, table=table)
+    if test_rows is not None:
+        checked = checked.choosing_by_test()
+    data = remote_data(tasks, chunks, control)
     arguments.warn_of_labels(checked, data.labels)
     weights = whole_array(client, sample_weight)
     model, report = train_data(
         data, checked, control, sample_weight=weights, init_model=init_model, test=test_rows
     )
     arguments.warn_of_report(report)
-    return model
+    return replace(model, table=table)
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,7 @@ To fit, X and y must be dask collections. Predictions for dask collections are l
 arrays use the local estimators.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from inspect import signature
@@ -11,7 +12,9 @@ from typing import Any
 
 import numpy as np
 from distributed import Client, default_client
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.validation import _check_feature_names
 
 from dcsvm.distributed.connection import check_workers
 from dcsvm.distributed.tasks import Tasks
@@ -73,7 +76,8 @@ class OnWorkers(Estimator):
         check_workers(client)
         tasks, checkpoint = Tasks(client), self._checkpoint()
         control = self._control(checkpoint)
-        data = remote_data(tasks, chunks_of(tasks, X, y), control)
+        chunks, _ = chunks_of(tasks, X, y)
+        data = remote_data(tasks, chunks, control)
         weights = whole_array(client, sample_weight)
         labels, weights = self._targets(data.labels, weights)
         n_features = data.rows.n_features
@@ -87,6 +91,7 @@ class OnWorkers(Estimator):
             checkpoint.remove()
         part = model.exact or model.early
         assert part is not None  # a model has at least one of them
+        _check_feature_names(self, _names_of(X), reset=True)
         self.n_features_in_ = n_features
         self._keep(model, report, ModelFileRows(part, (data.rows.n_samples, n_features)))
         self._warn(report)
@@ -109,17 +114,52 @@ class OnWorkers(Estimator):
         dtype = self.classes_.dtype if hasattr(self, "classes_") else np.float64
         return self._lazily("predict", X, None, dtype, method=method)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of predicted classes, or R^2 of predicted values.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or dask collection of shape (n, d)
+        y, sample_weight : array or dask collection of shape (n,)
+        """
+        predicted, y, sample_weight = (
+            whole_array(self.client_, one) if is_collection(one) else one
+            for one in (self.predict(X), y, sample_weight)
+        )
+        metric = accuracy_score if is_classifier(self) else r2_score
+        return float(metric(y, predicted, sample_weight=sample_weight))
+
     def _lazily(
         self, name: str, X: Any, width: int | None, dtype: np.typing.DTypeLike, **kwargs: Any
     ) -> Any:
         """Apply a method of the local estimator to dask X; return an array (n,) or (n, width)."""
-        call = partial(getattr(self.to_local(), name), **kwargs)
+        self._check_is_fitted()
+        _check_feature_names(self, _names_of(X), reset=False)
+        local = self.to_local()
+        local.__dict__.pop("feature_names_in_", None)  # blocks are arrays
+        shape = () if width is None else (width,)
+        call = partial(_of_block, partial(getattr(local, name), **kwargs), shape, dtype)
         if hasattr(X, "map_partitions"):  # a dataframe
             X = X.to_dask_array(lengths=None)
         X = X.rechunk({1: -1})
         if width is None:
             return X.map_blocks(call, drop_axis=1, dtype=dtype)
         return X.map_blocks(call, chunks=(X.chunks[0], (width,)), dtype=dtype)
+
+
+def _names_of(X: Any) -> Any:
+    """Return what scikit-learn takes the names of the columns of a dask collection from."""
+    return getattr(X, "_meta", X)
+
+
+def _of_block(
+    call: Callable[[np.ndarray], np.ndarray],
+    shape: tuple[int, ...],
+    dtype: np.typing.DTypeLike,
+    block: np.ndarray,
+) -> np.ndarray:
+    """Apply a method to a block of rows; scikit-learn refuses a block without rows."""
+    return call(block) if len(block) else np.empty((0, *shape), dtype)
 
 
 @with_parameters(*signature(SVC).parameters, client=CLIENT)

@@ -145,6 +145,14 @@ class RemoteRows:
 
     take_for_model = take
 
+    def unlike(self, one: Rows) -> np.ndarray:
+        """Mark the rows that differ from a single row, bool (n_samples,)."""
+        futures = [
+            self.tasks.submit(f"unlike-chunk{k}", Rows.unlike, chunk, one)
+            for k, chunk in enumerate(self.chunks)
+        ]
+        return np.concatenate(self.tasks.results(futures))[self.given]
+
 
 class RemoteKernelRows:
     """Remote rows and a kernel, with the part of KernelRows that training on workers uses.

@@ -9,6 +9,15 @@ from distributed import Client, Future
 from numpy.typing import ArrayLike
 
 from dcsvm import _core
+from dcsvm.data.columns import (
+    Frame,
+    TableEncoding,
+    Values,
+    array_of,
+    is_frame,
+    names_of,
+    plain_column,
+)
 from dcsvm.data.rows import Rows
 from dcsvm.distributed.chunks import Section, SectionFormat, SectionStats, facts_of, formed
 from dcsvm.distributed.connection import WorkerMemory, plan_worker_memory
@@ -16,7 +25,7 @@ from dcsvm.distributed.dask_engine import DaskEngine
 from dcsvm.distributed.remote_components import find_remote_components
 from dcsvm.distributed.remote_rows import RemoteKernelRows, RemoteRows
 from dcsvm.distributed.tasks import Tasks
-from dcsvm.kernel.kernel_rows import compared_rows, median_distance
+from dcsvm.kernel.kernel_rows import median_distance
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.row_components import RowComponents
 from dcsvm.model.model import Model
@@ -29,6 +38,7 @@ from dcsvm.solving.checkpoint import RunControl, fingerprint
 from dcsvm.solving.memory import Plan
 from dcsvm.solving.preparation import RowSource, kernel_of
 from dcsvm.solving.report import TrainReport
+from dcsvm.training.arguments import scaled_rows, table_of_frame
 from dcsvm.training.early_level import TestRows
 from dcsvm.training.train import begun, finished
 from dcsvm.training.warm_start import check_rows
@@ -59,7 +69,8 @@ class DaskRows:
 
     def _median(self, kernel: Kernel) -> float:
         """Return the median kernel argument of sampled rows, the same rows as without workers."""
-        return median_distance(self.rows.take(compared_rows(self.rows.n_samples)), kernel, 1)
+        rows: Rows = self.rows  # type: ignore[assignment]  # has RemoteRows instead of Rows
+        return median_distance(rows, kernel, 1)
 
     @property
     def variance(self) -> float:
@@ -170,8 +181,14 @@ def train_data(
         return model, model.report
 
 
-def chunks_of(tasks: Tasks, X: Collection, y: Collection) -> list[Future]:
-    """Submit tasks that make chunks of rows X and labels y. Raises ValueError or TypeError."""
+def chunks_of(
+    tasks: Tasks, X: Collection, y: Collection, *, has_table: bool = False
+) -> tuple[list[Future], TableEncoding | None]:
+    """Submit tasks that make chunks of rows X and labels y.
+
+    With `has_table`, data frames are encoded. Returns the chunks, and the encoding if there is one.
+    Raises ValueError or TypeError.
+    """
     parts = _parts(X)
     has_known_sizes = hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any()
     if has_known_sizes and hasattr(y, "rechunk"):
@@ -180,13 +197,44 @@ def chunks_of(tasks: Tasks, X: Collection, y: Collection) -> list[Future]:
     if len(parts) != len(labels):
         raise ValueError(f"X has {len(parts)} chunks, y has {len(labels)}")
     futures = tasks.client.compute([*parts, *labels])
-    pairs = zip(futures[: len(parts)], futures[len(parts) :], strict=True)
-    return [tasks.submit(f"chunk{k}", chunk_of, *pair) for k, pair in enumerate(pairs)]
+    blocks = futures[: len(parts)]
+    table = _table_of(tasks, blocks) if has_table else None
+    pairs = zip(blocks, futures[len(parts) :], strict=True)
+    chunks = [tasks.submit(f"chunk{k}", chunk_of, *pair, table) for k, pair in enumerate(pairs)]
+    return chunks, table
 
 
-def chunk_of(X: ArrayLike, y: ArrayLike) -> list[Section]:
+def _table_of(tasks: Tasks, blocks: list[Future]) -> TableEncoding | None:
+    """Return the encoding that the blocks would have as one data frame; None for arrays.
+
+    The columns are fetched to the client one after the other.
+    """
+    (names,) = tasks.results([tasks.submit("names", _names, blocks[0])])
+    if names is None:
+        return None
+
+    def column(name: str) -> Values:
+        place = names.index(name)
+        futures = [
+            tasks.submit(f"column{place}-chunk{k}", array_of, block, place)
+            for k, block in enumerate(blocks)
+        ]
+        arrays = tasks.results(futures)
+        used = [one for one in arrays if len(one)] or arrays[:1]  # no rows may have another type
+        return plain_column(np.concatenate(used), "X", name)
+
+    sizes = [tasks.submit(f"size-chunk{k}", len, block) for k, block in enumerate(blocks)]
+    return table_of_frame(Frame("X", names, sum(tasks.results(sizes)), column))
+
+
+def _names(block: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns of a data frame, None for an array."""
+    return names_of(block) if is_frame(block) else None
+
+
+def chunk_of(X: ArrayLike, y: ArrayLike, table: TableEncoding | None) -> list[Section]:
     """Make a chunk with one section from a block of X and its labels. Raises ValueError."""
-    rows = Rows.from_array(_plain(X))
+    rows = Rows.from_array(_plain(X)) if table is None else scaled_rows(X, None, table)[0]
     labels = as_labels(_plain(y))
     if len(labels) != rows.n_samples:
         raise ValueError(f"a chunk of {rows.n_samples} rows has {len(labels)} labels")

@@ -92,14 +92,35 @@ def distances(rows: Rows, kernel: Kernel, threads: int) -> np.ndarray:
 def median_distance(rows: Rows, kernel: Kernel, threads: int) -> float:
     """Return the median of `distances` over the pairs of sampled rows.
 
-    Returns NaN for a single row, and if a distance is beyond float32.
+    If it is 0, because most rows are equal, it is the median over the pairs of different rows.
+    Returns 0 if all rows are equal, and NaN if a distance is beyond float32.
     """
-    found = distances(rows, kernel, threads)
-    pairs = found[np.triu_indices(len(found), 1)]
-    n = len(pairs)
-    if n == 0 or not np.isfinite(pairs).all():
+    some = rows.take(compared_rows(rows.n_samples))
+    found = distances(some, kernel, threads)
+    pairs = np.triu_indices(len(found), 1)
+    median = _median(found[pairs])
+    if median > 0 or math.isnan(median) or some.n_samples < 2:
+        return median
+    differ = np.stack([some.unlike(some.part(slice(k, k + 1))) for k in range(some.n_samples)])
+    if not differ.any():  # the sample may lack rare rows
+        others = np.flatnonzero(rows.unlike(some.part(slice(0, 1))))
+        if len(others) == 0:
+            return 0.0
+        chosen = rows.take(np.append(0, others[compared_rows(len(others))]))
+        found = distances(chosen, kernel, threads)[0, 1:]
+    else:
+        found = found[pairs][differ[pairs]]
+    return _median(found[found > 0])
+
+
+def _median(values: np.ndarray) -> float:
+    """Return the median, 0 without values, NaN if a value is not finite."""
+    n = len(values)
+    if n == 0:
+        return 0.0
+    if not np.isfinite(values).all():
         return math.nan
-    middle = np.partition(pairs, [(n - 1) // 2, n // 2])  # np.median imports numpy.ma
+    middle = np.partition(values, [(n - 1) // 2, n // 2])  # np.median imports numpy.ma
     return 0.5 * float(middle[(n - 1) // 2] + middle[n // 2])
 
 

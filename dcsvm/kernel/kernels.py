@@ -327,7 +327,10 @@ def median_words() -> str:
         if one.fall:
             users.setdefault(one.fall.words, []).append(one.short_name)
     medians = ", ".join(f"{words} ({', '.join(names)})" for words, names in users.items())
-    return f"the number F divided by the median of {medians} over the pairs of 256 rows"
+    return (
+        f"the number F divided by the median of {medians} over the pairs of 256 rows, of different "
+        "rows if most are equal"
+    )
 
 
 @dataclass(frozen=True)

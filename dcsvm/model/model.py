@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcsvm.data.arrays import Float64Parts
-from dcsvm.data.columns import Frame, is_frame
+from dcsvm.data.columns import Frame, TableEncoding, TableRows, is_frame
 from dcsvm.data.files import write_beside
 from dcsvm.data.html import table_html
 from dcsvm.data.range_file import is_range, range_file_of, range_text
@@ -177,7 +177,8 @@ class Model(ModelParts):
     ) -> np.ndarray | None:
         """Compute decision values (n, n_pairs) on the fast path for few rows, None if unsuited."""
         TrainOptions.check("threads", threads)
-        return few_values(self, X, method) if self.scaling is None else None
+        is_plain = self.scaling is None and self.table is None
+        return few_values(self, X, method) if is_plain else None
 
     def _arguments(self, X: ArrayLike | Rows, threads: int | None) -> tuple[Rows, int]:
         rows = X if isinstance(X, Rows) else self.rows_of(X)
@@ -209,8 +210,10 @@ class Model(ModelParts):
             If X does not fit the model.
         """
         part = self.part()
+        if self.table is not None:
+            return self._rows_of_table(X, self.table)
         if is_frame(X):
-            return self._rows_of_frame(X)
+            X = np.asarray(X)
         if self.scaling is None:
             rows = Rows.from_array(X)
             n_input_rows = rows.n_features
@@ -228,14 +231,24 @@ class Model(ModelParts):
             )
         return rows
 
-    def _rows_of_frame(self, X: Any) -> Rows:
-        """Encode a data frame as the training rows, by the names of the columns."""
-        if self.table is None:
-            return self.rows_of(X.to_numpy())
-        parts = self.table.rows(Frame.of(X))
-        scaling = self.scaling or Scaling.identity(self.table.n_features, "X")
-        for sentence in parts.warnings():
-            warnings.warn(sentence, stacklevel=4)
+    def _rows_of_table(self, X: Any, table: TableEncoding) -> Rows:
+        """Encode a data frame as the training rows, by the names of the columns.
+
+        An array must have the encoded features.
+        """
+        parts: Float64Parts | TableRows
+        if is_frame(X):
+            parts = table.rows(Frame.of(X))
+            for sentence in parts.warnings():
+                warnings.warn(sentence, stacklevel=5)
+        else:
+            parts = Float64Parts(X)
+            if parts.n_features != table.n_features:
+                raise ValueError(
+                    f"the model was trained on a table: give a data frame, or {table.n_features} "
+                    f"features instead of {parts.n_features}"
+                )
+        scaling = self.scaling or Scaling.identity(table.n_features, "X")
         return scaling.scaled_rows(parts, "X").with_features(self.part().rows.n_features)
 
     def compress(

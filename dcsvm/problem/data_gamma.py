@@ -1,7 +1,8 @@
 """Compute gamma from the training rows: from the variance of their values or a median distance.
 
 `auto` is 1 / (n_features * variance), which scikit-learn calls gamma="scale". `F/median` is
-F / median(s)^power for a kernel f(gamma s^power) of a distance s.
+F / median(s)^power for a kernel f(gamma s^power) of a distance s. If most rows are equal, the
+median is over the pairs of different rows.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ from dcsvm.kernel.kernel_rows import median_distance
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.problem.option_table import AUTO, median_factor
 from dcsvm.problem.options import OptionError, TrainOptions
+
+
+class EqualRowsError(OptionError):
+    """All rows are equal, so they have no distance to divide by."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,11 @@ def _number_of(gamma: str, kernel: Kernel, rows: RowStatistics) -> float:
         assert fall is not None  # checked by TrainOptions
         median = rows.median(kernel)
         factor, scale = median_factor(gamma), max(median, 0.0) ** fall.power
-        described = "that differ" if math.isnan(median) else f"of median distance {median:g}"
+        described = f"of median distance {median:g}"
+        if median == 0:
+            raise EqualRowsError("gamma", f"must be a number, got {gamma!r}: all rows are equal")
+        if math.isnan(median):
+            described = "whose distances are beyond float32"
     number = factor / scale if scale > 0 else math.inf
     if not 0 < number < math.inf:
         raise OptionError("gamma", f"must be a number for rows {described}, got {gamma!r}")

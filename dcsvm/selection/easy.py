@@ -8,8 +8,10 @@ Large data are sampled; then the clusters of an early level score larger gamma o
 from __future__ import annotations
 
 import math
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -17,10 +19,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.arrays import Float64Parts
+from dcsvm.data.dataset import Unscaled
 from dcsvm.data.rows import Rows
+from dcsvm.data.scaling import Extremes
 from dcsvm.kernel.kernels import KERNEL_TYPES
 from dcsvm.model.model import Model
 from dcsvm.problem.data_gamma import RowStatistics, with_number
+from dcsvm.problem.duplicates import find_duplicates
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import as_labels
 from dcsvm.selection.grid import Grid, Score, best_of
@@ -28,7 +34,8 @@ from dcsvm.selection.search import Search, fold_of_rows
 from dcsvm.selection.trials import Candidate, Problem, Sample, Trial, held_out
 from dcsvm.solving.memory import early_plan
 from dcsvm.solving.report import TrainReport
-from dcsvm.training.arguments import scaled_rows, table_of, train
+from dcsvm.training.arguments import scaled_rows, table_of, train, unscaled_rows
+from dcsvm.training.feature_weights import MAX_FEATURES
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -44,6 +51,8 @@ SCREENING_ROWS, SEARCH_ROWS = 5000, 20_000
 # the search by clusters; the rest is for training on all rows
 SHARE_OF_SEARCH, SHARE_OF_SAMPLES, SHARE_OF_CLUSTERS = 0.6, 0.4, 0.6
 GROWTH = 2.0  # power of the number of rows in the seconds of a training
+GRACE = 2.0  # seconds of the last training if the search was stopped or no time is left
+WATCHED = 0.05  # seconds between looks at a stop of the user
 LAST_TRAINING = 2.0  # seconds of a training at full tolerance, relative to those of a trial
 EARLY_GAMMAS, EARLY_CS = (1.0, 3.0, 9.0), (1.0, 4.0)  # factors tried for the early level
 N_EARLY_FOLDS, MAX_COMPARED = 5, 4000
@@ -52,7 +61,11 @@ METRICS_OF_CLUSTERS = ("accuracy", "rmse")  # others are scored on held-out rows
 
 @dataclass(eq=False)
 class Clock:
-    """Time limit in seconds from the start; `request` ends the current step and the search."""
+    """Time limit in seconds from the start; `request` ends the current step and the search.
+
+    The last training then has GRACE seconds. A stopped early training has no model, so it is not
+    stopped.
+    """
 
     limit: float
     start: float = field(default_factory=time.perf_counter)
@@ -71,26 +84,50 @@ class Clock:
         """Return a stop at the end of a share of the time limit. Raises Stopped if it is over."""
         left = self.left(share)
         if left <= 0:
-            raise _core.Stopped("stopped before a model existed")
-        self.current = _core.Stop(left)
+            raise _core.Stopped("no time is left")
+        return self._stop_after(left)
+
+    def _stop_after(self, seconds: float) -> _core.Stop:
+        self.current = _core.Stop(seconds)
         return self.current
+
+    @property
+    def left_of_last(self) -> float:
+        """Seconds of the training on all rows."""
+        left = self.left()
+        return left if left > 0 else GRACE
 
     def stop_of_last(self, *, early: bool) -> _core.Stop:
-        """Return the stop of the training on all rows. Raises Stopped.
-
-        A stopped exact training has a model. A stopped early one has none, so it may exceed the
-        limit.
-        """
-        if not early:
-            return self.stop()
-        if self.is_requested:
-            raise _core.Stopped("stopped before a model existed")
-        self.current = _core.Stop()
-        return self.current
+        """Return the stop of the training on all rows."""
+        return _core.Stop() if early else self._stop_after(self.left_of_last)
 
     def request(self) -> None:
         self.is_requested = True
         self.current.request()
+
+    @contextmanager
+    def following(self, stop: _core.Stop | None) -> Iterator[None]:
+        """Request this clock when the user's stop is requested or its time is over."""
+        if stop is None:
+            yield
+            return
+        is_done = threading.Event()
+
+        def watch() -> None:
+            while not is_done.wait(WATCHED):
+                try:
+                    stop.check()
+                except _core.Stopped:
+                    self.request()
+                    return
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            is_done.set()
+            watcher.join()
 
 
 Tell = Callable[[str, Trial, Trial], None]  # step, trial, best trial so far
@@ -101,11 +138,13 @@ class EasySearch:
 
     `one_hot` bool (n_features,) marks features that keep their values under each scaling. `tell` is
     called after each trial. `skipped` lists what was left out.
+
+    Raises ValueError if all rows are equal.
     """
 
     def __init__(
         self,
-        rows: Rows,
+        rows: Unscaled,
         labels: np.ndarray,
         problem: Problem,
         clock: Clock,
@@ -120,8 +159,11 @@ class EasySearch:
         self.one_hot, self.tell = one_hot, tell or (lambda _step, _trial, _best: None)
         self.trials: list[Trial] = []
         self.skipped: list[str] = []
-        self.n_trials = 0
+        self.candidates: set[Candidate] = set()
         self.sample = self._sample(SCREENING_ROWS)
+        is_constant = self.sample.scaled("auto").n_features == 0  # a sample may lack rare rows
+        if is_constant and len(Extremes.of(rows).scaling("X").columns) == 0:
+            raise ValueError("all rows are equal: there is nothing to learn from")
         self.share = SHARE_OF_SEARCH if self.is_small else SHARE_OF_SAMPLES
 
     def _sample(self, n_rows: int) -> Sample:
@@ -135,11 +177,16 @@ class EasySearch:
         return len(self.labels) <= SEARCH_ROWS
 
     @property
+    def n_trials(self) -> int:
+        """Number of different candidates that were scored."""
+        return len(self.candidates)
+
+    @property
     def best(self) -> Trial:
         return min(self.trials, key=lambda trial: trial.rank)
 
     def run(self) -> Trial:
-        """Carry out the steps. Raises Stopped if there is no time for a single trial."""
+        """Carry out the steps. Raises Stopped with a sentence if no candidate was scored."""
         for name, step in (
             ("kernels and scalings", self._screen),
             ("feature weights", self._weigh),
@@ -150,7 +197,9 @@ class EasySearch:
                 step(name)
             except _core.Stopped:
                 if not self.trials:
-                    raise
+                    limit = f"the time limit of {self.clock.limit:g} s is too short: "
+                    reason = "" if self.clock.is_requested else limit
+                    raise _core.Stopped(f"{reason}stopped before a setting was scored") from None
                 self.skipped.append(name)
         return self.best
 
@@ -159,7 +208,7 @@ class EasySearch:
         self.sample.stop = self.clock.stop(self.share if self.trials else 1.0)
         trial = self.sample.trial(candidate)
         self.trials.append(trial)
-        self.n_trials += 1
+        self.candidates.add(candidate)
         self.tell(step, trial, self.best)
         return trial
 
@@ -177,11 +226,20 @@ class EasySearch:
         """Use as many folds as the time of `n_trials` trials allows; score the first one again."""
         (trial,) = self.trials
         each = trial.seconds / self.sample.n_folds
-        n_folds = int(self.clock.left(self.share) / (n_trials * each))
-        n_folds = min(max(n_folds, 1), self.sample.max_folds)
+        n_folds = self.clock.left(self.share) / (n_trials * each)
+        n_folds = int(min(max(n_folds, 1), self.sample.max_folds))
         if n_folds != self.sample.n_folds:
-            self.sample.n_folds, self.trials = n_folds, []
+            self._score_again(step, trial, replace(self.sample, n_folds=n_folds))
+
+    def _score_again(self, step: str, trial: Trial, sample: Sample) -> None:
+        """Continue on another sample with a candidate; keep to the old one if stopped."""
+        before = self.sample, self.trials
+        self.sample, self.trials = sample, []
+        try:
             self._try(step, trial.candidate)
+        except _core.Stopped:
+            self.sample, self.trials = before
+            raise
 
     @property
     def _rmse(self) -> float:
@@ -194,7 +252,7 @@ class EasySearch:
             self._try(step, replace(best, epsilon=epsilon))
 
     def _weigh(self, step: str) -> None:
-        if not self.sample.may_learn:
+        if self.rows.n_features > MAX_FEATURES:
             self.skipped.append(f"{step} (too many features)")
             return
         best = self.best.candidate
@@ -229,14 +287,8 @@ class EasySearch:
         n_rows = int(min(n_all, SEARCH_ROWS, n_now * max(factor, 0.0) ** (1 / GROWTH)))
         if n_rows < 1.5 * n_now:
             return
-        self.sample = self._sample(n_rows)
-        earlier, self.trials = self.trials, []
-        try:
-            self._try(step, best.candidate)
-            self._set_folds(step, N_SEARCHED + 1)
-        except _core.Stopped:
-            self.trials = self.trials or earlier
-            raise
+        self._score_again(step, best, self._sample(n_rows))
+        self._set_folds(step, N_SEARCHED + 1)
 
     def _refine_epsilon(self, step: str) -> None:
         if self.problem.is_regression:
@@ -280,7 +332,7 @@ class Choice:
 
 
 def choose(search: EasySearch, scaled: Callable[[str], Rows]) -> Choice:
-    """Search for the best setting, of an exact or an early model. Raises Stopped.
+    """Search for the best setting, of an exact or an early model. Raises Stopped as `run`.
 
     `scaled` returns all rows in a scaling. It is called at most once, if there are many rows.
     """
@@ -288,13 +340,16 @@ def choose(search: EasySearch, scaled: Callable[[str], Rows]) -> Choice:
     candidate, problem = best.candidate, search.problem
     weights = None
     if candidate.source is not None:
-        search.sample.stop = search.clock.stop()
         weights = np.zeros(search.rows.n_features)
-        learned = search.sample.weights(candidate.source, -1)
+        try:
+            search.sample.stop = search.clock.stop()
+            learned = search.sample.weights(candidate.source, -1)
+        except _core.Stopped:  # those of a fold that scored the candidate
+            learned = search.sample.weights(candidate.source, 0)
         weights[: len(learned)] = learned  # constant columns at the end have none
     options = candidate.options(problem)
     choice = Choice(options, candidate.scale, weights, best.loss, best.error, search.sample.n_held)
-    if search.is_small and search.seconds_of_all() < search.clock.left():
+    if search.is_small and search.seconds_of_all() < search.clock.left_of_last:
         return choice
     rows = scaled(candidate.scale)
     if weights is not None:
@@ -306,14 +361,15 @@ def _of_many_rows(search: EasySearch, rows: Rows, exact: Choice) -> Choice:
     """Choose between exact and early models on scaled, weighted rows."""
     statistics = RowStatistics.of(rows, 1)
     options = with_number(exact.options, statistics)
-    exact, early = replace(exact, options=options), _by_clusters(search, rows, options)
-    clock = search.clock
-    if early is None and search.seconds_of_all() < clock.left():
+    exact = replace(exact, options=options)
+    level = _finest_level(search, rows, options)
+    if level is None:
+        return exact
+    clock, early = search.clock, _by_clusters(search, rows, options)
+    if early is None and search.seconds_of_all() < clock.left_of_last:
         return exact
     if early is None:
-        finest = early_plan(rows.n_samples, None, options.branching, None)
-        level = finest.early_level or max(finest.choices, default=None)
-        return replace(exact, options=replace(options, early=level is not None, early_level=level))
+        return replace(exact, options=replace(options, early=True, early_level=level))
     choices = [exact, replace(exact, options=early.options)]
     if 2 * search.seconds_of_all() > clock.left():
         search.skipped.append("an exact model of all rows")
@@ -336,6 +392,15 @@ def _of_many_rows(search: EasySearch, rows: Rows, exact: Choice) -> Choice:
         loss, error = outcome.scored(search.problem.metric)
         found.append(replace(choice, loss=loss, error=error, n_held=len(outcome.labels)))
     return min(found, key=lambda choice: choice.loss, default=choices[-1])
+
+
+def _finest_level(search: EasySearch, rows: Rows, options: TrainOptions) -> int | None:
+    """Return the finest level of an early model, None if too few rows are different for one."""
+    _, targets = np.unique(search.labels, return_inverse=True)
+    weights = np.ones(len(targets)) if search.sample_weight is None else search.sample_weight
+    n_different = len(find_duplicates(rows, targets.astype(np.float64), weights).first)
+    plan = early_plan(n_different, None, options.branching, None)
+    return plan.early_level or max(plan.choices, default=None)
 
 
 def _compared(search: EasySearch) -> np.ndarray:
@@ -397,6 +462,7 @@ def easy(
     time_limit: float = 60.0,
     metric: str | None = None,
     svm_type: str | None = None,
+    stop: _core.Stop | None = None,
     tell: Tell | None = None,
     **options: Any,
 ) -> Model:
@@ -421,6 +487,9 @@ def easy(
     svm_type : {"c_svc", "epsilon_svr"}, optional
         Classification or regression. By default, text and up to 32 different whole numbers are
         classes.
+    stop : dcsvm.Stop, optional
+        Ends the search early; then the best setting so far is trained, in seconds if the rows are
+        few, else as an early model.
     tell : callable, optional
         Called as tell(step, trial, best) after each trial.
     **options
@@ -437,23 +506,30 @@ def easy(
     ValueError
         If the input is invalid.
     Stopped
-        If the time limit is too short for any model.
+        If the search ends before any setting was scored.
     """
     if not time_limit > 0:
         raise ValueError(f"time_limit must be above 0, got {time_limit}")
+    if stop is not None and not isinstance(stop, _core.Stop):
+        raise TypeError(f"stop must be a dcsvm.Stop or None, not {stop!r}")
     labels, clock = as_labels(y), Clock(time_limit)
     base = TrainOptions.of(svm_type=svm_type or task_of(labels), **options)
     problem = Problem.of(labels, metric, base)
     table = table_of(X)
     one_hot = None if table is None else table.one_hot
-    rows, _ = scaled_rows(X, None, table)
-    search = EasySearch(rows, labels, problem, clock, one_hot, tell=tell)
-    choice = choose(search, lambda scale: scaled_rows(X, scale, table)[0])
-    chosen = {name: getattr(choice.options, name) for name in TrainOptions.names()}
-    model = train(
-        X, labels, scale=choice.scale, feature_weights=choice.weights,
-        stop=clock.stop_of_last(early=choice.options.early), **chosen,
-    )  # fmt: skip
+    rows = unscaled_rows(X, table)
+    if len(labels) != rows.n_rows:
+        raise ValueError(f"{rows.n_rows} rows have {len(labels)} labels")
+    if isinstance(rows, Float64Parts):
+        rows.check()
+    with clock.following(stop):
+        search = EasySearch(rows, labels, problem, clock, one_hot, tell=tell)
+        choice = choose(search, lambda scale: scaled_rows(X, scale, table)[0])
+        chosen = {name: getattr(choice.options, name) for name in TrainOptions.names()}
+        model = train(
+            X, labels, scale=choice.scale, feature_weights=choice.weights,
+            stop=clock.stop_of_last(early=choice.options.early), **chosen,
+        )  # fmt: skip
     assert isinstance(model.report, TrainReport)
     model.report.selection = search.described(choice)
     return model

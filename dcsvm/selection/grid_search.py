@@ -19,6 +19,7 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import as_labels
 from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, best_of
 from dcsvm.selection.search import Search, fold_of_rows
+from dcsvm.training.arguments import scaled_rows, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +106,7 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
 
     Parameters
     ----------
-    X, y : arrays
+    X, y : arrays, or a data frame and an array
         Rows and labels or targets, as for `dcsvm.train`.
     Cs : sequence of float, optional
         Values of C. The default is 2^-5, 2^-3, ..., 2^15, as in svm-grid.
@@ -162,7 +163,8 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
     if gamma_unit not in (None, MEDIAN):
         raise ValueError(f"gamma_unit must be {MEDIAN!r} or None, got {gamma_unit!r}")
     grid = _default_grid(settings, Cs, gammas, epsilons)
-    rows, labels = Rows.from_array(X), as_labels(y)
+    labels, table = as_labels(y), table_of(X)
+    rows, _ = scaled_rows(X, None, table)
     statistics = RowStatistics.of(rows, 1)
     settings = with_number(settings, statistics)
     if gamma_unit == MEDIAN:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.arrays import Float64Parts
+from dcsvm.data.dataset import Unscaled
 from dcsvm.data.rows import Rows, Storage
-from dcsvm.data.scaling import Extremes, quantile_scaling
+from dcsvm.data.scaling import Extremes, Part, quantile_scaling
 from dcsvm.machine import usable_threads
 from dcsvm.model.metrics import loss_of
 from dcsvm.model.model import Model
 from dcsvm.model.predict import decision_values, predicted_from
+from dcsvm.problem.data_gamma import EqualRowsError
 from dcsvm.problem.option_table import CLASS_METRICS, CLASSIFIERS, REGRESSION_METRICS
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import class_order
 from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.report import Progress
-from dcsvm.training.feature_weights import MAX_FEATURES, learn_weights
+from dcsvm.training.feature_weights import learn_weights
 from dcsvm.training.held_out import fold_numbers
 from dcsvm.training.probability import fit_sigmoid, sigmoid
 from dcsvm.training.train import train_rows
@@ -153,14 +154,17 @@ def held_out(
     stop: _core.Stop,
 ) -> Outcome:
     """Train on the other rows and predict the held-out ones. Raises Stopped."""
-    control = RunControl(Progress(), stop)
     trained, held = np.flatnonzero(~is_held), np.flatnonzero(is_held)
     if options.svm_type in CLASSIFIERS and len(np.unique(labels[trained])) < 2:
         return Outcome(labels[held], np.repeat(labels[trained][:1], len(held)), None)
-    model, report = train_rows(
-        rows.take(trained), labels[trained], options, control,
+    train = partial(
+        train_rows, rows.take(trained), labels[trained], control=RunControl(Progress(), stop),
         sample_weight=None if weights is None else weights[trained],
     )  # fmt: skip
+    try:
+        model, report = train(options=options)
+    except EqualRowsError:  # K is 1 for any gamma
+        model, report = train(options=replace(options, gamma=1.0))
     if report.stopped:
         raise _core.Stopped
     values = decision_values(model, rows.take(held), None, usable_threads(options.threads))
@@ -196,7 +200,7 @@ class Sample:
     features that keep their values under each scaling.
     """
 
-    rows: Rows
+    rows: Iterable[Part]
     labels: np.ndarray
     problem: Problem
     fold: np.ndarray
@@ -210,7 +214,7 @@ class Sample:
 
     @staticmethod
     def of(
-        rows: Rows,
+        rows: Unscaled,
         labels: np.ndarray,
         problem: Problem,
         n_rows: int,
@@ -219,15 +223,17 @@ class Sample:
     ) -> Sample:
         """Sample about `n_rows` rows, stratified by class."""
         seed, n = problem.options.seed, len(labels)
+        chosen_rows: Iterable[Part] = rows
         classes = None if problem.is_regression else labels
         if n > n_rows:
             chosen = np.flatnonzero(fold_numbers(classes, n, -(-n // n_rows), seed) == 0)
-            rows, labels = rows.take(chosen), labels[chosen]
+            chosen_rows, labels = rows.take(chosen), labels[chosen]
             sample_weight = None if sample_weight is None else sample_weight[chosen]
             classes, n = None if problem.is_regression else labels, len(chosen)
         max_folds = max(min(N_FOLDS, n), 2, -(-n // MAX_HELD))
         fold = fold_numbers(classes, n, max_folds, seed + 1)
-        return Sample(rows, labels, problem, fold, min(max_folds, N_FOLDS), one_hot, sample_weight)
+        n_folds = min(max_folds, N_FOLDS)
+        return Sample(chosen_rows, labels, problem, fold, n_folds, one_hot, sample_weight)
 
     @property
     def n_trained(self) -> int:
@@ -237,22 +243,19 @@ class Sample:
     def scaled(self, scale: str) -> Rows:
         """Return the scaled rows as floats."""
         if scale not in self._scaled:
-            parts = Float64Parts(_array_of(self.rows))
             if scale == "auto":
-                scaling = Extremes.of(parts).scaling("X", one_hot=self.one_hot)
+                scaling = Extremes.of(self.rows).scaling("X", one_hot=self.one_hot)
             else:
-                scaling = quantile_scaling(parts, "X", one_hot=self.one_hot)
-            rows = scaling.scaled_rows(parts, "X")
+                scaling = quantile_scaling(self.rows, "X", one_hot=self.one_hot)
+            rows = scaling.scaled_rows(self.rows, "X")
             self._scaled[scale] = rows.in_storage(Storage.FLOATS) if rows.is_dense else rows
         return self._scaled[scale]
 
-    @cached_property
-    def may_learn(self) -> bool:
-        """Whether weights can be learned for so many features."""
-        return self.rows.n_features <= MAX_FEATURES
-
     def weights(self, source: Candidate, fold: int) -> np.ndarray:
-        """Learn weights from the training rows of a fold, from all rows for fold -1."""
+        """Learn weights from the training rows of a fold, from all rows for fold -1.
+
+        They are kept: weights of the folds that scored a trial are not learned again.
+        """
         key = source, fold
         if key not in self._weights:
             chosen = np.flatnonzero(self.fold != fold) if fold >= 0 else np.arange(len(self.fold))
@@ -293,13 +296,3 @@ def _first_sign(model: Model, values: np.ndarray) -> np.ndarray | None:
     if len(model.labels) != 2:
         return None
     return values[:, 0] if model.labels[0] < model.labels[1] else -values[:, 0]
-
-
-def _array_of(rows: Rows) -> Any:
-    """Return the rows as an array or a SciPy matrix."""
-    if rows.is_dense:
-        return rows.features
-    from scipy.sparse import csr_matrix
-
-    indptr, indices, values = rows.csr
-    return csr_matrix((values, indices, indptr), (rows.n_samples, rows.n_features))

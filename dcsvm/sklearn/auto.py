@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from dcsvm._core import Stop
 from dcsvm.data.columns import is_frame
 from dcsvm.model.writer import with_label_order
 from dcsvm.selection.easy import easy
@@ -45,13 +46,13 @@ class _Auto(BaseEstimator):
         self.time_limit, self.metric = time_limit, metric
         self.random_state, self.threads = random_state, threads
 
-    def _fit(self, X: Input, y: np.ndarray, **options: Any) -> None:
+    def _fit(self, X: Input, y: np.ndarray, stop: Stop | None, **options: Any) -> None:
         rows = self._checked(X, reset=True)
         check_consistent_length(rows, y)
         seed = check_random_state(self.random_state).randint(np.iinfo("i").max)
         self.model_ = easy(
             rows, y, time_limit=self.time_limit, metric=self.metric, svm_type=self._svm_type,
-            seed=seed, threads=self.threads, **options,
+            seed=seed, threads=self.threads, stop=stop, **options,
         )  # fmt: skip
         assert isinstance(self.model_.report, TrainReport)
         self.selection_ = self.model_.report.selection
@@ -117,7 +118,7 @@ class AutoSVC(ClassifierMixin, _Auto):
         )
         self.probability = probability
 
-    def fit(self, X: Input, y: ArrayLike) -> AutoSVC:
+    def fit(self, X: Input, y: ArrayLike, *, stop: Stop | None = None) -> AutoSVC:
         """Choose the settings and train.
 
         Parameters
@@ -126,13 +127,15 @@ class AutoSVC(ClassifierMixin, _Auto):
             Columns of a data frame may be text.
         y : array (n,)
             Labels.
+        stop : dcsvm.Stop or None
+            Ends the search early, as in `dcsvm.easy`.
         """
         labels = column_or_1d(y, warn=True)
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("The number of classes has to be greater than one; got one class")
-        self._fit(X, codes.astype(np.float64), probability=bool(self.probability))
+        self._fit(X, codes.astype(np.float64), stop, probability=bool(self.probability))
         order = np.arange(len(self.classes_), dtype=np.float64)
         self.model_ = with_label_order(self.model_, order)
         return self
@@ -185,7 +188,7 @@ class AutoSVR(RegressorMixin, _Auto):
 
     _svm_type = "epsilon_svr"
 
-    def fit(self, X: Input, y: ArrayLike) -> AutoSVR:
+    def fit(self, X: Input, y: ArrayLike, *, stop: Stop | None = None) -> AutoSVR:
         """Choose the settings and train.
 
         Parameters
@@ -194,11 +197,13 @@ class AutoSVR(RegressorMixin, _Auto):
             Columns of a data frame may be text.
         y : array (n,)
             Targets.
+        stop : dcsvm.Stop or None
+            Ends the search early, as in `dcsvm.easy`.
         """
         targets = column_or_1d(y, warn=True).astype(np.float64)
         if not np.isfinite(targets).all():
             raise ValueError("Input y contains NaN or infinity.")
-        self._fit(X, targets)
+        self._fit(X, targets, stop)
         return self
 
     def predict(self, X: Input) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dcsvm._core import Stop
 from dcsvm.data.arrays import Float64Parts
-from dcsvm.data.columns import Frame, TableEncoding, is_frame
+from dcsvm.data.columns import Frame, TableEncoding, TableRows, is_frame
 from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import Extremes, Scaling, quantile_scaling
 from dcsvm.model.model import Model
@@ -125,12 +125,14 @@ def train(  # noqa: PLR0913 (a public function with keyword parameters)
 
 def table_of(X: ArrayLike) -> TableEncoding | None:
     """Return the encoding of a data frame, None for other rows. Raises ValueError."""
-    if not is_frame(X):
-        return None
-    frame = Frame.of(X)
+    return table_of_frame(Frame.of(X)) if is_frame(X) else None
+
+
+def table_of_frame(frame: Frame) -> TableEncoding:
+    """Return the encoding of a frame; warn of columns without values. Raises DataError."""
     encoding = TableEncoding.of(frame)
     for name in set(frame.names) - {column.name for column in encoding.columns}:
-        warnings.warn(f"column {name} has no values: dropped", stacklevel=4)
+        warnings.warn(f"column {name} has no values: dropped", stacklevel=5)
     return encoding
 
 
@@ -142,7 +144,7 @@ def scaled_rows(
         raise ValueError(f"scale must be one of auto, quantile, got {scale!r}")
     if table is None and scale is None:
         return Rows.from_array(X), None
-    parts = Float64Parts(X) if table is None else table.rows(Frame.of(X))
+    parts = unscaled_rows(X, table)
     one_hot = None if table is None else table.one_hot
     if scale is None:
         return Scaling.identity(parts.n_features, "X").scaled_rows(parts, "X"), None
@@ -151,6 +153,11 @@ def scaled_rows(
     else:
         scaling = quantile_scaling(parts, "X", one_hot=one_hot)
     return scaling.scaled_rows(parts, "X"), scaling
+
+
+def unscaled_rows(X: ArrayLike, table: TableEncoding | None) -> Float64Parts | TableRows:
+    """Return the rows of X, encoded by a table, in float64. Raises ValueError."""
+    return Float64Parts(X) if table is None else table.rows(Frame.of(X))
 
 
 def weights_of(

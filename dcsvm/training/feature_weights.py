@@ -133,6 +133,8 @@ def learn_weights(
     none = np.ones(rows.n_features)
     if len(sample.held_labels) == 0 or len(np.unique(sample.labels)) < 2:
         return none
+    if not sample.rows.unlike(sample.rows.part(slice(0, 1))).any():
+        return none
     kernel = Kernel(options.kernel)  # only its distance is used
     options = replace(options, tolerance=_loose_tolerance(options, sample.labels))
     control = RunControl(Progress(), stop or _core.Stop())

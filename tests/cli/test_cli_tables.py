@@ -126,3 +126,66 @@ def test_compressed_models_keep_the_table(folder):
     call(compress, "-q", "--vectors", "20", "--rows", "train.csv", "m", "small")
     assert dcsvm.load_model("small").table == dcsvm.load_model("m").table
     assert "Accuracy" in call(predict, "test.csv", "small", "out").stdout
+
+
+@pytest.fixture
+def words(tmp_path, monkeypatch):
+    """Write words.csv, where missing values are words, and return it as pandas reads it."""
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    kind, number = rng.choice(["x", "?"], 120), rng.choice(["1.5", "2", " ?"], 120)
+    old = rng.choice(["True", "False", "NA"], 120)
+    label = np.where((kind == "?") == (number == " ?"), "p", "q")
+    lines = [",".join(one) for one in zip(kind, number, old, label, strict=True)]
+    (tmp_path / "words.csv").write_text("\n".join(["kind,number,old,label", *lines, ""]))
+    return pandas.read_csv("words.csv", keep_default_na=False)
+
+
+def test_missing_words_are_the_same_in_files_and_data_frames(words, tmp_path):
+    rows, labels = words.drop(columns="label"), words["label"].to_numpy()
+    call(train, "-q", *OPTIONS, "words.csv", "m")
+    call(predict, "words.csv", "m", "out")
+    predicted = (tmp_path / "out").read_text().split()
+    assert np.mean(predicted == labels) == 1
+    of_file = dcsvm.load_model("m")
+    model = dcsvm.train(rows, labels, kernel="laplacian", gamma="2/median", C=4, scale="auto")
+    assert model.table.columns == of_file.table.columns
+    tables = [rows, rows.astype("category"), rows.astype("string")]
+    for table in tables:
+        assert of_file.predict(table).tolist() == model.predict(table).tolist() == predicted
+    rows["label"] = labels
+    rows.to_parquet("words.parquet")
+    model.save("m")
+    for name in ("words.csv", "words.parquet"):
+        call(predict, name, "m", "out")
+        assert (tmp_path / "out").read_text().split() == predicted
+
+
+def test_text_for_a_model_of_a_table_is_refused(folder):
+    call(train, "-q", *OPTIONS, "--label", "income", "--drop", "w", "train.csv", "m")
+    (folder / "text").write_text("1 1:30 2:0.5\n")
+    sentence = "error: text: the model was trained on a table: give a table, with its ending or"
+    for done in (
+        call(predict, "text", "m", "out", status=1),
+        call(compress, "-q", "--times", "2", "--rows", "text", "m", "out", status=1),
+        call(grid, "-q", "--test", "text", "train.csv", status=1),
+        call(train, "-q", "--early", "--test", "text", "train.csv", "m2", status=1),
+    ):
+        assert done.stderr.startswith(sentence)
+    model = dcsvm.load_model("m")
+    with pytest.raises(ValueError, match="give a data frame, or 3 features instead of 2"):
+        model.predict(np.zeros((1, 2)))
+
+
+def test_a_test_file_without_a_known_label_is_told(folder):
+    lines = (folder / "test.csv").read_text().replace("below", "under").replace("over 50", "above")
+    (folder / "other.csv").write_text(lines)
+    options = ("-log2c", "1,1,1", "-log2g", "1,1,1", "-out", "null", "--label", "income")
+    done = call(grid, "-q", *options, "--test", "other.csv", "train.csv")
+    assert "warning: no label in other.csv is one of the training set's" in done.stderr
+    call(train, "-q", *OPTIONS, "--label", "income", "train.csv", "m")
+    assert (
+        "warning: no label in other.csv is one of the model's"
+        in call(predict, "other.csv", "m", "out").stderr
+    )

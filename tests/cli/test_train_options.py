@@ -171,7 +171,7 @@ def test_a_wrong_gamma_is_a_sentence(run, options, message):
 def test_rows_without_a_median_are_a_sentence(run, write_libsvm):
     path = write_libsvm([[1.0, 2.0]] * 4, [1, -1, 1, -1])
     result = run("-g", "2/median", path)
-    sentence = "-g must be a number for rows of median distance 0, got '2/median'"
+    sentence = "-g must be a number, got '2/median': all rows are equal"
     assert (result.exit_code, result.stderr.splitlines()[-1]) == (1, f"error: {sentence}")
 
 

@@ -55,7 +55,9 @@ def test_columns_are_matched_by_name_and_unknown_categories_are_zeros():
     other = frame_of(extra=np.zeros(3), b=["y", "z", None], a=np.array([5.0, np.nan, 0.0]))
     rows = encoding.rows(other)
     assert np.array_equal(dense(encoding, other), [[5, 0, 0.5], [1.5, 0, 0], [0, 0, 0]])
-    assert rows.warnings() == ["column b: 1 row with categories that the training set lacks: 'z'"]
+    assert rows.warnings() == [
+        "column b: 2 rows with categories that the training set lacks: missing, 'z'"
+    ]
     with pytest.raises(DataError, match="t.csv: no column b, which the model needs"):
         encoding.rows(frame_of(a=np.zeros(1)))
 
@@ -102,6 +104,53 @@ def test_text_in_a_column_of_numbers_is_named():
 def test_a_column_without_values_is_left_out():
     encoding = TableEncoding.of(frame_of(a=np.full(3, np.nan), b=np.ones(3)))
     assert [one.name for one in encoding.columns] == ["b"]
+
+
+WORDS = ["?", "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "", " ?", "NA "]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_word_for_a_missing_value_is_missing_in_a_data_frame(word):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"a": ["1.5", word, "2"], "b": ["x", word, " y "]})
+    table["c"] = [2, word, 3.5]
+    table["d"], table["e"] = table["b"].astype("category"), ["True", word, "False"]
+    table["f"], table["g"] = table["b"].astype("string"), [True, None, False]
+    assert TableEncoding.of(Frame.of(table)).columns == (
+        Column("a", "number", 1.75, has_indicator=True),
+        Column("b", "category", categories=("x", "y", "")),
+        Column("c", "number", 2.75, has_indicator=True),
+        Column("d", "category", categories=("x", "y", "")),
+        Column("e", "category", categories=("false", "true", "")),
+        Column("f", "category", categories=("x", "y", "")),
+        Column("g", "category", categories=("false", "true", "")),
+    )
+
+
+def test_text_of_numbers_without_a_missing_value_is_a_category():
+    table = pytest.importorskip("pandas").DataFrame({"a": ["01", "2"], "b": ["01", None]})
+    kinds = [one.kind for one in TableEncoding.of(Frame.of(table)).columns]
+    assert kinds == ["category", "category"]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_values_that_are_missing_only_in_rows_to_predict(library):
+    made = pytest.importorskip(library).DataFrame
+    encoding = TableEncoding.of(
+        frame_of(a=np.array([1.0, 2.0]), b=["x", "y"], c=np.array([True, True]))
+    )
+    table = made({"a": ["?", "7"], "b": ["?", "y"], "c": ["NA", "true"]})
+    assert np.array_equal(dense(encoding, Frame.of(table)), [[1.5, 0, 0, 0], [7, 0, 0.5, 1]])
+    assert encoding.rows(Frame.of(table)).warnings() == [
+        f"column {name}: 1 row with categories that the training set lacks: missing"
+        for name in "bc"
+    ]
+
+
+def test_a_model_with_texts_that_are_missing_words_or_have_blanks_keeps_its_categories():
+    encoding = TableEncoding((Column("a", "category", categories=(" x", "?", "y")),))
+    table = pytest.importorskip("pandas").DataFrame({"a": [" x", "?", "y"]})
+    assert np.array_equal(dense(encoding, Frame.of(table)), np.eye(3) / 2)
 
 
 def test_100_000_categories_stay_sparse():

@@ -3,6 +3,7 @@
 import inspect
 import pickle
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ pytest.importorskip("sklearn")
 import dask.array as da
 from sklearn.base import clone  # noqa: E402
 
-from dcsvm.distributed import DaskSVC, DaskSVR  # noqa: E402
+import dcsvm  # noqa: E402
+from dcsvm.distributed import DaskSVC, DaskSVR, train  # noqa: E402
 from dcsvm.sklearn import SVC, SVR  # noqa: E402
 
 
@@ -92,3 +94,65 @@ def test_without_scikit_learn_a_sentence_says_what_to_install(monkeypatch):
 def test_a_median_is_that_of_the_local_estimator(client, data, rows_in_spots):
     fitted = DaskSVC(gamma="2/median", client=client).fit(*data)
     assert fitted._gamma == SVC(gamma="2/median").fit(*rows_in_spots)._gamma
+
+
+@pytest.fixture(scope="module")
+def frames(rows_in_spots):
+    """Return rows and labels as data frames of pandas, and as those of dask."""
+    pandas, dataframe = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    X, y = rows_in_spots
+    rows = pandas.DataFrame(X[:900], columns=[f"x{k}" for k in range(X.shape[1])])
+    labels = pandas.Series(y[:900])
+    return rows, labels, *(dataframe.from_pandas(one, npartitions=3) for one in (rows, labels))
+
+
+@pytest.mark.parametrize("kind", [DaskSVC, DaskSVR])
+def test_columns_have_names_and_an_order(client, frames, kind):
+    rows, _, remote, labels = frames
+    names = list(rows.columns)
+    found = kind(client=client).fit(remote, labels)
+    for one in (found, found.to_local()):
+        assert one.feature_names_in_.tolist() == names
+        assert one.n_features_in_ == len(names)
+    expected = found.to_local().predict(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.array_equal(client.compute(found.predict(remote)).result(), expected)
+    for wrong in (remote[names[::-1]], rows[names[::-1]], remote.rename(columns={"x0": "a"})):
+        with pytest.raises(ValueError, match="The feature names should match those that were"):
+            found.predict(wrong)
+
+
+@pytest.mark.parametrize("kind", [DaskSVC, DaskSVR])
+def test_partitions_without_rows_are_predicted(client, frames, kind):
+    rows, labels, remote, remote_labels = frames
+    found = kind(client=client, **({"probability": True} if kind is DaskSVC else {}))
+    found.fit(remote, remote_labels)
+    local, second = found.to_local(), remote.index.to_dask_array(lengths=True) >= 300
+    array = remote.to_dask_array(lengths=True)
+    frame = remote.map_partitions(lambda part: part[part.index >= 300])
+    names = ["predict", *(["decision_function", "predict_proba"] if kind is DaskSVC else [])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the arrays have no names
+        for name in names:
+            expected = getattr(local, name)(rows[300:])
+            for some in (array[second], frame):
+                assert np.array_equal(client.compute(getattr(found, name)(some)).result(), expected)
+        kept = remote_labels.to_dask_array(lengths=True)[second]
+        score = found.score(array[second], kept)
+        assert score == pytest.approx(local.score(rows[300:], labels[300:]))
+    assert len(client.compute(found.predict(frame.partitions[:1])).result()) == 0
+
+
+def test_a_model_of_a_data_frame_has_its_encoding(client, frames):
+    rows, labels, _, _ = frames
+    table = rows.assign(kind=np.where(labels > 0, "x", "?"), number="1.5")
+    table.loc[400:500, "number"] = "?"
+    table.loc[7, "x1"] = np.nan
+    collection = pytest.importorskip("dask.dataframe").from_pandas(table, npartitions=3)
+    found = train(client, collection, frames[3], C=4, gamma="2/median", kernel="laplacian")
+    here = dcsvm.train(table, labels, C=4, gamma="2/median", kernel="laplacian")
+    assert found.table == here.table
+    others = table[table.columns[::-1]]
+    values = here.decision_function(table)
+    assert found.decision_function(others) == pytest.approx(values, abs=1e-2)

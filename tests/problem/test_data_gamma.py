@@ -9,6 +9,7 @@ from scipy import sparse
 from scipy.spatial.distance import pdist
 
 from dcsvm.data.rows import Rows, Storage
+from dcsvm.kernel.kernel_rows import compared_rows
 from dcsvm.problem.data_gamma import RowStatistics, median_unit, variance_of_rows, with_number
 from dcsvm.problem.options import OptionError, TrainOptions
 
@@ -73,12 +74,12 @@ def test_a_number_and_none_are_kept():
 @pytest.mark.parametrize(
     ("X", "gamma", "sentence"),
     [
-        (np.full((70, 3), 0.1), "auto", "rows of variance 0, got 'auto'"),
-        (np.zeros((0, 3)), "auto", "rows of variance 0, got 'auto'"),
-        (np.tile(RNG.random(3), (70, 1)), "2/median", "rows of median distance 0, got '2/median'"),
-        (np.ones((1, 3)), "2/median", "rows that differ, got '2/median'"),
+        (np.full((70, 3), 0.1), "auto", "for rows of variance 0, got 'auto'"),
+        (np.zeros((0, 3)), "auto", "for rows of variance 0, got 'auto'"),
+        (np.tile(RNG.random(3), (70, 1)), "2/median", ", got '2/median': all rows are equal"),
+        (np.ones((1, 3)), "2/median", ", got '2/median': all rows are equal"),
         (np.eye(2), "1e308/median", None),
-        (np.eye(2) * 1e-10, "1e300/median", "rows of median distance 2e-20, got '1e300/median'"),
+        (np.eye(2) * 1e-10, "1e300/median", "for rows of median distance 2e-20, got"),
     ],
     ids=str,
 )
@@ -87,8 +88,31 @@ def test_rows_without_a_scale_are_an_error(X, gamma, sentence):
     if sentence is None:
         assert number(rows, gamma) == pytest.approx(5e307)
         return
-    with pytest.raises(OptionError, match=f"^gamma must be a number for {re.escape(sentence)}$"):
+    with pytest.raises(OptionError, match=f"^gamma must be a number ?{re.escape(sentence)}"):
         number(rows, gamma)
+
+
+DISTANCES = {"rbf": "sqeuclidean", "laplacian": "cityblock", "exponential": "euclidean"}
+
+
+@pytest.mark.parametrize("storage", [Storage.FLOATS, Storage.PACKED, Storage.SPARSE])
+@pytest.mark.parametrize("kernel", DISTANCES)
+def test_the_median_of_mostly_equal_rows_is_that_of_different_rows(storage, kernel):
+    _, X = rows_of(storage)
+    X = np.concatenate([X, np.tile(X[:1], (1000, 1))])
+    pairs = pdist(X[compared_rows(len(X))], DISTANCES[kernel])
+    assert np.median(pairs) == 0
+    found = number(Rows.from_array(X).in_storage(storage), "2/median", kernel=kernel)
+    assert found == pytest.approx(2 / np.median(pairs[pairs > 0]), rel=1e-4)
+
+
+@pytest.mark.parametrize("storage", [Storage.FLOATS, Storage.SPARSE])
+def test_rare_rows_are_found_beyond_the_sample(storage):
+    X = np.tile([1.0, 0.0, 3.0], (2000, 1))
+    X[[3, 1001]] = [[1, 2, 3], [0, 0, 3]]
+    rows = Rows.from_array(X).in_storage(storage)
+    assert not {3, 1001} & set(compared_rows(len(X)))
+    assert number(rows, "2/median", kernel="laplacian") == pytest.approx(2 / 1.5)
 
 
 def test_auto_is_of_the_rows_where_the_median_is_zero():

@@ -1,16 +1,23 @@
 """Test the search of all settings by `dcsvm.easy` and by dcsvm-easy."""
 
 import json
+import os
 import shlex
+import signal
+import time
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy import sparse
 
 import dcsvm
 from dcsvm import _core
 from dcsvm.cli import easy as easy_command
 from dcsvm.cli import predict, train
+from dcsvm.cli.easy_file import SearchProgress
+from dcsvm.data.arrays import Float64Parts
+from dcsvm.data.dataset import read_unscaled
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.easy import Clock, EasySearch, choose, task_of
 from dcsvm.selection.trials import Problem, Sample
@@ -112,7 +119,7 @@ def test_the_time_limit_ends_the_search(product):
         dcsvm.easy(X, y, time_limit=1e-9)
     problem = Problem.of(y, None, TrainOptions(threads=1))
     clock = Clock(LIMIT)
-    search = EasySearch(scaled_rows(X, None)[0], y, problem, clock)
+    search = EasySearch(Float64Parts(X), y, problem, clock)
     search.tell = lambda *_: clock.request()
     search.run()
     assert search.n_trials == 1
@@ -121,7 +128,7 @@ def test_the_time_limit_ends_the_search(product):
 
 def test_large_data_are_sampled_by_class():
     labels = np.repeat([0.0, 1.0], [11_000, 1000])
-    rows = scaled_rows(np.random.default_rng(0).normal(size=(12_000, 2)), None)[0]
+    rows = Float64Parts(np.random.default_rng(0).normal(size=(12_000, 2)))
     sample = Sample.of(rows, labels, Problem.of(labels, None, TrainOptions()), 6000)
     assert len(sample.labels) == pytest.approx(6000, abs=10)
     assert np.mean(sample.labels) == pytest.approx(1 / 12, abs=0.002)
@@ -136,7 +143,7 @@ def test_an_early_model_is_chosen_for_many_rows(metric):
     X = rng.uniform(-1, 1, (60_000, 2))
     y = np.sign(np.sin(9 * X[:, 0]) * np.sin(9 * X[:, 1]))
     problem = Problem.of(y, metric, TrainOptions(threads=1))
-    search = EasySearch(scaled_rows(X, None)[0], y, problem, Clock(30.0))
+    search = EasySearch(Float64Parts(X), y, problem, Clock(30.0))
     search.seconds_of_all = lambda: 1e9
     choice = choose(search, lambda scale: scaled_rows(X, scale)[0])
     assert choice.options.early
@@ -199,11 +206,153 @@ def test_many_rows_without_time_for_clusters_have_an_early_model(monkeypatch):
     assert np.mean(model.predict(X) == y) > 0.95
 
 
-def test_the_last_training_of_an_early_model_may_exceed_the_limit():
+def test_the_last_training_may_exceed_the_limit_and_an_early_one_is_not_stopped():
     clock = Clock(1e-9)
-    assert clock.stop_of_last(early=True) is clock.current
-    with pytest.raises(_core.Stopped):
-        clock.stop_of_last(early=False)
+    last, early = clock.stop_of_last(early=False), clock.stop_of_last(early=True)
+    last.check()
     clock.request()
+    early.check()
     with pytest.raises(_core.Stopped):
-        clock.stop_of_last(early=True)
+        last.check()
+
+
+def test_the_search_sees_rows_that_are_not_rounded(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    times = 1.7e9 + rng.uniform(0, 600, 400)
+    X = np.column_stack([times, rng.normal(size=400)])
+    y = np.where(np.sin((times - 1.7e9) / 40) > 0, 1, -1)
+    found = [dcsvm.easy(X, y, time_limit=3, threads=1).report.selection["loss"]]
+    lines = [f"{label} 1:{a!r} 2:{b!r}" for label, (a, b) in zip(y, X.tolist(), strict=True)]
+    (tmp_path / "data").write_text("\n".join([*lines, ""]))
+    rows = [f"{a!r},{b!r},{label}" for label, (a, b) in zip(y, X.tolist(), strict=True)]
+    (tmp_path / "data.csv").write_text("\n".join(["time,b,label", *rows, ""]))
+    for name in ("data", "data.csv"):
+        call(easy_command, "-q", "--time-limit", 3, "--report", "report.json", name)
+        found.append(json.loads((tmp_path / "report.json").read_text())["selection"]["loss"])
+    assert max(found) < 0.05
+
+
+def test_a_text_is_sampled_with_all_its_digits(tmp_path):
+    lines = [f"{k} 1:{k + 1e9!r} {'' if k % 3 else '4:0.5'}" for k in range(50)]
+    (tmp_path / "data").write_text("\n".join([*lines, ""]))
+    found = read_unscaled(tmp_path / "data")
+    assert (found.labels.tolist(), found.rows.n_features) == (list(range(50)), 4)
+    ((indptr, indices, values),) = found.rows.take(np.array([2, 3, 49]))
+    assert (indptr.tolist(), indices.tolist()) == ([0, 1, 3, 4], [0, 0, 3, 0])
+    assert values.tolist() == [2 + 1e9, 3 + 1e9, 0.5, 49 + 1e9]
+
+
+@pytest.mark.parametrize("n_rows", [300, 24_000])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_a_table_of_mostly_equal_rows_is_trained(n_rows, is_sparse):
+    rng = np.random.default_rng(0)
+    X = np.zeros((n_rows, 3))
+    X[:40] = rng.integers(-2, 3, (40, 3))
+    y = (X[:, 0] > 0) * 1.0
+    rows = sparse.csr_matrix(X) if is_sparse else X
+    model = dcsvm.easy(rows, y, time_limit=LIMIT if n_rows < 1000 else 3.0, threads=1)
+    assert np.mean(model.predict(rows) == y) > 0.99
+
+
+def test_equal_rows_are_a_sentence():
+    with pytest.raises(ValueError, match="all rows are equal: there is nothing to learn from"):
+        dcsvm.easy(np.ones((40, 3)), np.arange(40) % 2, time_limit=LIMIT)
+
+
+@pytest.mark.parametrize("y", [[0, 1], [0.5, 1.7]])
+def test_two_rows_are_enough(y):
+    model = dcsvm.easy(np.eye(2), np.array(y), time_limit=LIMIT, threads=1)
+    assert model.predict(np.eye(2)).shape == (2,)
+
+
+@pytest.mark.parametrize("n_trials", [1, 2, 5, 9, 11])
+def test_a_stopped_search_ends_with_the_best_setting_so_far(product, n_trials):
+    X, y = product
+    stop, told = dcsvm.Stop(), []
+
+    def tell(*trial):
+        told.append(trial)
+        if len(told) == n_trials:
+            stop.request()
+            time.sleep(0.2)
+
+    model = dcsvm.easy(X[:300], y[:300], time_limit=LIMIT, threads=1, stop=stop, tell=tell)
+    found = model.report.selection
+    assert len(told) == n_trials
+    assert (found["C"], found["kernel"]) == (told[-1][2].candidate.C, model.kernel.type.name)
+    assert found["loss"] == told[-1][2].loss
+    assert model.report.converged
+    assert "C and gamma" in found["skipped"]
+
+
+def test_a_stop_before_the_first_trial_and_a_tiny_limit_are_sentences(product):
+    stop = dcsvm.Stop()
+    stop.request()
+    with pytest.raises(dcsvm.Stopped, match="stopped before a setting was scored"):
+        dcsvm.easy(np.tile(product[0], (30, 1)), np.tile(product[1], 30), stop=stop)
+    with pytest.raises(dcsvm.Stopped, match="the time limit of 0.001 s is too short"):
+        dcsvm.easy(*product, time_limit=0.001)
+    with pytest.raises(TypeError, match="stop must be a dcsvm.Stop"):
+        dcsvm.easy(*product, stop=3)
+
+
+def test_a_signal_during_the_search_writes_the_best_model(files, monkeypatch):
+    monkeypatch.setattr(SearchProgress, "tell", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr(EasySearch, "_set_folds", lambda *_: time.sleep(0.3))
+    done = call(easy_command, "--time-limit", LIMIT, "data", status=143)
+    assert "held-out accuracy" in done.stdout
+    call(predict, "test", "data.model", "out")
+
+
+def test_repeated_scores_of_a_setting_are_one_trial(files):
+    done = call(easy_command, "--time-limit", LIMIT, "--report", "report.json", "data", "test")
+    counts = [int(line.split(": ")[1].split()[0]) for line in done.stderr.splitlines()
+              if " trial" in line]  # fmt: skip
+    assert counts[:2] == [8, 1]
+    assert counts[2] <= 7
+    selection = json.loads((files / "report.json").read_text())["selection"]
+    assert selection["n_trials"] == sum(counts)
+
+
+def test_the_outputs_are_named_and_there_is_no_range_file(files):
+    done = call(easy_command, "--time-limit", "2", "data", "test")
+    assert "model file: data.model; this command trains it again:" in done.stderr
+    assert "predictions of test: test.predict" in done.stderr
+    assert {one.name for one in files.iterdir()} == {"data", "test", "data.model", "test.predict"}
+
+
+@pytest.mark.parametrize(
+    "content, sentence",
+    [("1 1:0.5 x\n", "test:1:9: no colon"), ("", "test: no rows"), (None, "test: is a directory")],
+)
+def test_a_wrong_test_file_is_found_before_the_search(files, monkeypatch, content, sentence):
+    monkeypatch.setattr(EasySearch, "run", lambda _: pytest.fail("the search began"))
+    (files / "test").unlink()
+    if content is None:
+        (files / "test").mkdir()
+    else:
+        (files / "test").write_text(content)
+    assert f"error: {sentence}" in call(easy_command, "-q", "data", "test", status=1).stderr
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_that_does_not_fit_is_found_before_the_search(files, monkeypatch, ending):
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.setattr(EasySearch, "run", lambda _: pytest.fail("the search began"))
+    table = pandas.DataFrame({"a": np.arange(30), "b": ["x", "y"] * 15, "label": [0, 1] * 15})
+    write = {"csv": lambda one, name: one.to_csv(name, index=False),
+             "parquet": lambda one, name: one.to_parquet(name)}[ending]  # fmt: skip
+    train_file, test_file = (f"{name}.{ending}" for name in ("train", "test"))
+    write(table, train_file)
+    for wrong, sentence in (
+        (table.drop(columns="a"), "no column a, which the model needs"),
+        (table.assign(a="four"), "'four' is not a number"),
+    ):
+        write(wrong, test_file)
+        done = call(easy_command, "-q", train_file, test_file, status=1)
+        assert sentence in done.stderr
+    sentence = "the model was trained on a table: give a table"
+    assert sentence in call(easy_command, "-q", train_file, "test", status=1).stderr
+    sentence = "the model was not trained on a table: give LIBSVM text"
+    assert sentence in call(easy_command, "-q", "data", test_file, status=1).stderr
