@@ -195,7 +195,7 @@ class LinearSolver {
     }
     const bool continues =
         stage_ == Stage::turn || (violation_ > tolerance_ && descent_.values() < turn_ends_);
-    if (continues && options_.iterations_left(report_.iterations) <= 0) {
+    if (continues && options_.limits.are_reached(report_)) {
       stage_ = stage_ == Stage::turn ? Stage::done : Stage::check;
       return true;
     }
@@ -295,7 +295,7 @@ class LinearSolver {
 
   void descend() {
     Timer timer(report_.seconds_inner);
-    violation_ = descent_.pass(options_.iterations_left(report_.iterations));
+    violation_ = descent_.pass(options_.limits.iterations - report_.iterations);
     report_.iterations = descent_.steps() + newton_.steps();
     ++report_.outer_steps;
   }
