@@ -268,11 +268,14 @@ cdef extern from "solver/solve.h" namespace "dcsvm" nogil:
         size_t n_active
         int64_t outer_steps
 
+    cdef struct Limits:
+        int64_t iterations
+
     cdef cppclass SolveOptions:
         double tolerance
         double attainable
         Precision precision
-        int64_t max_iterations
+        Limits limits
         int n_threads
         double gradient_error
         CCutoff cutoff

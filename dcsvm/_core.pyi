@@ -7,6 +7,9 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dcsvm.solving.checkpoint import SolveControl
+from dcsvm.solving.iterate import Iterate, SolverSettings, Subproblems
+
 _Int8: TypeAlias = NDArray[np.int8]
 _Int32: TypeAlias = NDArray[np.int32]
 _Int64: TypeAlias = NDArray[np.int64]
@@ -87,16 +90,6 @@ class _BoxQP(Protocol):
     @property
     def divides_by_margin(self) -> bool: ...
 
-class _Iterate(Protocol):
-    @property
-    def alpha(self) -> _Float64: ...
-    @property
-    def gradient(self) -> _Float64: ...
-    @property
-    def base(self) -> _Float64: ...
-    @property
-    def known(self) -> _UInt8: ...
-
 class _HeldOut(Protocol):
     @property
     def members(self) -> _Int32: ...
@@ -108,14 +101,6 @@ class _HeldOut(Protocol):
     def rows(self) -> _Int32: ...
     @property
     def rows_start(self) -> _Int64: ...
-
-class _Progress(Protocol):
-    error: BaseException | None
-    @property
-    def stop(self) -> Stop: ...
-    def __call__(
-        self, clusters: int, variables: int, violation: float, n_active: int, steps: int, /
-    ) -> object: ...
 
 class Coding:
     @property
@@ -310,21 +295,10 @@ class SolveState:
 def solve_clusters(
     setup: Setup,
     points: Points,
-    problem: _BoxQP,
-    start: _Int64,
-    members: _Int32,
-    iterate: _Iterate,
-    tolerance: float,
-    max_iterations: int,
-    memory_bytes: int,
-    threads: int,
-    progress: _Progress | None,
-    cutoff: _Cutoff | None = None,
-    gradient_error: float = 0.0,
-    stop: Stop | None = None,
-    attainable: float = 0.0,
-    double_tiles: bool = False,
-    state: SolveState | None = None,
+    parts: Subproblems,
+    iterate: Iterate,
+    settings: SolverSettings,
+    control: SolveControl,
 ) -> NDArray[np.void]: ...
 def squared_spans(
     setup: Setup,

@@ -149,48 +149,53 @@ cdef class SolveState:
         return state
 
 
-def solve_clusters(Setup setup, Points points, problem, const int64_t[::1] start,
-                   const int32_t[::1] members, iterate, double tolerance, int64_t max_iterations,
-                   size_t memory_bytes, int threads, progress, cutoff=None,
-                   double gradient_error=0.0, Stop stop=None, double attainable=0.0,
-                   cbool double_tiles=False, SolveState state=None):
-    """Solve the box QP of every cluster in place; return an array of SOLVE_REPORT, one for each.
-
-    A solve continues from the `state` that an earlier solve of the same clusters left with this
-    iterate, and updates it; raises ValueError for the state of other clusters.
-
-    `tolerance` is in units of the violation scale; violations below the unscaled `attainable` are
-    accepted as well. `double_tiles` evaluates kernels in float64. Cluster c has the variables
-    members[start[c]:start[c + 1]]. The alpha of `iterate` must be feasible; its gradients are
-    restricted to the clusters. Known gradients are used if all of a cluster are known, with a
-    truncation error of up to `gradient_error`. Pairs beyond the `cutoff` may be skipped;
-    `neglected` of a report bounds the effect on a gradient. `progress` is None or an object with
-    attributes `error` and `stop`, called with (clusters done, variables done, violation, active
-    variables, outer steps) while the iterate is valid; if it returns true, the clusters update the
-    iterate. `memory_bytes` limits the caches, matrices, arrays and copies of rows of all threads
-    together, unless the minimum of a cluster, matrix_bytes() and array_bytes(), exceeds it.
-    """
-    cdef BoxQP qp = box_qp(problem)
+cdef ClusterOptions cluster_options(settings) except *:
+    """Convert SolverSettings. Raises ValueError for a limit that the solver does not have."""
     cdef ClusterOptions options
+    cdef dict limits = options.solve.limits
+    if not settings.limits.keys() <= limits.keys():
+        raise ValueError(f"limits must be of {', '.join(limits)}, got {', '.join(settings.limits)}")
+    limits.update(settings.limits)
+    options.solve.limits = limits
+    options.solve.tolerance, options.solve.attainable = settings.tolerance, settings.attainable
+    options.solve.n_threads, options.memory_bytes = settings.threads, settings.memory_bytes
+    options.solve.precision = precision_of(settings.float64)
+    options.solve.gradient_error = settings.neglected
+    options.solve.cutoff = as_cutoff(settings.cutoff)
+    return options
+
+
+def solve_clusters(Setup setup, Points points, parts, iterate, settings, control):
+    """Solve the box QP of every part in place; return an array of SOLVE_REPORT, one for each.
+
+    `settings` are SolverSettings. `control` is a SolveControl. A solve continues from its state,
+    which an earlier solve of the same parts left with this iterate, and updates it; raises
+    ValueError for the state of other parts. Its `progress` is None or an object with attributes
+    `error` and `stop`, called with (parts done, variables done, violation, active variables, outer
+    steps) while the iterate is valid; if it returns true, the solver updates the iterate.
+
+    The alpha of `iterate` must be feasible; its gradients are restricted to the parts. Known
+    gradients are used if all of a part are known.
+    """
+    cdef BoxQP qp = box_qp(parts.problem)
+    cdef const int64_t[::1] start = parts.start
+    cdef const int32_t[::1] members = parts.members
+    cdef ClusterOptions options = cluster_options(settings)
+    cdef SolveState state = control.state
     cdef Iterate arrays
     cdef double[::1] alpha = iterate.alpha, gradient = iterate.gradient, base = iterate.base
     cdef uint8_t[::1] known = iterate.known
     check_entries(qp.size, "arrays of the iterate", alpha, gradient, base, known)
-    check_sides(setup, points, points, threads)
-    cdef Clusters clusters = as_clusters(problem, points, start, members)
-    state = SolveState(np.diff(start)) if state is None else state
+    check_sides(setup, points, points, settings.threads)
+    cdef Clusters clusters = as_clusters(parts.problem, points, start, members)
     if len(state) != clusters.n_clusters:
         raise ValueError(f"state must have {clusters.n_clusters} clusters, got {len(state)}")
     if members.shape[0] == 0:
         return state.reports
-    options.solve.tolerance, options.solve.attainable = tolerance, attainable
-    options.solve.max_iterations, options.solve.n_threads = max_iterations, threads
-    options.solve.precision, options.memory_bytes = precision_of(double_tiles), memory_bytes
     arrays.alpha, arrays.gradient, arrays.base = &alpha[0], &gradient[0], &base[0]
     arrays.known = <GradientState*>&known[0]
-    options.solve.stop = stop_of(stop)
-    options.solve.gradient_error = gradient_error
-    options.solve.cutoff = as_cutoff(cutoff)
+    options.solve.stop = stop_of(control.stop)
+    progress = control.progress
     if progress is not None:
         set_progress(options, call_progress, <void*>progress)
     with nogil:

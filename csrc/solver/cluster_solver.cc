@@ -141,7 +141,7 @@ class LinearPart {
     if (turn_ == 0 && qp.size > small_problem) {
       const SolveReport report = take_turn(true);
       if (!report.finished) return report;
-      const bool is_ended = report.converged || options_.max_iterations >= 0;
+      const bool is_ended = report.converged || options_.limits.has_any();
       const bool is_stuck = report.violation > far_off * options_.tolerance;
       if (is_ended || !is_stuck || qp.n_constraints == 0 || qp.size > max_general) return report;
       before_ = report;

@@ -304,9 +304,7 @@ class Solver {
   }
 
   // Returns whether no further step is possible.
-  bool is_exhausted() const {
-    return working_.is_stuck() || options_.iterations_left(report_.iterations) <= 0;
-  }
+  bool is_exhausted() const { return working_.is_stuck() || options_.limits.are_reached(report_); }
 
   // Reports progress. Returns false if a stop was requested.
   bool may_continue() {

@@ -189,7 +189,7 @@ class LinearSolver {
 
   // Runs the current stage. Returns false if stopped; the solve can then resume.
   bool run_stage() {
-    const bool is_at_limit = options_.iterations_left(report_.iterations) <= 0;
+    const bool is_at_limit = options_.limits.are_reached(report_);
     switch (stage_) {
       case Stage::check:
         stage_ = measure() || is_stuck() ? Stage::done : Stage::turn;
@@ -300,7 +300,7 @@ class LinearSolver {
 
   void descend() {
     Timer timer(report_.seconds_inner);
-    violation_ = descent_.pass(options_.iterations_left(report_.iterations));
+    violation_ = descent_.pass(options_.limits.iterations - report_.iterations);
     report_.iterations = descent_.steps() + newton_.steps();
     ++report_.outer_steps;
   }

@@ -29,30 +29,6 @@ struct SolveProgress {
   std::int64_t outer_steps = 0;
 };
 
-struct SolveOptions {
-  double tolerance = 1e-3;           // in units of the problem's violation scale
-  double attainable = 0;             // lower limit of the unscaled tolerance
-  std::int64_t max_iterations = -1;  // updates of one or two variables; negative: no limit
-  std::size_t cache_bytes = 0;       // budget of the kernel row cache
-  std::size_t lane_bytes = 0;        // budget of packed active rows; does not affect results
-  int n_threads = 1;
-  double gradient_error = 0;  // bound on the truncation error of a gradient known on entry
-  Cutoff cutoff;              // pairs beyond the cutoff are skipped
-  Precision precision = Precision::single_tiles;  // of kernel evaluations
-  Stop* stop = nullptr;
-  // Called between outer steps. If it returns true, solve() updates the iterate and passes a
-  // snapshot to `published`. A later solve can resume from iterate and snapshot.
-  std::function<bool(const SolveProgress&)> progress;
-  std::function<void(const Snapshot&)> published;
-
-  std::int64_t iterations_left(std::int64_t done) const {
-    return max_iterations < 0 ? std::numeric_limits<std::int64_t>::max() : max_iterations - done;
-  }
-  double tolerance_in(double violation_scale) const {
-    return std::max(tolerance * violation_scale, attainable);
-  }
-};
-
 struct SolveReport {
   bool finished = false;  // not stopped early
   bool converged = false;
@@ -88,6 +64,37 @@ struct SolveReport {
     seconds_newton += other.seconds_newton;
     seconds_selection += other.seconds_selection;
     seconds_rebuild += other.seconds_rebuild;
+  }
+};
+
+// Limits of the work of a solve, named as in SolveReport.
+struct Limits {
+  static constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
+
+  std::int64_t iterations = none;
+
+  bool has_any() const { return iterations != none; }
+  bool are_reached(const SolveReport& done) const { return done.iterations >= iterations; }
+};
+
+struct SolveOptions {
+  double tolerance = 1e-3;  // in units of the problem's violation scale
+  double attainable = 0;    // lower limit of the unscaled tolerance
+  Limits limits;
+  std::size_t cache_bytes = 0;  // budget of the kernel row cache
+  std::size_t lane_bytes = 0;   // budget of packed active rows; does not affect results
+  int n_threads = 1;
+  double gradient_error = 0;  // bound on the truncation error of a gradient known on entry
+  Cutoff cutoff;              // pairs beyond the cutoff are skipped
+  Precision precision = Precision::single_tiles;  // of kernel evaluations
+  Stop* stop = nullptr;
+  // Called between outer steps. If it returns true, solve() updates the iterate and passes a
+  // snapshot to `published`. A later solve can resume from iterate and snapshot.
+  std::function<bool(const SolveProgress&)> progress;
+  std::function<void(const Snapshot&)> published;
+
+  double tolerance_in(double violation_scale) const {
+    return std::max(tolerance * violation_scale, attainable);
   }
 };
 

@@ -110,7 +110,7 @@ WorkingChange WorkingStep<Real>::solve(ActiveSet& active, double tolerance) {
   {
     Timer timer(report_.seconds_inner);
     inner = solver_.solve(set, inner_tolerance(active, tolerance),
-                          std::min(options_.iterations_left(report_.iterations), budget),
+                          std::min(options_.limits.iterations - report_.iterations, budget),
                           options_.n_threads);
   }
   report_.iterations += std::max<std::int64_t>(inner.updates, 1);

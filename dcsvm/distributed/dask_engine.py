@@ -6,7 +6,7 @@ results are the same bits for any number of workers.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -33,6 +33,7 @@ from dcsvm.kernel.cluster_tree import Starts, Tree
 from dcsvm.kernel.kernel_rows import KernelEvalOptions
 from dcsvm.kernel.kernel_sums import TermIndex
 from dcsvm.kernel.partition import Assignment, NodeSplit
+from dcsvm.solving.checkpoint import SolveControl
 from dcsvm.solving.engine import numbered
 from dcsvm.solving.iterate import Iterate, SolverSettings, Subproblems
 from dcsvm.solving.report import Traffic
@@ -134,19 +135,14 @@ class DaskEngine:
         return result, n_evaluations
 
     def solve_together(
-        self,
-        parts: Subproblems,
-        iterate: Iterate,
-        settings: SolverSettings,
-        progress: Callable[..., object] | None,
-        stop: _core.Stop,
-        state: _core.SolveState,
+        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings, control: SolveControl
     ) -> np.ndarray:
         """Solve subproblems in parcels, each a task with all rows of its subproblems.
 
         A resumed run solves the parcels again that were unfinished at the stop.
         """
         parcels, means = self._parcels(parts), self.data.means
+        state, progress = control.state, control.progress
         if len(parcels) == 1:
             means = replace(means, threads_of_hosts=threads_of_hosts(self.tasks.client))
         futures: dict[int, Future] = {}
@@ -162,7 +158,7 @@ class DaskEngine:
                 iterate.take(parcel.members), settings, priority=len(parcel.members),
             )  # fmt: skip
         n_parcels = n_done = 0
-        for k, (solved, reports) in self.tasks.finished(futures, stop):
+        for k, (solved, reports) in self.tasks.finished(futures, control.stop):
             parcel = parcels[k]
             iterate.put(parcel.members, solved)
             for part, report in enumerate(reports, parcel.which.start):

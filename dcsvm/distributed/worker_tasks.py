@@ -24,6 +24,7 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import Assignment, NodeSplit, Partition
 from dcsvm.kernel.row_components import MIN_ROWS, is_worth_skipping
 from dcsvm.machine import default_threads
+from dcsvm.solving.checkpoint import SolveControl
 from dcsvm.solving.engine import LocalEngine
 from dcsvm.solving.iterate import Iterate, SolverSettings, Subproblems
 from dcsvm.solving.memory import plan_memory
@@ -174,8 +175,8 @@ def solve(
     problem = replace(problem, row=local.positions_of(problem.rows))
     iterate = iterate.take(members)  # a copy: a repeated task starts from the same values
     parts = Subproblems(problem, parts.start, members)
-    state = _core.SolveState(parts.sizes)
-    return iterate, engine.solve_together(parts, iterate, settings, None, local.stop, state)
+    control = SolveControl(_core.SolveState(parts.sizes), local.stop)
+    return iterate, engine.solve_together(parts, iterate, settings, control)
 
 
 def spans(

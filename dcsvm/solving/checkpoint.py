@@ -366,7 +366,7 @@ class CoreProgress:
         self,
         _clusters_done: int,
         rows_done: int,
-        violation: float,
+        violation: float | None,
         n_active: int,
         _outer_steps: int,
     ) -> bool:
@@ -378,3 +378,12 @@ class CoreProgress:
             self.save()
         self.is_up_to_date = not self.is_up_to_date
         return self.is_up_to_date
+
+
+@dataclass(frozen=True)
+class SolveControl:
+    """State of a solve, its stop request, and its progress."""
+
+    state: _core.SolveState
+    stop: _core.Stop
+    progress: CoreProgress | None = None

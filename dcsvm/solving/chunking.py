@@ -18,9 +18,10 @@ from dcsvm.data.sorting import slices
 from dcsvm.kernel.kernel_rows import KernelEvalOptions
 from dcsvm.kernel.kernel_sums import TermIndex
 from dcsvm.solving.certificate import reduced_gradient
-from dcsvm.solving.checkpoint import CoreProgress
+from dcsvm.solving.checkpoint import SolveControl
 from dcsvm.solving.engine import Engine
 from dcsvm.solving.iterate import Iterate, SolverSettings, Subproblems
+from dcsvm.solving.state import Budget
 
 LARGE = 4000  # parts with more variables are solved by chunking
 MAX_ROUNDS = 50
@@ -31,39 +32,32 @@ MIN_GROWTH = 1000
 
 
 def solve_parts(
-    engine: Engine, parts: Subproblems, iterate: Iterate, settings: SolverSettings,
-    progress: CoreProgress | None, stop: _core.Stop, state: _core.SolveState,
-) -> np.ndarray:  # fmt: skip
+    engine: Engine,
+    parts: Subproblems,
+    iterate: Iterate,
+    settings: SolverSettings,
+    control: SolveControl,
+) -> np.ndarray:
     """Solve parts in place, as `Engine.solve_together`.
 
     One large, nearly solved part of out-of-core rows is solved by chunking. Raises Stopped.
     """
     if engine.is_out_of_core and _is_nearly_solved(parts, iterate):
-        active = ChunkingSolver(engine, parts, iterate, settings, progress)
-        report = active.solve(stop)
+        active = ChunkingSolver(engine, parts, iterate, settings)
+        report = active.solve(control)
         engine.n_rounds += active.n_rounds
-        state.finish(0, report[0])
+        control.state.finish(0, report[0])
         return report
-    return engine.solve_together(parts, iterate, settings, progress, stop, state)
+    return engine.solve_together(parts, iterate, settings, control)
 
 
 class ChunkingSolver:
     """Solver of one part with a known gradient, in place, by chunking."""
 
     def __init__(
-        self,
-        engine: Engine,
-        parts: Subproblems,
-        iterate: Iterate,
-        settings: SolverSettings,
-        progress: CoreProgress | None,
+        self, engine: Engine, parts: Subproblems, iterate: Iterate, settings: SolverSettings
     ):
-        self.engine, self.iterate, self.settings, self.progress = (
-            engine,
-            iterate,
-            settings,
-            progress,
-        )
+        self.engine, self.iterate, self.settings = engine, iterate, settings
         self.whole, self.problem = parts.problem, parts.problem
         self.members: slice | np.ndarray = slice(None)
         if len(parts.members) < parts.problem.size:
@@ -73,8 +67,9 @@ class ChunkingSolver:
         self.neglected = settings.neglected  # truncation error of an entry, all rounds so far
         self.n_rounds = 0
 
-    def solve(self, stop: _core.Stop) -> np.ndarray:
+    def solve(self, control: SolveControl) -> np.ndarray:
         """Solve to the tolerance; return the report of the part. Raises Stopped."""
+        budget = Budget(self.settings.limits)
         for _ in range(MAX_ROUNDS):
             worst = self._violation()
             if worst <= self.settings.tolerance and self.n_rounds:
@@ -88,12 +83,12 @@ class ChunkingSolver:
             one = Subproblems.of_sizes(self.whole, active, np.array([len(active)]))
             wanted = max(self.settings.tolerance, ROUND_SHARE * worst)
             settings = replace(self.settings, tolerance=wanted, neglected=self.neglected)
-            state = _core.SolveState(one.sizes)
-            self._add(
-                self.engine.solve_together(one, self.iterate, settings, self.progress, stop, state)
-            )
-            self._bring_up_to_date(active, self.iterate.alpha[active] - before, stop)
-            if self._has_no_iterations_left:
+            round_control = replace(control, state=_core.SolveState(one.sizes))
+            done = self.engine.solve_together(one, self.iterate, settings, round_control)
+            self._add(done)
+            self._bring_up_to_date(active, self.iterate.alpha[active] - before, control.stop)
+            budget.use(done)
+            if budget.is_used_up:
                 break
         self.report["converged"] = False
         return self.report
@@ -143,11 +138,6 @@ class ChunkingSolver:
         for name in _core.SOLVE_REPORT.names or ():
             is_count = name not in ("objective", "violation", "gap", "converged", "neglected")
             self.report[name] = one[name] + (self.report[name] if is_count else 0)
-
-    @property
-    def _has_no_iterations_left(self) -> bool:
-        most = self.settings.max_iterations
-        return 0 <= most <= int(self.report["iterations"][0])
 
 
 def _is_nearly_solved(parts: Subproblems, iterate: Iterate) -> bool:

@@ -19,7 +19,7 @@ from dcsvm.kernel.kernel_sums import TermIndex, component_sums
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.problem.formulation import BoxQP
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import CoreProgress
+from dcsvm.solving.checkpoint import SolveControl
 from dcsvm.solving.iterate import Iterate, SolverSettings, Subproblems
 from dcsvm.solving.report import Traffic
 
@@ -59,13 +59,12 @@ class Engine(Protocol):
         """Compute kernel sums, as `component_sums`. Raises Stopped."""
 
     def solve_together(
-        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings,
-        progress: CoreProgress | None, stop: _core.Stop, state: _core.SolveState,
-    ) -> np.ndarray:  # fmt: skip
-        """Solve parts in place, starting from `state`.
+        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings, control: SolveControl
+    ) -> np.ndarray:
+        """Solve parts in place, starting from the state of `control`.
 
         All rows of a part are in the memory of one process. Returns an array of SOLVE_REPORT, one
-        entry per part; see `_core.solve_clusters`. After a stop, `state.is_done` is false.
+        entry per part; see `_core.solve_clusters`. After a stop, its `is_done` is false.
         """
 
     def spans(
@@ -106,20 +105,18 @@ class LocalEngine:
         return self.data.is_in_file
 
     def solve_together(
-        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings,
-        progress: CoreProgress | None, stop: _core.Stop, state: _core.SolveState,
-    ) -> np.ndarray:  # fmt: skip
+        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings, control: SolveControl
+    ) -> np.ndarray:
         rows = self.data.rows
         if self.data.is_in_file and len(parts.members) <= MAX_COPIED * rows.n_samples:
-            return self._solve_apart(parts, iterate, settings, progress, stop, state)
+            return self._solve_apart(parts, iterate, settings, control)
         is_divided = parts.sizes.max(initial=0) * MIN_PARTS < rows.n_samples
         with page_by_page(rows.dense if is_divided else None):
-            return self._solve_here(parts, iterate, settings, progress, stop, state)
+            return self._solve_here(parts, iterate, settings, control)
 
     def _solve_apart(
-        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings,
-        progress: CoreProgress | None, stop: _core.Stop, state: _core.SolveState,
-    ) -> np.ndarray:  # fmt: skip
+        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings, control: SolveControl
+    ) -> np.ndarray:
         """Solve parts on a copy of their rows in memory."""
         members = parts.members
         problem, rows = numbered(parts.problem, members)
@@ -128,22 +125,17 @@ class LocalEngine:
         left = max(settings.memory_bytes - apart.data.rows.nbytes_in_memory, 0)
         settings = replace(settings, memory_bytes=left)
         some = iterate.take(members)
-        if progress is not None:
-            progress.before_saving = lambda: iterate.put(members, some)
-        reports = apart._solve_here(own, some, settings, progress, stop, state)
+        if control.progress is not None:
+            control.progress.before_saving = lambda: iterate.put(members, some)
+        reports = apart._solve_here(own, some, settings, control)
         iterate.put(members, some)
         return reports
 
     def _solve_here(
-        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings,
-        progress: CoreProgress | None, stop: _core.Stop, state: _core.SolveState,
-    ) -> np.ndarray:  # fmt: skip
-        return _core.solve_clusters(
-            self.data.setup, self.data.points, parts.problem, parts.start, parts.members, iterate,
-            settings.tolerance, settings.max_iterations, settings.memory_bytes, settings.threads,
-            progress, settings.cutoff, settings.neglected, stop, settings.attainable,
-            settings.float64, state,
-        )  # fmt: skip
+        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings, control: SolveControl
+    ) -> np.ndarray:
+        data = self.data
+        return _core.solve_clusters(data.setup, data.points, parts, iterate, settings, control)
 
     def spans(
         self, parts: Subproblems, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int

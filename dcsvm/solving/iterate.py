@@ -106,14 +106,20 @@ class Subproblems:
 
 @dataclass(frozen=True)
 class SolverSettings:
-    """Solver settings for parts; see `_core.solve_clusters`.
+    """Solver settings for parts; `_core.solve_clusters` reads them.
 
-    The solver may omit kernel values beyond `cutoff`. `neglected` bounds the truncation error of
-    the initial gradient where it is known. Kernel values are float32 unless `float64` is set.
+    `tolerance` is in units of the violation scale; violations below the unscaled `attainable` are
+    accepted as well. `limits` are the limits of work that each part has, by their names in
+    SOLVE_REPORT. `memory_bytes` limits the caches, matrices, arrays and copies of rows of all
+    threads together, unless the minimum of a part, matrix_bytes() and array_bytes(), exceeds it.
+
+    The solver may omit kernel values beyond `cutoff`; `neglected` of a report bounds the effect on
+    a gradient. `neglected` here bounds the truncation error of the initial gradient where it is
+    known. Kernel values are float32 unless `float64` is set.
     """
 
     tolerance: float
-    max_iterations: int
+    limits: dict[str, int]
     memory_bytes: int
     threads: int
     cutoff: Cutoff

@@ -61,11 +61,8 @@ def solve_as_c_svc(
     C = 1.0 / np.maximum(margins, 1.0 / MAX_C)
     alpha, slope = solver.alpha * np.repeat(C, np.diff(start)), np.full(len(C), SLOPE)
     before: tuple[np.ndarray, np.ndarray] | None = None  # logarithms of C and of the share
-    work, left = (
-        MAX_WORK * int(solver.state.n_iterations.sum()),
-        solver.state.budget.iterations_left,
-    )
-    budget = Budget(work if left < 0 else min(work, left))
+    work = MAX_WORK * int(solver.state.n_iterations.sum())
+    budget = solver.state.budget.at_most({"iterations": work})
     for _ in range(MAX_SOLVES):
         inner = _solver_for(solver, as_c_svc(formulation, C), alpha, budget)
         everything = np.arange(inner.problem.size, dtype=np.int32)

@@ -13,7 +13,7 @@ from dcsvm.kernel.kernel_rows import KernelEvalOptions
 from dcsvm.kernel.kernel_sums import TermIndex
 from dcsvm.model.pair_weights import is_seen
 from dcsvm.problem.formulation import Formulation
-from dcsvm.solving.checkpoint import CoreProgress, RunControl
+from dcsvm.solving.checkpoint import CoreProgress, RunControl, SolveControl
 from dcsvm.solving.chunking import solve_parts
 from dcsvm.solving.extraction import Solution
 from dcsvm.solving.iterate import Iterate, SolverSettings, Subproblems
@@ -30,7 +30,7 @@ class FormulationSolver:
 
     `prepared` and `control` do not change; `state` does. `problem`, `units` (components of the
     variables) and `cutoff` belong to the current `formulation`. `save` stores a due checkpoint.
-    Several solvers may share a `budget` of iterations.
+    Several solvers may share a `budget` of work.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class FormulationSolver:
         self.state = RunState(
             iterate=Iterate.of(self.formulation.alpha.copy()),
             whole_tolerance=np.full(self.units.n_components, np.inf),
-            budget=budget or Budget(self.options.max_iterations),
+            budget=budget or Budget.of(self.options),
             n_iterations=np.zeros(self.formulation.n_problems, np.int64),
             converged=np.zeros(self.formulation.n_folds, bool),
         )
@@ -203,21 +203,14 @@ class FormulationSolver:
         state.solve = state.solve or _core.SolveState(sizes)
         nbytes = self.memory_bytes - self.prepared.memory.unplanned(int(sizes.max(initial=0)))
         settings = SolverSettings(
-            tolerance, state.budget.iterations_left, max(nbytes, 0), self.threads, self.cutoff,
+            tolerance, state.budget.left, max(nbytes, 0), self.threads, self.cutoff,
             state.neglected, attainable, state.float64,
         )  # fmt: skip
         parts = Subproblems.of_sizes(self.problem, members, sizes)
         progress = CoreProgress(self.control, self.save)
+        control = SolveControl(state.solve, self.control.stop, progress)
         try:
-            solved = solve_parts(
-                self.engine,
-                parts,
-                state.iterate,
-                settings,
-                progress,
-                self.control.stop,
-                state.solve,
-            )
+            solved = solve_parts(self.engine, parts, state.iterate, settings, control)
         finally:
             self._unfinished = members, sizes
         if not state.solve.is_done:
@@ -237,7 +230,7 @@ class FormulationSolver:
         self.costs.add(solved)
         problems = self.formulation.problem_of(members[np.cumsum(sizes)[is_filled] - 1])
         np.add.at(state.n_iterations, problems, solved["iterations"][is_filled])
-        state.budget.use(int(solved["iterations"].sum()) // self.formulation.n_folds)
+        state.budget.use(solved, self.formulation.n_folds)
 
     def reserve(self, nbytes: int) -> None:
         """Reduce the solver's memory by `nbytes`, which others may use."""

@@ -12,6 +12,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.model.parts import EarlyModel
 from dcsvm.problem.formulation import BoxQP
+from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.certificate import Certificate, CheckState
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.report import METRICS, Costs, EarlyChoice, LevelReport
@@ -21,21 +22,36 @@ DONE = "done"  # value of `next_step` after the last step
 JSON_FIELDS = ("next_step", "neglected", "is_global", "has_begun", "n_bsv", "checks",
                "last_violation", "float64", "rounding", "n_moves")  # fmt: skip
 UNKNOWN_AT_FIRST = ("multiplier", "move", "missing", "weight", "gap_tolerance")
+# Work that an option limits, by its name in SOLVE_REPORT and in `Limits` of csrc/solver/solve.h.
+LIMITS = {"iterations": "max_iterations"}
 
 
 @dataclass(eq=False)
 class Budget:
-    """Remaining coordinate updates; a negative number means no limit."""
+    """Remaining work, by its names in LIMITS; work without a limit is absent."""
 
-    iterations_left: int
+    left: dict[str, int]
+
+    @staticmethod
+    def of(options: TrainOptions) -> Budget:
+        """Make the budget that these options set; a negative option is no limit."""
+        most = {name: getattr(options, option) for name, option in LIMITS.items()}
+        return Budget({name: limit for name, limit in most.items() if limit >= 0})
+
+    def at_most(self, work: dict[str, int]) -> Budget:
+        """Return another budget, of what remains here but at most this work."""
+        return Budget(self.left | {k: min(n, self.left.get(k, n)) for k, n in work.items()})
 
     @property
     def is_used_up(self) -> bool:
-        return self.iterations_left == 0
+        return 0 in self.left.values()
 
-    def use(self, n_iterations: int) -> None:
-        if self.iterations_left >= 0:
-            self.iterations_left = max(0, self.iterations_left - n_iterations)
+    def use(self, solved: np.ndarray, n_folds: int = 1) -> None:
+        """Subtract the work of a SOLVE_REPORT array, a mean over `n_folds` folds."""
+        self.left = {
+            name: max(0, left - int(solved[name].sum()) // n_folds)
+            for name, left in self.left.items()
+        }
 
 
 @dataclass(eq=False, kw_only=True)
@@ -47,7 +63,7 @@ class RunState:
     iterate : alpha and its gradient, as far as known.
     whole_tolerance : float64 (n_units,), tolerance to which a level solved a component as a whole,
         or inf.
-    budget : remaining iterations of all steps.
+    budget : remaining work of all steps.
     n_iterations : int64 (n_problems,), coordinate updates of each problem in finished solves.
     converged : bool (n_folds,), convergence of each fold.
     costs : cost of the run.
@@ -123,7 +139,7 @@ class RunState:
             arrays |= {CERTIFICATE + name: v for name, v in vars(self.certificate).items()}
         for number, support in enumerate(self.support_by_level):
             arrays[f"support_{number}"] = support
-        values: dict[str, Any] = {"iterations_left": self.budget.iterations_left}
+        values: dict[str, Any] = {f"{name}_left": n for name, n in self.budget.left.items()}
         for name in (one.name for one in fields(self)):
             value = getattr(self, name)
             if isinstance(value, np.ndarray):
@@ -147,7 +163,7 @@ class RunState:
         the arrays do not fit this problem.
         """
         values = json.loads(arrays["values"].tobytes())
-        self.budget = Budget(_whole(values["iterations_left"], least=-1))
+        self.budget = Budget({name: _whole(values[f"{name}_left"]) for name in self.budget.left})
         for name in JSON_FIELDS:
             setattr(self, name, _like(getattr(self, name), values[name]))
         for name in UNKNOWN_AT_FIRST:

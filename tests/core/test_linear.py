@@ -14,14 +14,13 @@ from reference import (
     solve_reference,
     with_constraint,
 )
-from test_solver import check_solution
+from test_solver import check_solution, solve_core
 
 from dcsvm import _core
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.solving.iterate import AT_ALPHA, NOTHING, Iterate
 
-UNLIMITED = -1
 LINEAR = Kernel("linear")
 FORMS = {"dense": dense_rows, "sparse": csr_rows}
 
@@ -36,17 +35,16 @@ def unequal_rows(n_samples, n_features, seed=0, density=1.0):
     return X, y
 
 
-def solve(rows, problem, *, alpha=None, tolerance=1e-6, iterations=UNLIMITED, threads=1,
-          progress=None):  # fmt: skip
+def solve(rows, problem, *, alpha=None, threads=1, progress=None, **how):
     """Solve once; return (iterate, report)."""
     setup, points = prepared(Kernel("linear"), _core.Points(rows, threads))
     n = problem.size
     alpha = np.zeros(n) if alpha is None else alpha.copy()
     iterate = Iterate(alpha, np.full(n, np.nan), np.zeros(n), np.full(n, NOTHING))
-    (report,) = _core.solve_clusters(
-        setup, points, problem, np.array([0, n]), np.arange(n, dtype=np.int32), iterate, tolerance,
-        iterations, 10**8, threads, progress, stop=None if progress is None else progress.stop,
-    )  # fmt: skip
+    stop = None if progress is None else progress.stop
+    (report,) = solve_core(
+        setup, points, problem, iterate, threads=threads, progress=progress, stop=stop, **how
+    )
     return iterate, report
 
 
@@ -124,10 +122,7 @@ def test_coded_rows_are_solved():
     problem, data = c_svc(y, 100.0), KernelRows(dense_rows(X), LINEAR, 1, coded=True)
     n = problem.size
     iterate = Iterate(np.zeros(n), np.zeros(n), np.zeros(n), np.full(n, NOTHING))
-    (report,) = _core.solve_clusters(
-        data.setup, data.points, problem, np.array([0, n]), np.arange(n, dtype=np.int32), iterate,
-        1e-6, UNLIMITED, 10**8, 1, None,
-    )  # fmt: skip
+    (report,) = solve_core(data.setup, data.points, problem, iterate)
     check(X, problem, iterate, report)
 
 

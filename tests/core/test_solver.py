@@ -21,7 +21,16 @@ from reference import (
 
 from dcsvm import _core
 from dcsvm.problem.formulation import BoxQP
-from dcsvm.solving.iterate import AT_ALPHA, AT_BASE, NOTHING, Iterate
+from dcsvm.solving.checkpoint import SolveControl
+from dcsvm.solving.iterate import (
+    AT_ALPHA,
+    AT_BASE,
+    NOTHING,
+    Iterate,
+    SolverSettings,
+    Subproblems,
+)
+from dcsvm.solving.state import LIMITS
 
 CONVEX = [
     ("linear", 0.0, 0.0, 0),
@@ -31,7 +40,6 @@ CONVEX = [
 ]
 CONVEX_IDS = ("linear", "polynomial", "rbf-smooth", "rbf-sharp")
 RBF = ("rbf", 2.0, 0.0, 0)
-UNLIMITED = -1
 
 
 class Progress:
@@ -50,24 +58,34 @@ class Progress:
         return False
 
 
-def solve(X, kernel, problem, alpha=None, *, clusters=None, tolerance=1e-6, iterations=UNLIMITED,
-          cache_bytes=100_000_000, threads=1, gradient=None, progress=None, form=None,
-          float64=False):  # fmt: skip
-    """Solve; return (alpha, gradient, reports). `clusters` lists variables, default all in one."""
+def solve_core(
+    setup, points, problem, iterate, *, clusters=None, tolerance=1e-6, cache_bytes=10**8, threads=1,
+    progress=None, stop=None, float64=False, **limits,
+):  # fmt: skip
+    """Solve in place; return reports. `clusters` lists variables, default all in one."""
+    clusters = [np.arange(problem.size)] if clusters is None else clusters
+    sizes, members = np.array([*map(len, clusters)]), np.concatenate(clusters).astype(np.int32)
+    return _core.solve_clusters(
+        setup, points, Subproblems.of_sizes(problem, members, sizes), iterate,
+        SolverSettings(tolerance, limits, cache_bytes, threads, None, float64=float64),
+        SolveControl(_core.SolveState(sizes), stop, progress),
+    )  # fmt: skip
+
+
+def solve(X, kernel, problem, alpha=None, *, threads=1, gradient=None, progress=None, form=None,
+          **how):  # fmt: skip
+    """Solve as solve_core; return (alpha, gradient, reports)."""
     points = _core.Points(dense_rows(X), threads) if form is None else points_of(X, form, threads)
     setup, points = prepared(kernel, points, form)
     alpha = np.zeros(problem.size) if alpha is None else alpha.copy()
     given = gradient is not None
     gradient = gradient.copy() if given else np.full(problem.size, np.nan)
-    clusters = [np.arange(problem.size)] if clusters is None else clusters
-    start = np.cumsum([0, *map(len, clusters)]).astype(np.int64)
-    members = np.concatenate(clusters).astype(np.int32)
     known = np.full(problem.size, AT_ALPHA if given else NOTHING)
-    reports = _core.solve_clusters(
-        setup, points, problem, start, members, Iterate(alpha, gradient, alpha.copy(), known),
-        tolerance, iterations, cache_bytes, threads, progress,
-        stop=None if progress is None else progress.stop, double_tiles=float64,
-    )  # fmt: skip
+    iterate = Iterate(alpha, gradient, alpha.copy(), known)
+    stop = None if progress is None else progress.stop
+    reports = solve_core(
+        setup, points, problem, iterate, threads=threads, progress=progress, stop=stop, **how
+    )
     return alpha, gradient, reports
 
 
@@ -426,6 +444,17 @@ def test_the_limit_of_iterations_is_reported_as_not_converged(n_samples):
     assert abs(report["objective"] - objective(K, problem.linear, alpha)) <= 1e-9
 
 
+@pytest.mark.parametrize("kernel", [RBF, ("linear", 0.0, 0.0, 0)], ids=["rbf", "linear"])
+@pytest.mark.parametrize("name", LIMITS)
+def test_each_kind_of_work_can_be_limited(name, kernel):
+    X, y = labelled_rows(1500, 4, seed=22)
+    problem = with_constraint(c_svc(y, 8.0))
+    (whole,) = solve(X, kernel, problem, tolerance=1e-3)[2]
+    (report,) = solve(X, kernel, problem, **{name: 2})[2]
+    assert not report["converged"]
+    assert report[name] <= 2 < whole[name]
+
+
 def test_no_iterations_at_all_only_state_the_optimality():
     X, y = labelled_rows(100, 4, seed=23)
     problem = c_svc(y, 1.0)
@@ -445,15 +474,10 @@ def check_iterate(X, problem, iterate):
         assert wrong[iterate.known == known].max(initial=0.0) <= 1e-9
 
 
-def go_on(X, problem, iterate, tolerance=1e-6, **options):
+def go_on(X, problem, iterate, **options):
     """Solve from an iterate; return the report."""
     setup, points = prepared(RBF, _core.Points(dense_rows(X), 1))
-    start = np.array([0, problem.size], np.int64)
-    members = np.arange(problem.size, dtype=np.int32)
-    (report,) = _core.solve_clusters(setup, points, problem, start, members,
-                                     iterate, tolerance,
-                                     options.get("iterations", UNLIMITED), 10**8, 1,
-                                     options.get("progress"), stop=options.get("stop"))  # fmt: skip
+    (report,) = solve_core(setup, points, problem, iterate, **options)
     return report
 
 

@@ -83,7 +83,7 @@ def small_run():
     iterate = Iterate.of(np.zeros(6))
     counts = np.zeros(1, np.int64)
     state = RunState(
-        iterate=iterate, whole_tolerance=np.full(2, np.inf), budget=Budget(-1),
+        iterate=iterate, whole_tolerance=np.full(2, np.inf), budget=Budget({}),
         n_iterations=counts, converged=np.zeros(1, bool),
     )  # fmt: skip
     return problem, state

@@ -25,7 +25,7 @@ from dcsvm.solving.certificate import Certificate, CheckState
 from dcsvm.solving.checkpoint import Checkpoint, CheckpointError, RunControl
 from dcsvm.solving.report import EarlyChoice, LevelReport, Progress
 from dcsvm.solving.solver import FormulationSolver
-from dcsvm.solving.state import Budget
+from dcsvm.solving.state import LIMITS, Budget
 from dcsvm.training.train import ready, train_rows
 
 OPTIONS = {"C": 30.0, "gamma": 2.0, "threads": 2, "cache_mb": 50, "tolerance": 1e-5}
@@ -258,7 +258,8 @@ def plain(value):
 def test_a_state_comes_back_as_it_was_stored(data, tmp_path):
     def begun(**how):
         kept = Checkpoint(tmp_path / "c", **how)
-        return ready(*data, TrainOptions(**LEVELS), RunControl(checkpoint=kept))
+        options = TrainOptions(**dict.fromkeys(LIMITS.values(), 10**6), **LEVELS)
+        return ready(*data, options, RunControl(checkpoint=kept))
 
     run, some = begun(), np.arange(5, 40, dtype=np.int32)
     state, fresh = run.state, plain(run.state)
@@ -267,7 +268,7 @@ def test_a_state_comes_back_as_it_was_stored(data, tmp_path):
     state.whole_tolerance[:], state.begun_with, state.level = 0.01, some, {"a": np.cos(some)}
     state.checks, state.neglected, state.rounding, state.n_bsv = 3, 0.25, 1e-6, 17
     state.next_step, state.gap_tolerance, state.last_violation = "refine", 1e-3, 0.5
-    state.budget, state.converged = Budget(12345), np.ones(1, bool)
+    state.budget, state.converged = Budget(dict.fromkeys(LIMITS, 12345)), np.ones(1, bool)
     state.has_begun, state.float64, state.is_global = True, True, False
     state.sample, state.n_iterations = some, state.n_iterations + 7
     state.checked = CheckState.nothing(run.solver.problem.size)

@@ -53,7 +53,7 @@ def test_rows_of_a_file(monkeypatch, tmp_path, levels, dtype):
     monkeypatch.setattr(
         chunking.ChunkingSolver,
         "solve",
-        lambda self, stop: (rounds.append(1), solve(self, stop))[1],
+        lambda self, control: (rounds.append(1), solve(self, control))[1],
     )
     monkeypatch.setattr(chunking, "LARGE", 1000)
     for module in (rows, allocation):

@@ -16,7 +16,8 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.reader import load_model
 from dcsvm.model.text_reader import ModelError
 from dcsvm.problem.formulation import BoxQP
-from dcsvm.solving.iterate import Iterate
+from dcsvm.solving.checkpoint import SolveControl
+from dcsvm.solving.iterate import Iterate, SolverSettings, Subproblems
 
 MODEL = svm_train_text("1 1:0.5\n", kernel_type="polynomial", degree=3, coef0=0, nr_sv="1 0")
 MODEL += "dcsvm_section 4\nn_features 1\nrows dense\nrow_numbers 1\n"
@@ -41,13 +42,14 @@ def weighted(indptr=np.arange(51), columns=np.zeros(50)):  # noqa: B008
     _core.kernel_product(setup, p, None, p, None, weights, False, 1)
 
 
-def solve(start=(0, 50), members=range(50), row=None, threads=1, n=50, group=None):  # noqa: B008
+def solve(start=(0, 50), members=range(50), row=None, threads=1, n=50, group=None, limits=None):  # noqa: B008
     q = c_svc(np.where(np.arange(n) % 2, 1.0, -1.0), 1.0)
     q = BoxQP(q.linear, q.lower, q.upper, group, 0 if group is None else 1, row)
     setup, p = prepared(Kernel(), dense())
-    _core.solve_clusters(setup, p, q, np.array(start, np.int64),
-                         np.array(members, np.int32), Iterate.of(np.zeros(n)), 1e-3, -1,
-                         10**6, threads, None)  # fmt: skip
+    parts = Subproblems(q, np.array(start, np.int64), np.array(members, np.int32))
+    settings = SolverSettings(1e-3, limits or {}, 10**6, threads, None)
+    control = SolveControl(_core.SolveState(parts.sizes), _core.Stop())
+    _core.solve_clusters(setup, p, parts, Iterate.of(np.zeros(n)), settings, control)
 
 
 # inconsistent arguments: the core read or wrote outside its arrays
@@ -68,6 +70,7 @@ CALLS = {
     "more variables than rows": lambda: solve(n=60, members=range(60), start=(0, 60)),
     "a group below -1": lambda: solve(group=np.full(50, -7, np.int8)),
     "no threads": lambda: solve(threads=0),
+    "a limit of unknown work": lambda: solve(limits={"rounds": 3}),
 }
 
 
