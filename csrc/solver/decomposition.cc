@@ -81,26 +81,35 @@ class Solver {
     switch (stage_) {
       case Stage::start:
         start();
-        return true;
+        break;
+      case Stage::initial_gradient:
+        if (!update_gradient()) return false;
+        if (n_active() == 0) activate();
+        stage_ = Stage::descent;
+        break;
       case Stage::descent:
         return descend();
+      case Stage::final_gradient:
+        if (!update_gradient()) return false;
+        if (report_.neglected > max_neglected * target_) {
+          reset_gradient();
+          stage_ = Stage::reconstruction;
+        } else {
+          stage_ = Stage::check;
+        }
+        break;
+      case Stage::reconstruction:
+        if (!update_gradient()) return false;
+        stage_ = Stage::check;
+        break;
       case Stage::check:
         return check_optimality();
-      default:
+      case Stage::gradient_at_limit:
+        if (!update_gradient()) return false;
+        stage_ = Stage::done;
         break;
-    }
-    if (!update_gradient()) return false;
-    rows_since_rebuild_ = 0;
-    if (stage_ == Stage::initial_gradient) {
-      if (n_active() == 0) activate();
-      stage_ = Stage::descent;
-    } else if (stage_ == Stage::gradient_at_limit) {
-      stage_ = Stage::done;
-    } else if (stage_ == Stage::final_gradient && report_.neglected > max_neglected * target_) {
-      reset_gradient();
-      stage_ = Stage::reconstruction;
-    } else {
-      stage_ = Stage::check;
+      case Stage::done:
+        break;
     }
     return true;
   }
@@ -177,6 +186,7 @@ class Solver {
       if (!(is_cached ? add_all_cached() : add_change(variables))) return false;
     }
     full_.settle();
+    rows_since_rebuild_ = 0;
     return true;
   }
 
