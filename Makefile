@@ -45,7 +45,7 @@ archer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/../../../../
 .PHONY: demo build test lint format asan tsan fuzz fuzz-python fuzz-checkpoints soak same-as mutants bench docs check \
 	warnings dist clean
 
-demo: $(VENV)/ready  ## set up, install, make data, train, predict
+demo: $(VENV)/ready  ## set up, install, train and predict, draw
 	@PATH=$(HERE)/$(BIN):"$$PATH" examples/demo.sh
 
 build: $(VENV)/ready  ## set up, or compile what changed
@@ -215,7 +215,7 @@ dist: $(VENV)/ready
 	mkdir -p build
 	$(BIN)/python -m build --outdir build/dist . > build/dist.log 2>&1 || { cat build/dist.log; exit 1; }
 	$(PYTHON) -m venv build/dist/venv
-	build/dist/venv/bin/pip install -q build/dist/*.whl
+	build/dist/venv/bin/pip install -q "$$(echo build/dist/*.whl)[plot,sklearn,tables]"
 	cd build/dist && PATH="$$PWD/venv/bin:$$PATH" $(HERE)/examples/demo.sh
 	build/dist/venv/bin/pip install -q twine
 	build/dist/venv/bin/twine check --strict build/dist/*.whl build/dist/*.tar.gz

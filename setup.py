@@ -119,7 +119,8 @@ class BuildExtensions(build_ext):
         with ThreadPoolExecutor(os.cpu_count()) as pool:
 
             def compile_each(sources, *args, **kwargs):
-                objects = pool.map(lambda one: compile_some([one], *args, **kwargs), sources)
+                largest_first = sorted(sources, key=os.path.getsize, reverse=True)
+                objects = pool.map(lambda one: compile_some([one], *args, **kwargs), largest_first)
                 return sum(objects, [])
 
             self.compiler.compile = compile_each
@@ -139,20 +140,25 @@ def extension(name: str, sources: list[str]) -> Extension:
     )
 
 
-text_sources = sorted(glob("csrc/text/*.cc"))
-core_sources = sorted(set(glob("csrc/*/*.cc")) - set(text_sources))
+def main() -> None:
+    text_sources = sorted(glob("csrc/text/*.cc"))
+    core_sources = sorted(set(glob("csrc/*/*.cc")) - set(text_sources))
 
-setup(
-    cmdclass={"build_ext": BuildExtensions},
-    data_files=[("share/man/man1", write_pages("build/man"))],
-    options={"build": {"build_base": "build/asan"}} if SANITIZE else {},
-    ext_modules=cythonize(
-        [extension("_core", core_sources), extension("_svmlight", text_sources)],
-        compiler_directives={
-            "language_level": 3,
-            "boundscheck": False,
-            "wraparound": False,
-            "embedsignature": True,
-        },
-    ),
-)
+    setup(
+        cmdclass={"build_ext": BuildExtensions},
+        data_files=[("share/man/man1", write_pages("build/man"))],
+        options={"build": {"build_base": "build/asan"}} if SANITIZE else {},
+        ext_modules=cythonize(
+            [extension("_core", core_sources), extension("_svmlight", text_sources)],
+            compiler_directives={
+                "language_level": 3,
+                "boundscheck": False,
+                "wraparound": False,
+                "embedsignature": True,
+            },
+        ),
+    )
+
+
+if __name__ == "__main__":
+    main()

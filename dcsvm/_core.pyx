@@ -96,7 +96,7 @@ def check_range(numbers, n, what):
 
 def check_indptr(indptr, n_values, what):
     indptr = np.asarray(indptr)
-    if indptr[0] != 0 or indptr[-1] != n_values or np.any(np.diff(indptr) < 0):
+    if indptr[0] != 0 or indptr[len(indptr) - 1] != n_values or np.any(np.diff(indptr) < 0):
         raise ValueError(f"{what} do not start at 0, ascend and end at {n_values}")
 
 

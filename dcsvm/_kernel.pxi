@@ -186,7 +186,7 @@ def mean_products(Setup setup, Nodes nodes, const int32_t[::1] part, const int64
     """
     check_threads(threads)
     block_start = check_parts(nodes, part, first_child)
-    products = np.zeros(block_start[-1])
+    products = np.zeros(block_start[len(block_start) - 1])
     cdef double[::1] out = products
     cdef const int64_t[::1] begin = block_start
     if nodes.nodes.rows.size:
@@ -208,7 +208,7 @@ cdef check_parts(Nodes nodes, const int32_t[::1] part, const int64_t[::1] first_
     numbers = np.asarray(part)
     if np.any(numbers < 0) or np.any(numbers >= n_parts[node]):
         raise ValueError("a part is out of range")
-    used = np.zeros(np.asarray(first_child)[-1], bool)
+    used = np.zeros(first_child[first_child.shape[0] - 1], bool)
     used[np.asarray(first_child)[node] + numbers] = True
     if not np.all(used | np.repeat(n_parts == 1, n_parts)):
         raise ValueError("a part has no rows")
@@ -230,7 +230,7 @@ cdef class FoundSplit:
                  const double[::1] products):
         block_start = check_parts(nodes, part, first_child)
         cdef const int64_t[::1] begin = block_start
-        if products.shape[0] != block_start[-1]:
+        if products.shape[0] != block_start[len(block_start) - 1]:
             raise ValueError("there is not one product for each pair of parts")
         self.nodes = nodes
         self.arrays = (np.asarray(first_child), np.asarray(part), np.asarray(products), block_start)
