@@ -27,6 +27,7 @@ The packages, lowest layer first; each imports only packages listed above it:
 
 import os
 import warnings
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -87,12 +88,13 @@ def _warn_of_old_modules(folder: str) -> None:
         return
     folders = [folder, *(one.path for one in os.scandir(sources) if one.is_dir())]
     files = [file for one in folders for file in os.scandir(one)]
-    compiled = [file.stat().st_mtime for file in files if file.name.endswith(".so")]
+    times = {file.path: file.stat().st_mtime for file in files if file.is_file()}
+    oldest = min((time for path, time in times.items() if path.endswith(".so")), default=inf)
     endings = (".cc", ".h", ".pyx", ".pxd", ".pxi")
-    for file in files if compiled else ():
-        if file.name.endswith(endings) and file.stat().st_mtime > min(compiled):
-            told = f"{file.path} is newer than the compiled modules of dcsvm: run `make build`"
-            return warnings.warn(told, RuntimeWarning, stacklevel=2)
+    newer = [path for path, time in times.items() if path.endswith(endings) and time > oldest]
+    if newer:
+        told = f"{newer[0]} is newer than the compiled modules of dcsvm: run `make build`"
+        warnings.warn(told, RuntimeWarning, stacklevel=2)
 
 
 _warn_of_old_modules(os.path.dirname(os.path.abspath(__file__)))
