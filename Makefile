@@ -71,6 +71,7 @@ lint: $(VENV)/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
 	$(BIN)/mypy
+	$(BIN)/python tests/core/negative_indices.py dcsvm/*.pyx dcsvm/*.px[di]
 	$(BIN)/clang-format --dry-run -Werror csrc/*/*.cc csrc/*/*.h $(NATIVE_TESTS)
 
 format: $(VENV)/ready
@@ -200,6 +201,7 @@ $(VENV)/docs: $(VENV)/ready
 	touch $@
 
 check: lint warnings fuzz tsan dist mutants
+	.ci/ends suite
 	$(BIN)/pytest -q -m "slow or not slow" $(TESTS)
 
 warnings: $(patsubst csrc/%.cc,build/warnings/%.o,$(wildcard csrc/*/*.cc))
@@ -217,6 +219,8 @@ dist: $(VENV)/ready
 	$(PYTHON) -m venv build/dist/venv
 	build/dist/venv/bin/pip install -q "$$(echo build/dist/*.whl)[plot,sklearn,tables]"
 	cd build/dist && PATH="$$PWD/venv/bin:$$PATH" $(HERE)/examples/demo.sh
+	build/dist/venv/bin/pip install -q --force-reinstall --no-deps build/dist/*.tar.gz
+	build/dist/venv/bin/python tests/smoke.py
 	build/dist/venv/bin/pip install -q twine
 	build/dist/venv/bin/twine check --strict build/dist/*.whl build/dist/*.tar.gz
 

@@ -345,8 +345,6 @@ class OptionTable:
 
 def described(docstring: str | None, table: type[OptionTable]) -> str | None:
     """Replace `{options}` in a docstring by the list of options, ordered by group."""
-    if docstring is None:  # python -OO
-        return None
     import textwrap
 
     lines: list[str] = []
@@ -356,8 +354,25 @@ def described(docstring: str | None, table: type[OptionTable]) -> str | None:
             title = option_of(one).group
             lines += ["", title, ""]
         lines += textwrap.wrap(keyword_line(one), DOCSTRING_WIDTH, subsequent_indent="  ")
-    listed = textwrap.indent("\n".join(lines[1:]), "    ")
-    return docstring.replace("    {options}", listed)
+    return with_section(docstring, "options", "\n".join(lines[1:]))
+
+
+def with_section(docstring: str | None, name: str, section: str) -> str | None:
+    """Replace the line `{name}` of a docstring by a section, at that line's indentation.
+
+    The indentation of docstrings depends on the version: Python 3.13 strips it when compiling.
+    """
+    if docstring is None:  # python -OO
+        return None
+    import re
+    import textwrap
+
+    return re.sub(
+        rf"^( *)\{{{name}\}}$",
+        lambda line: textwrap.indent(section, line[1]),
+        docstring,
+        flags=re.MULTILINE,
+    )
 
 
 def keyword_line(one: Field) -> str:

@@ -22,7 +22,7 @@ from dcsvm.problem.option_table import is_per_median
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn.parameters import KERNELS, kernel_type
 
-Input: TypeAlias = ArrayLike | sparse.spmatrix | sparse.sparray  # from users; also data frames
+Input: TypeAlias = "ArrayLike | sparse.spmatrix | sparse.sparray"  # from users; also data frames
 Matrix: TypeAlias = np.ndarray | sparse.csr_matrix  # rows checked by scikit-learn
 Weights = np.ndarray | None  # float64 (n,)
 Arguments = tuple[Input, ArrayLike | None, ArrayLike | None]  # X, y and sample_weight of fit

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
 from dcsvm.kernel.kernels import DEFAULT, KERNEL_TYPES, PRECOMPUTED, KernelType, users_of
-from dcsvm.problem.option_table import is_per_median
+from dcsvm.problem.option_table import is_per_median, with_section
 
 KERNELS = {one.short_name: one for one in KERNEL_TYPES}  # keys: scikit-learn's names
 MAX_C = 1e30  # replaces C=inf; rounding spoils solutions with larger alphas
@@ -160,8 +160,7 @@ def with_parameters(*names: str, **others: Parameter) -> Callable[[type], type]:
         cls.__init__.__annotations__ = {}
         cls._parameter_constraints = {name: one.constraints for name, one in parameters.items()}
         section = "\n".join(_described(name, one) for name, one in parameters.items())
-        if cls.__doc__ is not None:  # it is None for python -OO
-            cls.__doc__ = cls.__doc__.replace("    {parameters}", textwrap.indent(section, "    "))
+        cls.__doc__ = with_section(cls.__doc__, "parameters", section)
         return cls
 
     return decorate
