@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from glob import glob
@@ -24,13 +25,16 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, str(Path(__file__).parent))
-from dcsvm.cli.man import write_pages  # noqa: E402 (from the source tree, pure Python)
+with warnings.catch_warnings():  # the compiled modules may be older than the sources
+    warnings.simplefilter("ignore")
+    from dcsvm.cli.man import write_pages  # from the source tree, pure Python
 
 SANITIZE = bool(os.environ.get("DCSVM_SANITIZE"))
 FLAGS = ["-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"]
 SANITIZE_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 WARNINGS = ["-Wall", "-Wextra", "-Werror=switch"]
+CYTHON_WARNINGS = ["-Wno-unused-function"]  # it makes conversions that nothing needs
 CCACHE = ["ccache"] if shutil.which("ccache") else []
 OPENMP_FLAGS = (  # for compiling, for linking: gcc and clang, then Apple's clang with libomp
     (["-fopenmp"], ["-fopenmp"]),
@@ -105,7 +109,8 @@ class BuildExtensions(build_ext):
 
         def spawn_if_changed(command, **options):
             if "-c" in command:
-                compile_if_changed(spawn, [*launcher, *command])
+                softer = CYTHON_WARNINGS if any(word.endswith(".cpp") for word in command) else []
+                compile_if_changed(spawn, [*launcher, *command, *softer])
             else:
                 spawn(command, **options)
 
