@@ -14,7 +14,10 @@ from dcsvm.problem.option_table import OptionError
 
 Pairs = Sequence[tuple[str, str]]
 
-DATA_FILE = "one row per line, LABEL INDEX:VALUE ...; also packed by gzip, bzip2 or xz"
+DATA_FILE = (
+    "one row per line, LABEL INDEX:VALUE ..., or a table (CSV, TSV, Parquet, Arrow); also packed "
+    "by gzip, bzip2 or xz"
+)
 
 
 def exit_statuses(*, done: str, missed: str = "", stopped: str) -> Pairs:

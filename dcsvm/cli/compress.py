@@ -6,9 +6,10 @@ from typing import Any
 import click
 
 from dcsvm.cli.command import LibsvmCommand, exit_statuses
+from dcsvm.cli.file_types import INPUT, MODEL, OUTPUT
 from dcsvm.cli.guard import run
 from dcsvm.cli.jobs import CompressJob, given_options
-from dcsvm.cli.options import FILE, group, other, shared, table_options
+from dcsvm.cli.options import group, other, shared, table_options
 from dcsvm.problem.options import CompressOptions
 
 rows, method = group("Rows"), group("Method")
@@ -34,15 +35,15 @@ FILES = (
     files=FILES,
     see_also=("dcsvm-train", "dcsvm-predict", "svm-predict"),
 )
-@click.argument("model_file", type=FILE)
-@click.argument("output_file", type=FILE, required=False)
+@click.argument("model_file", type=MODEL)
+@click.argument("output_file", type=OUTPUT, required=False)
 @table_options(CompressOptions, "Size (give one)")
-@rows("--rows FILE", "rows_file", FILE,
+@rows("--rows FILE", "rows_file", INPUT,
     "fit to these rows: the training file, or similar rows",
     "Labels are not used. Without this option the model is fitted on its support vectors only, "
     "which are a poor sample of the rows to predict.",
     is_basic=True)
-@rows("--test FILE", "test_file", FILE,
+@rows("--test FILE", "test_file", INPUT,
     "report changed labels on these rows, not used so far",
     "Labels are not used.",
     is_basic=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 
-from dcsvm.cli.files import check_outputs, is_stream, show_beside
+from dcsvm.cli.files import is_stream, show_beside
 from dcsvm.cli.job_data import read_data, scaling_given
 from dcsvm.cli.jobs import CompressJob
 from dcsvm.cli.report import TerminalProgress
@@ -21,8 +21,6 @@ def compress_file(job: CompressJob, options: CompressOptions) -> int:
     """Run a compression job; return the exit status."""
     threads = usable_threads(options.threads)
     options = replace(options, threads=threads)
-    inputs = [job.model_file, job.rows_file, job.test_file, job.scale_file]
-    check_outputs(inputs, [job.output_file])
     model = load_model(job.model_file, threads=threads)
     scaling = scaling_given(job) or model.scaling
     rows, test = (

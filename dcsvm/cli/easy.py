@@ -5,19 +5,20 @@ from typing import Any
 import click
 
 from dcsvm.cli.command import DATA_FILE, LibsvmCommand, exit_statuses
+from dcsvm.cli.file_types import INPUT, OUTPUT
 from dcsvm.cli.guard import run
 from dcsvm.cli.jobs import EasyJob, given_options
 from dcsvm.cli.options import (
-    FILE,
     NO_OR_YES,
     NUMBER,
     Numbered,
+    OneOf,
     group,
     other,
     shared,
     table_option,
 )
-from dcsvm.problem.option_table import METRICS, SVM_TYPES
+from dcsvm.problem.option_table import METRICS, SVM_NAMES, SVM_TYPES
 from dcsvm.problem.options import TrainOptions
 
 search, output = group("Search"), group("Output")
@@ -47,17 +48,17 @@ FILES = (
     files=FILES,
     see_also=("dcsvm-train", "dcsvm-grid", "dcsvm-predict"),
 )
-@click.argument("training_set_file", type=FILE)
-@click.argument("test_file", type=FILE, required=False)
+@click.argument("training_set_file", type=INPUT)
+@click.argument("test_file", type=INPUT, required=False)
 @search("--time-limit SEC", "time_limit", NUMBER,
     "seconds for the search and the training",
     "Reading and prediction come on top. With a longer limit, more trials use more rows.",
     default=60, is_basic=True)
-@search("--metric NAME", "metric", click.Choice(METRICS),
+@search("--metric NAME", "metric", OneOf(METRICS),
     "choose by accuracy, auc, f1, rmse, ...",
     f"One of {', '.join(METRICS)}. auc and log-loss need two classes.",
     default_text="accuracy, rmse", is_basic=True)
-@search("-s TYPE", "svm_type", Numbered(*SVM_TYPES),
+@search("-s TYPE", "svm_type", Numbered(*SVM_TYPES, spellings=SVM_NAMES),
     "0: classification, 3: regression",
     "By default, text and up to 32 different whole numbers are classes.",
     default_text="by the labels", is_basic=True)
@@ -65,17 +66,19 @@ FILES = (
     "1: fit probabilities, too",
     "It takes five more trainings.",
     default=0)
-@output("--model FILE", "model_file", FILE,
+@output("--model FILE", "model_file", OUTPUT,
     "the model file",
     default_text="TRAINING_SET_FILE.model", is_basic=True)
-@output("--output FILE", "output_file", FILE,
+@output("--output FILE", "output_file", OUTPUT,
     "the predictions of TEST_FILE",
     default_text="TEST_FILE.predict")
 @shared("format", "label", "drop", "weight", "report", "lenient")
 @table_option(TrainOptions, "seed", "Other")
 @table_option(TrainOptions, "cache_mb", "Other")
 @table_option(TrainOptions, "threads", "Other")
-@other("-q", "quiet", None, "print only errors, warnings and the last lines")
+@other("-q", "quiet", None,
+    "print only errors, warnings of training, last lines",
+    "The warnings about data are omitted.")
 @shared("version", "help")
 # fmt: on
 def main(**given: Any) -> None:

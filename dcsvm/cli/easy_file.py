@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dcsvm._core import Stopped
-from dcsvm.cli.files import check_outputs, print_result, print_status
+from dcsvm.cli.files import print_result, print_status
 from dcsvm.cli.guard import FAILED, NOT_CONVERGED, Interrupts, status_of
 from dcsvm.cli.job_data import (
     model_for_file,
@@ -36,8 +36,6 @@ from dcsvm.training.train import train_rows
 def easy_file(job: EasyJob, given: dict[str, Any]) -> int:
     """Run a job of dcsvm-easy; `given` are its training options. Return the exit status."""
     start = time.perf_counter()
-    inputs, outputs = [job.training_set_file, job.test_file], [job.model_file, job.report_file]
-    check_outputs(inputs, [*outputs, job.output_file if job.test_file else None])
     threads = usable_threads(given.get("threads"))
     format = table_format(job.training_set_file, job.format)
     if format is None:
@@ -214,7 +212,7 @@ def words_of(option: Option, value: Any) -> list[str]:
 
 def predict_test(job: EasyJob, *, probability: bool) -> int:
     """Predict the test file as dcsvm-predict does; return the exit status."""
-    assert job.test_file is not None
+    assert job.test_file is not None and job.output_file is not None
     return predict_file(
         PredictJob(
             scale_file=None, lenient=job.lenient, quiet=False, test_file=job.test_file,

@@ -1,4 +1,4 @@
-"""Standard streams and output files of the commands."""
+"""Standard streams of the commands, and values in place of file names."""
 
 import errno
 import os
@@ -70,24 +70,3 @@ def is_stream(path: str) -> bool:
     if path in ("-", "/dev/stdout"):
         return True
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
-
-
-def check_outputs(inputs: list[str | None], outputs: list[str | None]) -> None:
-    """Raise OSError if an output is not writable or is also another file of the command."""
-    for k, path in enumerate(outputs):
-        if path is not None and not is_stream(path):
-            _check_writable(path, [*inputs, *outputs[:k]])
-
-
-def _check_writable(path: str, others: list[str | None]) -> None:
-    if os.path.isdir(path):
-        raise IsADirectoryError(21, "is a directory", path)
-    if os.path.realpath(path) in [os.path.realpath(other) for other in others if other]:
-        raise FileExistsError(17, "the output would replace another file of the command", path)
-    if os.path.exists(path) and not os.access(path, os.W_OK):
-        raise PermissionError(13, "is not writable", path)
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(2, "no such folder", folder)
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(13, "folder is not writable", folder)

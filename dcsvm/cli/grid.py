@@ -6,13 +6,15 @@ from typing import Any
 import click
 
 from dcsvm.cli.command import DATA_FILE, LibsvmCommand, exit_statuses
+from dcsvm.cli.file_types import INPUT, OUTPUT, RESUMED_FILE
+from dcsvm.cli.files import is_stream
 from dcsvm.cli.guard import run
 from dcsvm.cli.jobs import GridJob, training_options
 from dcsvm.cli.options import (
-    FILE,
     NUMBER,
     POWERS,
     WHOLE,
+    OneOf,
     files,
     group,
     long_runs,
@@ -60,13 +62,15 @@ class GridCommand(LibsvmCommand):
 def may_be_out_file(name: str) -> bool:
     """Return whether the word after -resume is its value, not the training set.
 
-    A missing or empty file cannot be the training set.
+    A folder and a missing or empty file cannot be the training set. A pipe is not read here.
     """
+    if not os.path.isfile(name):
+        return not is_stream(name)
     try:
         with open(name, "rb") as file:
             start = file.read(len(OUT_FILE_BEGINS))
     except OSError:
-        return not os.path.exists(name)
+        return False
     return start in (b"", OUT_FILE_BEGINS)
 
 
@@ -83,8 +87,8 @@ def may_be_out_file(name: str) -> bool:
     files=FILES,
     see_also=("dcsvm-train", "dcsvm-predict", "svm-grid", "svm-easy", "svm-scale"),
 )
-@click.argument("training_set_file", type=FILE)
-@click.argument("model_file", type=FILE, required=False)
+@click.argument("training_set_file", type=INPUT)
+@click.argument("model_file", type=OUTPUT, required=False)
 @settings("-log2c BEGIN,END,STEP|null", "log2c", POWERS,
     "exponents of C: powers of 2",
     "null: C is that of -c.",
@@ -93,12 +97,12 @@ def may_be_out_file(name: str) -> bool:
     "exponents of gamma: powers of 2",
     "null: gamma is that of -g. Kernels without gamma ignore it.",
     default="3,-15,-2", is_basic=True)
-@settings("--metric NAME", "metric", click.Choice(ROW_METRICS),
+@settings("--metric NAME", "metric", OneOf(ROW_METRICS),
     "choose by balanced-accuracy, or by mae",
     f"One of {', '.join(ROW_METRICS)}. The rate is then the balanced accuracy in percent: the mean "
     "over the classes. dcsvm-easy has more.",
     default_text="accuracy, mse")
-@settings("--gamma-unit UNIT", "gamma_unit", click.Choice(["1", MEDIAN]),
+@settings("--gamma-unit UNIT", "gamma_unit", OneOf(["1", MEDIAN]),
     "unit of the powers of -log2g: 1 or median",
     "median: a power F stands for -g F/median. The last line has gamma itself.",
     default="1")
@@ -107,7 +111,7 @@ def may_be_out_file(name: str) -> bool:
     "null: epsilon is that of -p.",
     default="null")
 @settings("-v N", "n_folds", WHOLE, "number of cross-validation folds", default=5, is_basic=True)
-@settings("--test FILE", "test_file", FILE,
+@settings("--test FILE", "test_file", INPUT,
     "score on the rows of this file, not on folds",
     "Models are then trained on all rows of the training set.")
 @settings("--refine", "refine", None,
@@ -123,20 +127,22 @@ def may_be_out_file(name: str) -> bool:
 @long_runs("--time-limit SEC", "time_limit", NUMBER,
     "stop after SEC seconds, print the best so far",
     "The time includes reading. No model is trained after a stop. -resume continues.")
-@files("-out FILE|null", "out_file", FILE,
+@files("-out FILE|null", "out_file", OUTPUT,
     "write a line per scored setting to this file",
     "null writes no file.",
     default_text="TRAINING_SET_FILE.out")
-@files(f"{RESUME} [FILE]", "resume_file", FILE,
+@files(f"{RESUME} [FILE]", "resume_file", RESUMED_FILE,
     "continue from this -out file",
     "Data and options must be the same. The default FILE, if an option or the training set "
     "follows, is that of -out.")
-@files("-png FILE", "png_file", FILE, "draw a map of the rates", "Requires matplotlib.")
+@files("-png FILE", "png_file", OUTPUT, "draw a map of the rates", "Requires matplotlib.")
 @shared("format", "label", "drop", "weight", "scale or auto", "lenient", "report")
 @ignored("-svmtrain PATH", "svmtrain", None, "ignored: training is built in", expose_value=False)
 @ignored("-gnuplot PATH", "gnuplot", None, "ignored: see -png", expose_value=False)
 @shared("shrinking")
-@other("-q", "quiet", None, "print only errors, warnings and the last line")
+@other("-q", "quiet", None,
+    "print only errors, warnings of the search, last line",
+    "The warnings about data are omitted.")
 @shared("version", "help")
 # fmt: on
 def main(**given: Any) -> None:

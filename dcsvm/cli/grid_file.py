@@ -1,7 +1,6 @@
 """Implementation of dcsvm-grid: read, score the settings, train the best one."""
 
 import math
-import os
 import re
 import time
 from contextlib import closing
@@ -11,7 +10,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import check_outputs, print_result, print_status
+from dcsvm.cli.files import print_result, print_status
 from dcsvm.cli.grid_picture import check_can_draw, save_picture
 from dcsvm.cli.guard import FAILED, NOT_CONVERGED, Interrupts, status_of
 from dcsvm.cli.job_data import model_for_file, read_test_set, read_training_set
@@ -35,7 +34,8 @@ from dcsvm.training.train import train_rows
 def grid_file(job: GridJob, options: TrainOptions) -> int:
     """Run a grid job: score the grid, train the best setting; return the exit status."""
     options = replace(options, threads=usable_threads(options.threads))
-    check_files(job)
+    if job.png_file is not None:
+        check_can_draw()
     stop, start = Stop(job.time_limit), time.perf_counter()
     data, rows, labels, fold = read_rows(job, options)
     read = time.perf_counter()
@@ -83,17 +83,6 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
     if is_stopped:
         return status_of(interrupts.received, NOT_CONVERGED)
     return status if best.converged else NOT_CONVERGED
-
-
-def check_files(job: GridJob) -> None:
-    """Raise OSError or ValueError for files that cannot be read or written."""
-    if job.resume_file is not None and not os.path.exists(job.resume_file):
-        raise FileNotFoundError(2, "no such file", job.resume_file)
-    inputs = [job.training_set_file, job.test_file, job.scale_file]
-    outputs = [job.model_file, job.out_file, job.png_file, job.report_file, job.range_file]
-    check_outputs(inputs, outputs)
-    if job.png_file is not None:
-        check_can_draw()
 
 
 def read_rows(job: GridJob, options: TrainOptions) -> tuple[Dataset, Rows, np.ndarray, np.ndarray]:

@@ -1,16 +1,22 @@
 """Run a command: handle signals, print errors as one sentence, set the exit status."""
 
+from __future__ import annotations
+
 import os
 import signal
 import sys
 import threading
 from importlib import import_module
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import click
 
+from dcsvm.cli.file_types import check_files
 from dcsvm.cli.files import occupy_closed, print_status, reason_of
 from dcsvm.problem.option_table import OptionError
+
+if TYPE_CHECKING:
+    from dcsvm.cli.jobs import Job
 
 SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -37,7 +43,7 @@ class Interrupts:
         self.wakeup_before = -1
         self.handlers_before: dict[int, Any] = {}
 
-    def __enter__(self) -> "Interrupts":
+    def __enter__(self) -> Interrupts:
         if threading.current_thread() is not threading.main_thread():
             return self  # only the main thread can have signal handlers
         self.pipe = _, writer = os.pipe()
@@ -89,17 +95,19 @@ ENVIRONMENT = {  # read once, when the libraries are loaded
 }
 
 
-def run(module: str, *args: object, function: str | None = None) -> NoReturn:
-    """Call a function of a module of dcsvm.cli; exit with the status that it returns.
+def run(module: str, job: Job, *args: object, function: str | None = None) -> NoReturn:
+    """Check the files of a job, call a function with it, and exit with the status that it returns.
 
-    The default function has the name of the module.
+    The function is of a module of dcsvm.cli, and has its name by default. It imports NumPy and much
+    more, so the files are checked before.
     """
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     occupy_closed()
     try:
         with Interrupts():
-            status = getattr(import_module(f"dcsvm.cli.{module}"), function or module)(*args)
+            check_files(click.get_current_context().command.params, job)
+            status = getattr(import_module(f"dcsvm.cli.{module}"), function or module)(job, *args)
     except KeyboardInterrupt:
         print_status("interrupted")
         status = INTERRUPTED

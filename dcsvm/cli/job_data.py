@@ -56,7 +56,7 @@ def read_training_table(
 
 
 @contextmanager
-def telling_warnings(*, quiet: bool = False) -> Iterator[None]:
+def telling_warnings(*, quiet: bool) -> Iterator[None]:
     """Print Python's warnings as lines of the command, unless quiet."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -93,7 +93,7 @@ def read_data(
     """
     format = table_format(path, job.format)
     if format is not None:
-        with telling_warnings():
+        with telling_warnings(quiet=job.quiet):
             (data,) = other_table(
                 path, format, encoding_of(table, path), job.label, kwargs.get("scaling"), None
             )

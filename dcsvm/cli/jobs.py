@@ -31,8 +31,22 @@ NOT_WITH_FOLDS = (
 AnyJob = TypeVar("AnyJob", bound="DataJob")
 
 
+class Job:
+    """Files of a command: an attribute for each parameter whose Click type is FileName."""
+
+    @property
+    def range_file(self) -> str | None:
+        """Return the path of the range file that the command writes, or None."""
+        return None
+
+    @property
+    def remote_file(self) -> str | None:
+        """Return the path of the input that other machines read, or None."""
+        return None
+
+
 @dataclass(kw_only=True)
-class DataJob:
+class DataJob(Job):
     """Settings of every command: scaling and syntax of the data, and quiet mode."""
 
     scale_file: str | None
@@ -68,7 +82,6 @@ class TrainingJob(DataJob):
 
     @property
     def range_file(self) -> str | None:
-        """Return the path of the range file that --scale auto writes, or None."""
         if self.scale_file != AUTO or self.model_file is None:
             return None
         from dcsvm.data.range_file import range_file_of
@@ -169,6 +182,10 @@ class TrainJob(TrainingJob):
     @property
     def _workers(self) -> tuple[str | int | None, ...]:
         return self.scheduler, self.scheduler_file, self.n_workers
+
+    @property
+    def remote_file(self) -> str | None:
+        return self.training_set_file if self.is_remote else None
 
     @property
     def is_remote(self) -> bool:
@@ -288,6 +305,14 @@ class PredictJob(DataJob):
 
 
 @dataclass(kw_only=True)
+class ShowJob(Job):
+    """Files of dcsvm-predict --describe and --plot."""
+
+    described: str | None = None
+    plotted: tuple[str, str] | None = None
+
+
+@dataclass(kw_only=True)
 class CompressJob(DataJob):
     """Files of dcsvm-compress."""
 
@@ -319,7 +344,7 @@ class EasyJob(DataJob):
     training_set_file: str
     test_file: str | None
     model_file: str
-    output_file: str
+    output_file: str | None
     time_limit: float
     metric: str | None
     report_file: str | None
@@ -333,10 +358,10 @@ class EasyJob(DataJob):
         for name, path, ending in (("model", train, "model"), ("output", test, "predict")):
             if values[f"{name}_file"] is None and path in STANDARD_INPUT:
                 raise click.UsageError(f"--{name} is required for standard input")
-            if values[f"{name}_file"] is None:
-                values[f"{name}_file"] = f"{os.path.basename(path or '')}.{ending}"
-        if train in STANDARD_INPUT:
-            raise click.UsageError("the training set is read twice: it cannot be standard input")
+            if values[f"{name}_file"] is None and path is not None:
+                values[f"{name}_file"] = f"{os.path.basename(path)}.{ending}"
+        if train in STANDARD_INPUT or is_stream(train):
+            raise click.UsageError("the training set is read twice: it cannot be a pipe")
         return EasyJob(**values)
 
     def train_job(self, scale: str) -> TrainJob:

@@ -52,7 +52,8 @@ def for_click(args: list[str], parameters: list[click.Parameter]) -> list[str]:
         word = remaining.pop(0)
         if word == "--":
             return [*rewritten, word, *remaining]
-        if word == "-w" and remaining[:1] == ["balanced"] and BALANCED in options:
+        is_balanced = word == "-w" and [one.lower() for one in remaining[:1]] == [BALANCED[2:]]
+        if is_balanced and BALANCED in options:
             rewritten.append(BALANCED)
             del remaining[0]
             continue

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -10,12 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 import dcsvm
+from dcsvm.cli.file_types import INPUT, OUTPUT, SCALING
 from dcsvm.data.formats import FORMATS
 from dcsvm.problem.option_table import (
     AUTO,
     GAMMA,
     Option,
     OptionTable,
+    index_of_name,
     is_per_median,
     option_of,
 )
@@ -43,24 +46,26 @@ class Plain(click.ParamType):
 
 
 class Numbered(click.ParamType):
-    """Click type of one of `values`, given by its index as in LIBSVM, or by its name."""
+    """Click type of one of `values`, given by its index as in LIBSVM, or by its name if it has one.
+
+    `spellings` are other names of the values, which messages use.
+    """
 
     name = "number of a name"
 
-    def __init__(self, *values: str | bool):
-        self.values = values
+    def __init__(self, *values: str | bool, spellings: Sequence[str] = ()):
+        self.values, self.spellings = values, spellings
 
     def convert(self, value: object, param: Parameter, ctx: Context) -> str | bool:
-        name = str(value).replace("-", "_")
-        if name in self.values:
-            return name
-        try:
-            number = int(name)
-        except ValueError:
-            number = -1
+        names = [one for one in self.values if isinstance(one, str)]
+        number = index_of_name(str(value), names, self.spellings)
+        with suppress(ValueError):
+            number = int(str(value))
         if not 0 <= number < len(self.values):
-            *others, last = map(str, range(len(self.values)))
-            self.fail(f"{value!r} is not {', '.join(others)} or {last}", param, ctx)
+            known = [str(number) for number in range(len(self.values))]
+            if self.spellings:
+                known = [" ".join(pair) for pair in zip(known, self.spellings, strict=True)]
+            self.fail(f"{value!r} is not {', '.join(known[:-1])} or {known[-1]}", param, ctx)
         return self.values[number]
 
     def shell_complete(
@@ -83,7 +88,7 @@ class PowersOfTwo(click.ParamType):
     ) -> tuple[float, ...]:
         if not isinstance(value, str):
             return value
-        if value == "null":
+        if value.lower() == "null":
             return ()
         try:
             begin, end, step = (float(part) for part in value.split(","))
@@ -99,40 +104,27 @@ class PowersOfTwo(click.ParamType):
         return tuple(sorted(begin + k * step for k in range(n_steps + 1)))
 
 
-class FileName(click.ParamType):
-    """Click type of a file name. It is not changed, and the file need not exist."""
-
-    name = "file"
-
-    def __init__(self, kind: str = "file"):
-        self.kind = kind
-
-    def convert(self, value: str, _param: Parameter, _ctx: Context) -> str:
-        return value
-
-    def shell_complete(
-        self, _ctx: click.Context, _param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem
-
-        return [CompletionItem(incomplete, type=self.kind)]
+def gamma_of(value: str) -> float | str:
+    """Convert the value of -g. Raises ValueError."""
+    text = value.lower()
+    return text if text == AUTO or is_per_median(text) else float(value)
 
 
 NUMBER = Plain("number", float, "is not a number")
 WHOLE = Plain("whole number", int, "is not a whole number")
 LEVEL = Plain(
     "level",
-    lambda value: value if value == "auto" else int(value),
+    lambda value: AUTO if value.lower() == AUTO else int(value),
     "is neither a whole number nor auto",
 )
 GAMMA_VALUE = Plain(
     "gamma",
-    lambda value: value if value == AUTO or is_per_median(value) else float(value),
+    gamma_of,
     "is neither a number, auto nor F/median with a number F",
 )
 POWERS = PowersOfTwo()
+OneOf = partial(click.Choice, case_sensitive=False)
 NO_OR_YES = Numbered(False, True)
-FILE, FOLDER = FileName(), FileName("dir")
 
 
 TYPES: dict[str, Kind] = {  # Click types by the kind of a rule
@@ -255,7 +247,9 @@ def type_of(option: Option) -> Kind:
         return NO_OR_YES
     if option.rule.names:
         is_letter = len(option.names[0]) == 2
-        return Numbered(*option.rule.names) if is_letter else click.Choice(option.rule.names)
+        if is_letter:
+            return Numbered(*option.rule.names, spellings=option.rule.spellings)
+        return OneOf(option.rule.names)
     return TYPES[option.rule.kind]
 
 
@@ -277,7 +271,7 @@ SHARED = {
         "accept malformed data lines that svm-train accepts",
         "These are spaces after a colon, trailing words without a colon (ignored), and hexadecimal "
         "numbers. nan, inf and index 0 remain errors."),
-    "format": files("--format NAME", "format", click.Choice(FORMATS),
+    "format": files("--format NAME", "format", OneOf(FORMATS),
         "csv, tsv, parquet, arrow or libsvm",
         "The ending of the file name tells the format by default: .csv, .tsv, .tab, .parquet, .pq, "
         ".arrow, .feather, also with .gz, .bz2 or .xz; any other file is LIBSVM text. pyarrow "
@@ -296,17 +290,17 @@ SHARED = {
         "column of a table with sample weights",
         "A row of weight 2 counts as two rows, in training but not in figures on held-out rows of "
         "dcsvm-easy."),
-    "scale": files("--scale FILE", "scale_file", FILE,
+    "scale": files("--scale FILE", "scale_file", INPUT,
         "scale the data by a range file of svm-scale -s",
         "A model of --scale auto or quantile does not need it."),
-    "scale or auto": files("--scale NAME|FILE", "scale_file", FILE,
+    "scale or auto": files("--scale NAME|FILE", "scale_file", SCALING,
         "scale: auto, quantile, or by a range file",
         "auto scales each feature of the training set to [-1, 1], as svm-scale does; quantile maps "
         "its values to a normal distribution by their ranks. The model has the scaling and applies "
         "it. auto also writes MODEL_FILE.range, which svm-scale can read. A range file that is "
         "given is not stored: give it to dcsvm-predict, too. A file named auto is given as "
         "./auto."),
-    "report": files("--report FILE", "report_file", FILE,
+    "report": files("--report FILE", "report_file", OUTPUT,
         "write times, counts and results as JSON"),
     "shrinking": other("-h 0|1", "shrinking", NO_OR_YES,
         "shrinking of LIBSVM: accepted, no effect",

@@ -1,13 +1,14 @@
-"""dcsvm-predict: predict a LIBSVM file as svm-predict does, or by early prediction."""
+"""dcsvm-predict: predict a file as svm-predict does, or by early prediction."""
 
 from typing import Any
 
 import click
 
 from dcsvm.cli.command import DATA_FILE, LibsvmCommand, exit_statuses
+from dcsvm.cli.file_types import INPUT, MODEL, OUTPUT
 from dcsvm.cli.guard import run
-from dcsvm.cli.jobs import PredictJob
-from dcsvm.cli.options import FILE, NO_OR_YES, group, other, shared, table_option
+from dcsvm.cli.jobs import PredictJob, ShowJob
+from dcsvm.cli.options import NO_OR_YES, group, other, shared, table_option
 from dcsvm.problem.options import TrainOptions
 
 method, output = group("Method"), group("Output")
@@ -16,7 +17,7 @@ EXAMPLES = (
     ("dcsvm-predict covtype.t covtype.tr.model labels", "predict, and print the accuracy"),
     (
         "dcsvm-predict --early covtype.t covtype.tr.model labels",
-        "early prediction: less exact, much faster",
+        "by the models of the nearest clusters: often more accurate",
     ),
     ("dcsvm-predict -q covtype.t covtype.tr.model - | sort | uniq -c", "count the labels"),
 )
@@ -29,12 +30,12 @@ FILES = (
 
 def describe(_ctx: click.Context, _parameter: click.Parameter, path: str | None) -> None:
     if path is not None:
-        run("predict_file", path, function="describe_file")
+        run("predict_file", ShowJob(described=path), function="describe_file")
 
 
 def plot(_ctx: click.Context, _parameter: click.Parameter, paths: tuple[str, str] | None) -> None:
     if paths:
-        run("weights_picture", *paths, function="plot_file")
+        run("weights_picture", ShowJob(plotted=paths), function="plot_file")
 
 
 # fmt: off
@@ -46,9 +47,9 @@ def plot(_ctx: click.Context, _parameter: click.Parameter, paths: tuple[str, str
     files=FILES,
     see_also=("dcsvm-train", "svm-predict", "svm-scale"),
 )
-@click.argument("test_file", type=FILE)
-@click.argument("model_file", type=FILE)
-@click.argument("output_file", type=FILE)
+@click.argument("test_file", type=INPUT)
+@click.argument("model_file", type=MODEL)
+@click.argument("output_file", type=OUTPUT)
 @method("--early", "early", None,
     "early prediction: only the nearest clusters' models",
     is_basic=True)
@@ -68,17 +69,17 @@ def plot(_ctx: click.Context, _parameter: click.Parameter, paths: tuple[str, str
     "two classes, with -b 1 the log loss and the AUC of more classes, and the confusion matrix. "
     "For a regression: MAE, RMSE and R2.",
     is_basic=True)
-@output("--describe MODEL", "described", FILE,
+@output("--describe MODEL", "described", MODEL,
     "print what a model is, with its feature weights",
     "No other argument is then needed. The features of the largest weights come first.",
     is_eager=True, expose_value=False, callback=describe)
-@output("--plot MODEL PNG", "plotted", (FILE, FILE),
+@output("--plot MODEL PNG", "plotted", (MODEL, OUTPUT),
     "draw the largest feature weights of a model",
     "No other argument is then needed. It needs matplotlib (extra plot).",
     is_eager=True, expose_value=False, callback=plot, nargs=2)
 @shared("format", "label", "scale", "lenient", "report")
 @table_option(TrainOptions, "threads", "Other")
-@other("-q", "quiet", None, "print only errors, not the accuracy")
+@other("-q", "quiet", None, "print only errors: no accuracy, no warnings")
 @shared("version", "help")
 # fmt: on
 def main(**given: Any) -> None:

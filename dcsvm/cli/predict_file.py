@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dcsvm.cli.files import check_outputs, print_result, print_status, show_beside
+from dcsvm.cli.files import print_result, print_status, show_beside
 from dcsvm.cli.job_data import encoding_of, scaling_given, telling_warnings
-from dcsvm.cli.jobs import PredictJob
+from dcsvm.cli.jobs import PredictJob, ShowJob
 from dcsvm.cli.report import Quality, write_report
 from dcsvm.data.dataset import Dataset, read_dataset, read_pieces
 from dcsvm.data.files import write_beside
@@ -33,8 +33,6 @@ MIN_DENSE, MIN_SPARSE = 10, 100  # number of rows that usually have most feature
 def predict_file(job: PredictJob) -> int:
     """Run a prediction job; return the exit status."""
     start, threads = time.perf_counter(), usable_threads(job.threads)
-    inputs = [job.test_file, job.model_file, job.scale_file]
-    check_outputs(inputs, [job.output_file, job.report_file])
     full_model = load_model(job.model_file, threads=threads)
     check_parts(job, full_model)
     if full_model.exact and not job.early:
@@ -140,7 +138,7 @@ def test_data(job: PredictJob, model: Model, threads: int) -> Iterator[Dataset]:
     format = table_format(job.test_file, job.format)
     if format is not None:
         table = encoding_of(model.table, job.test_file)
-        with telling_warnings():
+        with telling_warnings(quiet=job.quiet):
             return iter([*other_table(job.test_file, format, table, job.label, kwargs["scaling"])])
     if model.says_first_index:
         kwargs["first_index"] = model.first_index
@@ -245,9 +243,10 @@ def remarks(model: Model, probability: bool) -> list[str]:
     ]
 
 
-def describe_file(path: str) -> int:
+def describe_file(job: ShowJob) -> int:
     """Print the description of a model file; return the exit status."""
-    for line in description(load_model(path)):
+    assert job.described is not None
+    for line in description(load_model(job.described)):
         print_result(line)
     return 0
 

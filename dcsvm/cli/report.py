@@ -105,14 +105,20 @@ def say_result(
         print_line(line)
     if is_classifier or not report.problems:
         print_line(f"Total nSV = {report.n_sv}")
-    if report.violation is None or (report.stopped and not report.converged):
+    if report.stopped and not report.converged:
+        return
+    outcome = "converged: " if report.converged else ""
+    time = f"{report.seconds_train:.2f} s with {report.threads} thread{'s'[: report.threads > 1]}"
+    if report.violation is None:
+        if report.converged:
+            print_status(f"{outcome}each cluster to the tolerance; {time}")
         return
     gap = "stationary point (indefinite kernel, no gap)"
     if report.duality_gap is not None:
         gap = f"duality gap {report.duality_gap:.3g}"
     print_status(
-        f"violation {report.violation:.2g}, {gap}, kernel error {report.kernel_error:.2g}; "
-        f"{report.seconds_train:.2f} s with {report.threads} thread{'s'[: report.threads > 1]}"
+        f"{outcome}violation {report.violation:.2g}, {gap}, "
+        f"kernel error {report.kernel_error:.2g}; {time}"
     )
 
 

@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dcsvm._core import Stop, Stopped
-from dcsvm.cli.files import (
-    AUTO,
-    LEARN,
-    QUANTILE,
-    check_outputs,
-    print_result,
-    print_status,
-    show_beside,
-)
+from dcsvm.cli.files import LEARN, print_result, print_status, show_beside
 from dcsvm.cli.guard import FAILED, NOT_CONVERGED, Interrupts, status_of
 from dcsvm.cli.job_data import model_for_file, read_test_set, read_training_set
 from dcsvm.cli.jobs import TrainJob
@@ -54,15 +46,6 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
     start = time.perf_counter()
     threads = usable_threads(options.threads)
     options = replace(options, threads=threads)
-    check_outputs(
-        [
-            job.training_set_file,
-            job.test_file,
-            job.scale_file if job.scale_file not in (AUTO, QUANTILE) else None,
-            job.weights if job.weights != LEARN else None,
-        ],
-        [job.model_file, job.range_file, job.report_file],
-    )
     progress = TerminalProgress(job.quiet)
     control = RunControl(progress, Stop(job.time_limit), checkpoint_of(job))
     init_model = None

@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster
 
 from dcsvm import __version__
 from dcsvm.problem.options import OptionError
-from dcsvm.solving.memory import MB, PROGRAM, VARIABLE, mb
+from dcsvm.solving.memory import MB, PROGRAM, VARIABLE, described, mb
 
 SECONDS_TO_ANSWER = 30
 NO_ANSWER = OSError, TimeoutError, asyncio.TimeoutError  # before Python 3.11 the last two differ
@@ -168,10 +168,8 @@ class WorkerMemory:
     def describe(self) -> str:
         """Format the plan for the first line of progress."""
         name = "1 worker" if self.n_workers == 1 else f"{self.n_workers} workers"
-        return (
-            f"{name}, at most {mb(self.most)} MB of memory each ({mb(self.rows)} for rows, "
-            f"{mb(self.tasks_at_once * self.megabytes * MB)} for caches and working copies)"
-        )
+        caches = self.tasks_at_once * self.megabytes * MB
+        return f"{name}, {described(COPIES * self.rows, caches, ' each')}"
 
 
 def plan_worker_memory(client: Client, nbytes: int, megabytes: int | None) -> WorkerMemory:

@@ -282,6 +282,7 @@ DISTANCES = {
     for argument in DEGREES
 }
 NAMES = tuple(TYPES)
+SHORT_NAMES = tuple(one.short_name for one in KERNEL_TYPES)
 DEFAULT, PRECOMPUTED = "rbf", TYPES["precomputed"]
 
 
@@ -294,7 +295,7 @@ def type_named(name: str) -> KernelType:
 
 def numbered_names() -> str:
     """List the kernels with their numbers, for a help line: `0 linear, 1 poly, ...`."""
-    return ", ".join(f"{number} {one.short_name}" for number, one in enumerate(KERNEL_TYPES))
+    return ", ".join(f"{number} {name}" for number, name in enumerate(SHORT_NAMES))
 
 
 def other_names() -> str:

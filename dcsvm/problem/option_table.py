@@ -6,7 +6,7 @@ plain Python values without importing NumPy.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, replace
 from numbers import Integral, Real
 from reprlib import repr as short_repr
@@ -32,7 +32,8 @@ class Rule:
 
     `is_kind` checks the type of a value; messages call the type `kind`. `plain` converts a value
     to a plain Python value. It raises ValueError outside the `limits`. `names` are the valid names
-    of an enumerated option. `or_none` makes None valid, too.
+    of an enumerated option, `spellings` those of the help, in the same order. `or_none` makes None
+    valid, too.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class Rule:
     plain: Callable[[Any], Any]
     limits: str = ""
     names: tuple[str, ...] = ()
+    spellings: tuple[str, ...] = ()
     or_none: bool = False
 
     def check(self, option: str, value: object) -> Any:
@@ -98,18 +100,26 @@ def integer(low: int, high: int = MAX_INT, *, no_limit: int | None = None) -> Ru
     return Rule("a whole number", is_integer, plain, limits)
 
 
-def choice(*names: str) -> Rule:
-    kind = f"one of {', '.join(names)}"
-    return Rule(kind, lambda value: isinstance(value, str) and value in names, str, names=names)
+def index_of_name(text: str, *lists: Sequence[str]) -> int:
+    """Return the index of a name in one of the lists, in any case, with - or _; -1 if in none."""
+
+    def simple(name: str) -> str:
+        return name.lower().replace("-", "_")
+
+    for names in lists:
+        found = [simple(name) for name in names]
+        if simple(text) in found:
+            return found.index(simple(text))
+    return -1
 
 
-def numbered(*names: str) -> Rule:
-    """Accept a name, with - or _, or the index of a name."""
+def choice(*names: str, spellings: Sequence[str] = (), has_numbers: bool = False) -> Rule:
+    """Accept a name or its spelling in the help, in any case; `has_numbers` accepts its index."""
 
     def index(value: Any) -> int:
-        if isinstance(value, str) and value.replace("-", "_") in names:
-            return names.index(value.replace("-", "_"))
-        return int(value) if is_integer(value) else -1
+        if isinstance(value, str):
+            return index_of_name(value, names, spellings)
+        return int(value) if has_numbers and is_integer(value) else -1
 
     def plain(value: object) -> str:
         return names[index(value)]
@@ -117,7 +127,8 @@ def numbered(*names: str) -> Rule:
     def is_kind(value: object) -> bool:
         return 0 <= index(value) < len(names)
 
-    return Rule(f"one of {', '.join(names)}", is_kind, plain, names=names)
+    kind = f"one of {', '.join(names)}"
+    return Rule(kind, is_kind, plain, names=names, spellings=tuple(spellings))
 
 
 def wrong(constraint: str, value: str | int) -> ValueError:
@@ -226,6 +237,7 @@ BALANCED = "balanced"  # class weights in inverse proportion to the sizes of the
 
 
 SVM_TYPES = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")  # LIBSVM's -s 0 to 4
+SVM_NAMES = ("C-SVC", "nu-SVC", "one-class", "eps-SVR", "nu-SVR")  # in help lines
 CLASSIFIERS = ("c_svc", "nu_svc")
 REGRESSIONS = ("epsilon_svr", "nu_svr")
 WITH_LEVELS = ("c_svc", "epsilon_svr")  # other types are solved without levels

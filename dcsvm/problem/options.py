@@ -9,6 +9,7 @@ from functools import partial
 from dcsvm.kernel.kernels import (
     DEFAULT,
     NAMES,
+    SHORT_NAMES,
     TYPES,
     Kernel,
     KernelType,
@@ -26,6 +27,7 @@ from dcsvm.problem.option_table import (
     GAMMA,
     NOT_NEGATIVE,
     POSITIVE,
+    SVM_NAMES,
     SVM_TYPES,
     WITH_LEVELS,
     OptionError,
@@ -35,7 +37,6 @@ from dcsvm.problem.option_table import (
     is_per_median,
     label_text,
     number,
-    numbered,
     option,
     optional,
     or_word,
@@ -79,9 +80,10 @@ class TrainOptions(OptionTable):
 
     # arguments: default, rule, spelling, help, details, and other fields of Option
     # fmt: off
-    svm_type: str = of_problem("c_svc", numbered(*SVM_TYPES), "-s TYPE",
-        "0 C-SVC, 1 nu-SVC, 2 one-class, 3 eps-SVR, 4 nu-SVR",
-        "The name in model files, such as nu_svc, is accepted, too.",
+    svm_type: str = of_problem("c_svc", choice(*SVM_TYPES, spellings=SVM_NAMES, has_numbers=True),
+        "-s TYPE",
+        ", ".join(f"{number} {name}" for number, name in enumerate(SVM_NAMES)),
+        "A name is accepted, too, in any case: one of these, or of model files, such as nu_svc.",
         keyword='or "nu_svc", "one_class", "epsilon_svr", "nu_svr", also with -, or LIBSVM\'s '
         "number, 0 to 4",
         is_basic=True)
@@ -110,10 +112,10 @@ class TrainOptions(OptionTable):
         "Not for one-class. It takes 5-fold cross-validation, also with --early.",
         keyword='fit a model of probabilities by 5-fold cross-validation; "centered" gives '
         "probability 1/2 to decision value 0")
-    kernel: str = of_kernel(DEFAULT, choice(*NAMES), "-t TYPE",
+    kernel: str = of_kernel(DEFAULT, choice(*NAMES, spellings=SHORT_NAMES), "-t TYPE",
         numbered_names(),
-        "The linear kernel is u'v. The file of a precomputed kernel has kernel values in place of "
-        "features.",
+        "A name is accepted, too, in any case. The linear kernel is u'v. The file of a precomputed "
+        "kernel has kernel values in place of features.",
         keyword=f"or {other_names()}",
         is_basic=True)
     degree: int = of_kernel(3, integer(0), "-d DEGREE", f"degree of {users_of('degree')}")
@@ -177,7 +179,7 @@ class TrainOptions(OptionTable):
         "the default is 3, or the finest level if that is coarser.",
         keyword='level of the early model; "auto", only with early, searches for it, and is the '
         "default then; otherwise 3, or the finest level",
-        default_text="auto; 3 without --early")
+        default_text="auto; up to 3 without --early")
     overlap: float | None = of_levels(None,
         optional(number("from 1 to 2", lambda value: 1 <= value <= 2)), "--overlap F",
         "mean clusters per row, 1 to 2",
@@ -215,6 +217,10 @@ class TrainOptions(OptionTable):
     @property
     def kernel_type(self) -> KernelType:
         return TYPES[self.kernel]
+
+    @property
+    def has_bias(self) -> bool:
+        return self.bias or self.svm_type != "c_svc"
 
     @property
     def has_levels(self) -> bool:

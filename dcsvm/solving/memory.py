@@ -207,10 +207,16 @@ class MemoryPlan:
         return (unused + self.spare(n_variables) // 2) // VARIABLE
 
     def describe(self) -> str:
-        return (
-            f"at most {mb(self.data + self.rest)} MB of memory ({mb(self.data)} for the rows, "
-            f"{mb(self.used)} for caches and working copies)"
-        )
+        return described(self.data + self.rest - self.used - PROGRAM, self.used)
+
+
+def described(rows: int, caches: int, each: str = "") -> str:
+    """Format the memory of a process; its parts in MB, rounded up, add up to the sum."""
+    parts = [mb(PROGRAM), mb(rows), mb(caches)]
+    return (
+        f"at most {sum(parts)} MB of memory{each} ({parts[0]} for the program, {parts[1]} for the "
+        f"rows, {parts[2]} for caches and working copies)"
+    )
 
 
 def plan_memory(

@@ -98,7 +98,7 @@ class Prepared:
         components = f", {len(sizes)} components, largest {sizes.max()} rows"
         return (
             f"{self.row_map.n_input_rows} rows of {rows.n_features} {described}{remarks}, "
-            f"{kernel.describe()}, "
+            f"{kernel.describe()}, {'with a' if self.options.has_bias else 'no'} bias, "
             f"{self.plan.describe()}, {threads} thread{'s'[: threads > 1]}, "
             f"{self.memory.describe()}{components if len(sizes) > 1 else ''}"
         )

@@ -72,6 +72,7 @@ def test_unknown_categories_are_counted(folder):
         "warning: other.csv: column job: 2 rows with categories that the training set lacks: "
         "'king', 'queen'\n"
     )
+    assert call(predict, "-q", "other.csv", "m", "out").stderr == ""
 
 
 def test_weights_count_rows(folder):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -88,6 +89,26 @@ def test_early_writes_a_model_of_local_models(run, training):
     assert load_model("a.model").exact is None
     assert "Total nSV = " in result.stdout
     assert "obj" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "bias", "last"),
+    [((), "no bias", "converged: violation "),
+     (("--bias",), "with a bias", "converged: violation "),
+     (("-s", "nu_svc", "-n", 0.1), "with a bias", "converged: violation "),
+     (("--early", "-l", 1), "no bias", "converged: each cluster to the tolerance; "),
+     (("--max-iter", 5), "no bias", "warning: not converged: violation "),
+     (("--early", "-l", 1, "--max-iter", 5), "no bias", "warning: not converged; ")],
+    ids=str,
+)  # fmt: skip
+def test_the_first_line_tells_the_bias_and_the_last_one_the_convergence(
+    run, training, options, bias, last
+):
+    lines = run(*FAST, *options, training, "a.model").stderr.splitlines()
+    assert f", {bias}, " in lines[0]
+    assert lines[-1].startswith(last)
+    total, *parts = map(int, re.findall(r"(\d+) (?:MB|for)", lines[0]))
+    assert total == sum(parts) and len(parts) == 3
 
 
 @pytest.mark.parametrize(

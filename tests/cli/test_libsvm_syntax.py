@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from dcsvm.cli import compress, grid, predict, predict_file, train, train_file
+from dcsvm.cli import compress, grid, guard, predict, predict_file, train, train_file
 from dcsvm.cli.libsvm_syntax import OPTION_OF, advice_on, for_click
 
 
@@ -23,6 +23,7 @@ def given(monkeypatch):
             seen.update(vars(job) | vars(options))
             return 0
 
+        monkeypatch.setattr(guard, "check_files", lambda *_: None)
         monkeypatch.setattr(train_file, "train_file", do)
         result = CliRunner().invoke(train.main, args)
         assert result.exit_code == 0, result.stderr
@@ -132,6 +133,7 @@ def test_words_lead_to_options_that_the_command_has(command):
 
 def test_predict_reads_its_options_the_same_way(monkeypatch):
     seen = {}
+    monkeypatch.setattr(guard, "check_files", lambda *_: None)
     monkeypatch.setattr(predict_file, "predict_file", lambda job: seen.update(vars(job)) or 0)
     assert CliRunner().invoke(predict.main, ["-quiet", "a", "b", "c"]).exit_code == 0
     assert seen["quiet"] is True

@@ -5,10 +5,11 @@ import os
 import re
 from pathlib import Path
 
+import click
 import pytest
 
 import dcsvm
-from dcsvm.cli import train_file
+from dcsvm.cli import compress, easy, grid, predict, train, train_file
 from dcsvm.kernel.kernels import NAMES
 from dcsvm.problem.option_table import OptionError
 
@@ -112,11 +113,37 @@ def test_an_option_that_does_not_suit_the_data_is_named_as_it_is_typed(run, trai
 
 NOT_A_VALUE = {
     ("-c", "abc"): "-c: 'abc' is not a number", ("-d", "2.5"): "-d: '2.5' is not a whole number",
-    ("-s", "5"): "-s: '5' is not 0, 1, 2, 3 or 4", ("-b", "yes"): "-b: 'yes' is not 0 or 1",
+    ("-s", "5"): "-s: '5' is not 0 C-SVC, 1 nu-SVC, 2 one-class, 3 eps-SVR or 4 nu-SVR",
+    ("-b", "yes"): "-b: 'yes' is not 0 or 1",
     ("-w1", "x"): "-w: 'x' is not a number", ("-c", "-1"): "-c must be positive and finite, got -1",
     ("--time-limit", "0"): "--time-limit must be positive and finite, got 0",
     ("--levels", "-1"): "-l must be at least 0, got -1",
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [train.main, grid.main, easy.main, predict.main, compress.main],
+                         ids=lambda command: command.name)  # fmt: skip
+def test_every_name_and_number_of_help_is_a_value_in_any_case(command):
+    """Every option with a list of names, and the spellings that its help line has."""
+    for option in command.params:
+        kind = option.type
+        for number, value in enumerate(getattr(kind, "values", ())):
+            spelled = [kind.spellings[number]] if kind.spellings else []
+            for text in [str(number), *spelled, *[value] * isinstance(value, str)]:
+                assert {kind.convert(one, None, None) for one in (text, text.upper())} == {value}
+            if command is not easy.main:
+                assert all(f"{number} {one}" in option.help for one in spelled)
+        for value in getattr(kind, "choices", ()):
+            assert kind.convert(value.upper(), option, click.Context(command)) == value
+
+
+def test_the_kernel_may_be_named_in_any_case(run, training):
+    for name in ("RBF", "rbf", "Poly", "polynomial", "LAPLACIAN"):
+        assert run("-q", "-t", name, "-l", 0, training, "a.model").exit_code == 0
+    assert run("-q", "-t", "rb", training, "a.model").stderr.startswith(
+        "error: -t: 'rb' is not 0 linear, 1 poly, 2 rbf, "
+    )
+    assert run("-q", "-g", "2/MEDIAN", "-w", "BALANCED", training, "a.model").exit_code == 0
 
 
 @pytest.mark.parametrize("arguments", NOT_A_VALUE, ids=str)

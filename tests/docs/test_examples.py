@@ -201,6 +201,57 @@ def test_links_inside_the_manual_lead_somewhere(path):
         assert not anchor or anchor in anchors(target), link
 
 
+SURNAME = r"[A-Z][a-zäöü]+"
+CITED = re.compile(
+    rf"((?:{SURNAME}, )*{SURNAME} and {SURNAME}|(?<=\(){SURNAME}) \(?((?:19|20)\d\d)\b"
+)
+
+
+def works(entries: str) -> set[tuple[str, str]]:
+    """Return (surnames, year) of each entry of a list of references."""
+    found = set()
+    for entry in entries.split("\n- ")[1:]:
+        authors, _, rest = " ".join(entry.split()).partition(":")
+        year = re.findall(r"\b(?:19|20)\d\d\b", rest)[-1]
+        found.add((" ".join(one.split()[-1] for one in authors.split(", ")), year))
+    return found
+
+
+def test_every_citation_has_an_entry_on_its_page_and_every_entry_is_cited():
+    for path in DOCS.glob("*.md"):
+        text, _, entries = path.read_text(encoding="utf-8").partition("\n## References\n")
+        cited = CITED.findall(BLOCK.sub("", " ".join(text.split())))
+        cited = {(re.sub(", | and ", " ", authors), year) for authors, year in cited}
+        assert cited == works(entries), page_name(path)
+
+
+def options_of_readme() -> list[tuple[str, str, str]]:
+    """Return option, meaning and default of the rows of README's table."""
+    rows = re.findall(
+        r"^\| `(-\S+)[^|`]*` \| ([^|]*) \| ([^|]*)\|$", README.read_text("utf-8"), re.M
+    )
+    assert len(rows) >= 5
+    return [(option, meaning, default.strip()) for option, meaning, default in rows]
+
+
+@pytest.mark.parametrize(("name", "meaning", "default"), options_of_readme())
+def test_the_options_of_the_readme_have_the_values_and_defaults_of_the_program(
+    name, meaning, default
+):
+    (option,) = (one for one in options_of(train.main) if name in one.opts)
+    assert default in (option.default_text, "off" if option.is_flag else "")
+    for number, value in re.findall(r"(\d) ([\w-]+)", meaning):
+        assert option.type.convert(value, None, None) == option.type.convert(number, None, None)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda one: one.name)
+def test_a_page_has_the_exit_statuses_of_its_command(command):
+    text = (DOCS / f"{command.name}.md").read_text(encoding="utf-8")
+    _, _, section = text.partition("\n## Exit status\n")
+    rows = re.findall(r"^\| (\d[\d, ]*) \|", section.partition("\n## ")[0], re.M)
+    assert not rows or rows == [status for status, _ in command.statuses]
+
+
 @pytest.mark.slow
 def test_the_manual_builds(tmp_path):
     pytest.importorskip("furo")

@@ -15,7 +15,7 @@ from checkpoints import checkpoints
 from click.testing import CliRunner
 from sound import check_checkpoint, check_model, check_range
 
-from dcsvm.cli import train, train_file
+from dcsvm.cli import guard, train, train_file
 
 hypothesis = pytest.importorskip("hypothesis")
 from hypothesis import given, settings  # noqa: E402
@@ -194,6 +194,7 @@ ARGUMENTS += ["-q", "-v", "-quiet", "-g0.5", "--seed", "", "-", "--help", "-s", 
 @given(st.lists(st.sampled_from(ARGUMENTS) | st.text(max_size=4), max_size=8))
 def test_random_arguments_are_taken_or_one_sentence_says_why_not(words):
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(guard, "check_files", lambda *_: None)
         patch.setattr(train_file, "train_file", lambda *_, **__: 0)
         result = CliRunner().invoke(train.main, words)
     assert result.exit_code in (0, 2), result.exception

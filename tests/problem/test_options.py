@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 
 from dcsvm.kernel.kernels import NAMES
-from dcsvm.problem.option_table import SVM_TYPES, OptionError, UnknownOptionError, option_of
+from dcsvm.problem.option_table import (
+    SVM_NAMES,
+    SVM_TYPES,
+    OptionError,
+    UnknownOptionError,
+    option_of,
+)
 from dcsvm.problem.options import TrainOptions
 
 
@@ -164,11 +170,12 @@ def test_an_unknown_option_is_a_type_error_with_a_hint(name, hint):
 @pytest.mark.parametrize("number", range(5))
 def test_types_are_named_as_in_a_model_file_with_dashes_or_by_number(number):
     name = SVM_TYPES[number]
-    for one in (name, name.replace("_", "-"), number, np.int64(number)):
+    for one in (name, name.replace("_", "-"), name.upper(), SVM_NAMES[number], number,
+                np.int64(number)):  # fmt: skip
         assert TrainOptions(svm_type=one).svm_type == name
 
 
-@pytest.mark.parametrize("wrong", [5, -1, True, "C_SVC", "svc", 1.0])
+@pytest.mark.parametrize("wrong", [5, -1, True, "c svc", "svc", 1.0])
 def test_other_names_of_types_are_refused(wrong):
     assert reason(svm_type=wrong).startswith("svm_type must be one of c_svc, nu_svc, one_class")
 

@@ -1,6 +1,7 @@
 """Test the memory budget: plans, refusals, and the peak of the commands."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -41,8 +42,19 @@ def test_what_is_planned_is_the_rows_the_budget_and_the_fixed_part():
     assert plan.data == 40 * MB
     assert plan.data + plan.rest == (40 + 500 + 64 + 200) * MB
     assert plan.describe() == (
-        "at most 804 MB of memory (40 for the rows, 500 for caches and working copies)"
+        "at most 804 MB of memory (200 for the program, 104 for the rows, "
+        "500 for caches and working copies)"
     )
+
+
+@pytest.mark.parametrize("n_rows", [1, 1000, 49_990, 123_457])
+def test_the_parts_of_the_memory_that_are_told_add_up(n_rows):
+    for text in (
+        planned(n_rows, megabytes=None).describe(),
+        memory.described(n_rows * 13, n_rows * 17, " each"),
+    ):
+        total, *parts = map(int, re.findall(r"\d+", text))
+        assert total == sum(parts)
 
 
 def test_a_small_problem_is_not_planned_to_use_a_large_budget():

@@ -1,0 +1,126 @@
+"""Click types of file names, and the check of all files of a command before it begins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dcsvm.cli.files import AUTO, LEARN, QUANTILE, STANDARD_INPUT, is_stream
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from dcsvm.cli.jobs import Job
+
+
+class FileName(click.ParamType):
+    """Click type of the name of a file or a folder, which is not changed.
+
+    `words` are values that are no names. A file that is `awaited` may appear later. The output
+    `continued_by`, a parameter, may replace this input.
+    """
+
+    name = "file"
+
+    def __init__(
+        self,
+        *words: str,
+        is_output: bool = False,
+        is_folder: bool = False,
+        is_awaited: bool = False,
+        continued_by: str = "",
+    ):
+        self.words, self.is_output, self.is_folder = words, is_output, is_folder
+        self.is_awaited, self.continued_by = is_awaited, continued_by
+
+    def convert(
+        self, value: str, _param: click.Parameter | None, _ctx: click.Context | None
+    ) -> str:
+        return value
+
+    def shell_complete(
+        self, _ctx: click.Context, _param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="dir" if self.is_folder else "file")]
+
+
+INPUT, OUTPUT = FileName(*STANDARD_INPUT), FileName(is_output=True)
+MODEL = FileName()  # "-" is an ordinary name
+SCALING, WEIGHTS = FileName(AUTO, QUANTILE, *STANDARD_INPUT), FileName(LEARN)
+SCHEDULER = FileName(is_awaited=True)  # the scheduler may still have to write it
+CHECKPOINT = FileName(is_output=True, is_folder=True)
+RESUMED_FOLDER = FileName(is_folder=True, continued_by="checkpoint_folder")
+RESUMED_FILE = FileName(continued_by="out_file")
+
+
+def check_files(parameters: Sequence[click.Parameter], job: Job) -> None:
+    """Raise OSError or DataError for a file of a job that cannot be read or written.
+
+    An output must not replace another file.
+    """
+    named = list(_named_files(parameters, job))
+    outputs = [(name, kind, path) for name, kind, path in named if kind.is_output]
+    written = {(name, os.path.realpath(path)) for name, _, path in outputs}
+    others = []
+    for _, kind, path in named:
+        if kind.is_output:
+            continue
+        is_continued = (kind.continued_by, os.path.realpath(path)) in written
+        if not is_continued:
+            others.append(path)
+        may_lack = kind.is_awaited or (kind.is_folder and is_continued)
+        if path != job.remote_file and not (may_lack and not os.path.exists(path)):
+            _check_input(kind, path)
+    beside = [] if job.range_file is None else [("", OUTPUT, job.range_file)]
+    for _, kind, path in [*outputs, *beside]:
+        if kind.is_folder or not is_stream(path):
+            _check_output(kind, path, others)
+            others.append(path)
+
+
+def _named_files(
+    parameters: Sequence[click.Parameter], job: Job
+) -> Iterator[tuple[str, FileName, str]]:
+    """Yield parameter, type and name of each file that the job has."""
+    for parameter in parameters:
+        value: Any = getattr(job, parameter.name or "", None)
+        if value is None:
+            continue
+        kinds: Sequence[click.ParamType] = [parameter.type]
+        if isinstance(parameter.type, click.Tuple):
+            kinds = parameter.type.types
+        for kind, path in zip(kinds, value if len(kinds) > 1 else [value], strict=True):
+            if isinstance(kind, FileName) and path not in kind.words:
+                yield parameter.name or "", kind, path
+
+
+def _check_input(kind: FileName, path: str) -> None:
+    from dcsvm.data.files import opened
+
+    if kind.is_folder:
+        if not os.path.isdir(path):
+            raise FileNotFoundError(2, "no such folder", path)
+    elif not is_stream(path):
+        with opened(path, is_path=True):
+            pass
+
+
+def _check_output(kind: FileName, path: str, others: Sequence[str]) -> None:
+    if os.path.realpath(path) in map(os.path.realpath, others):
+        raise FileExistsError(17, "the output would replace another file of the command", path)
+    if os.path.isdir(path) and not kind.is_folder:
+        raise IsADirectoryError(21, "is a directory", path)
+    if os.path.exists(path) and not os.path.isdir(path) and kind.is_folder:
+        raise NotADirectoryError(20, "is not a folder", path)
+    if os.path.exists(path) and not os.access(path, os.W_OK):
+        raise PermissionError(13, "is not writable", path)
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(2, "no such folder", folder)
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(13, "folder is not writable", folder)
