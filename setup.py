@@ -34,7 +34,7 @@ FLAGS = ["-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-con
 SANITIZE_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 WARNINGS = ["-Wall", "-Wextra", "-Werror=switch"]
-CYTHON_WARNINGS = ["-Wno-unused-function"]  # it makes conversions that nothing needs
+CYTHON_WARNINGS = ["-Wno-unused-function", "-Wno-sign-compare"]  # of the code that it makes
 CCACHE = ["ccache"] if shutil.which("ccache") else []
 OPENMP_FLAGS = (  # for compiling, for linking: gcc and clang, then Apple's clang with libomp
     (["-fopenmp"], ["-fopenmp"]),
