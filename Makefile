@@ -22,36 +22,49 @@ RAW = $(DATA)/raw
 SUITE = small
 BENCH =
 
-BIN = $(CURDIR)/$(VENV)/bin
-# the tested versions of installed packages, and of packages that pip installs for builds
-export PIP_CONSTRAINT = $(CURDIR)/.ci/constraints.txt
+# Targets and prerequisites are relative, since make takes a space for the end of a name.
+BIN = $(VENV)/bin
+HERE = "$(CURDIR)"
+space = $() $()
+# The tested versions of installed packages, and of packages that pip installs for builds: a URL,
+# since pip takes a space for the end of a path.
+export PIP_CONSTRAINT = file://$(subst $(space),%20,$(CURDIR))/.ci/constraints.txt
 export PIP_BUILD_CONSTRAINT = $(PIP_CONSTRAINT)
-NATIVE = setup.py pyproject.toml .ci/constraints.txt $(wildcard csrc/*/*.cc csrc/*/*.h dcsvm/*.pyx dcsvm/*.px[di])
+# the time of a folder tells of removed files
+NATIVE = setup.py $(wildcard csrc/*/ csrc/*/*.cc csrc/*/*.h dcsvm/*.pyx dcsvm/*.px[di])
 STRICT = -std=c++17 -O2 -fopenmp -Wall -Wextra -Wconversion -Werror
 NATIVE_TESTS = $(wildcard tests/*/*.cc tests/*/*.h)
 READER = $(wildcard csrc/text/*.cc)
 FUZZ_TARGETS = data model_rows decimal
 FUZZ_PYTHON = model range checkpoint
-SANITIZED = $(CURDIR)/build/asan/site
+SANITIZED = build/asan/site
 preload = $(foreach name,libasan libubsan libstdc++,$(shell $(CXX) -print-file-name=$(name).so))
 
 fuzzer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/libclang_rt.fuzzer*)
 archer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/../../../../libarcher.so)
 
-.PHONY: demo test lint format asan tsan fuzz fuzz-python soak same-as faster-than mutants bench docs \
-	check warnings dist clean
+.PHONY: demo build test lint format asan tsan fuzz fuzz-python fuzz-checkpoints soak same-as \
+	faster-than mutants bench docs check warnings dist clean
 
-demo: $(VENV)/ready  ## set up, install, make data, train, predict
-	@PATH="$(BIN):$$PATH" examples/demo.sh
+demo: $(VENV)/ready  ## set up, install, train and predict, draw
+	@PATH=$(HERE)/$(BIN):"$$PATH" examples/demo.sh
+
+build: $(VENV)/ready  ## set up, or compile what changed
 
 test: $(VENV)/ready  ## set up, install, run the tests
 	$(BIN)/pytest -q -n $(JOBS) --dist worksteal $(TESTS)
 
-# The package is installed in place: only a change of C++ or Cython needs a new installation.
-$(VENV)/ready: $(NATIVE)
-	@echo "installing into $(VENV): a minute or so"
+# The package is installed in place: Python's changes need nothing, those of C++ or Cython a build,
+# which compiles what changed.
+$(VENV)/ready: $(VENV)/installed $(NATIVE)
+	$(BIN)/python setup.py -q build_ext --inplace
+	touch $@
+
+$(VENV)/installed: pyproject.toml .ci/constraints.txt
+	@echo "installing into $(VENV): two minutes or so"
 	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q -e '.[test,test-sklearn,test-dask,lint]'
+	$(BIN)/pip install -q setuptools cython click
+	$(BIN)/pip install -q --no-build-isolation -e '.[test,test-sklearn,test-dask,lint]'
 	touch $@
 
 lint: $(VENV)/ready
@@ -69,10 +82,11 @@ format: $(VENV)/ready
 
 # The tests once more, with the extensions built under gcc's sanitizers (in build/asan).
 asan: $(VENV)/ready
-	DCSVM_SANITIZE=1 $(BIN)/pip install -q --no-deps --upgrade --target $(SANITIZED) .
-	cd $(SANITIZED) && PYTHONPATH=$(SANITIZED) LD_PRELOAD="$(preload)" \
+	DCSVM_SANITIZE=1 $(BIN)/pip install -q --no-deps --no-build-isolation --upgrade \
+		--target $(SANITIZED) .
+	cd $(SANITIZED) && PYTHONPATH=$(HERE)/$(SANITIZED) LD_PRELOAD="$(preload)" \
 		ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-		$(BIN)/pytest -q -p no:cacheprovider $(TESTS) $(CURDIR)/tests
+		$(HERE)/$(BIN)/pytest -q -p no:cacheprovider $(TESTS) $(HERE)/tests
 
 # The OpenMP parts under the thread sanitizer; Archer (of LLVM's libomp) makes OpenMP known to it.
 tsan: $(if $(TSAN_CLANG),build/tsan/threads)
@@ -89,10 +103,14 @@ fuzz: $(VENV)/ready $(if $(CLANG),$(patsubst %,fuzz-%,$(FUZZ_TARGETS))) fuzz-pyt
 	$(if $(CLANG),,@echo "fuzz: no clang++ with libFuzzer, the reader is not fuzzed")
 	FUZZ_EXAMPLES=300 $(BIN)/pytest -q tests/fuzz
 
+# After a change of what a checkpoint stores: those that fuzzing begins with.
+fuzz-checkpoints: $(VENV)/ready
+	$(BIN)/python tests/fuzz/checkpoints.py
+
 fuzz-%: build/fuzz/%
 	@mkdir -p build/fuzz/corpus/$*
-	cd build/fuzz && ./$* -max_total_time=$(FUZZ) -max_len=256 -dict=$(CURDIR)/tests/fuzz/tokens.dict \
-		-verbosity=0 corpus/$* $(CURDIR)/tests/fuzz/corpus/$*
+	cd build/fuzz && ./$* -max_total_time=$(FUZZ) -max_len=256 -dict=$(HERE)/tests/fuzz/tokens.dict \
+		-verbosity=0 corpus/$* $(HERE)/tests/fuzz/corpus/$*
 
 fuzz-python: $(VENV)/ready
 	@if $(BIN)/python -c "import atheris" 2> /dev/null; then \
@@ -110,7 +128,7 @@ build/fuzz/%: tests/fuzz/%.cc tests/fuzz/parsed.h $(READER) $(wildcard csrc/*/*.
 		-fno-sanitize-recover=undefined -Icsrc $< $(READER) -o $@
 
 soak: $(VENV)/ready  ## random settings against what must always be true
-	cd tests && $(BIN)/python soak.py $(SOAK)
+	cd tests && $(HERE)/$(BIN)/python soak.py $(SOAK)
 
 # Lists the models, predictions and counters that differ from the commit BASE.
 same-as: $(VENV)/ready
@@ -177,14 +195,14 @@ bench-workers bench-rounds bench-kills: $(VENV)/bench
 	$(BIN)/python examples/bench/$(@:bench-%=%).py --data $(DATA) $(BENCH)
 
 $(VENV)/bench: $(VENV)/ready
-	$(BIN)/pip install -q -e '.[bench,plot]'
+	$(BIN)/pip install -q --no-build-isolation -e '.[bench,plot]'
 	touch $@
 
 docs: $(VENV)/docs  ## the manual, into build/docs; a warning is an error
 	$(BIN)/sphinx-build -q -W --keep-going docs build/docs
 
 $(VENV)/docs: $(VENV)/ready
-	$(BIN)/pip install -q -e '.[docs]'
+	$(BIN)/pip install -q --no-build-isolation -e '.[docs]'
 	touch $@
 
 check: lint warnings fuzz tsan dist mutants
@@ -204,8 +222,8 @@ dist: $(VENV)/ready
 	mkdir -p build
 	$(BIN)/python -m build --outdir build/dist . > build/dist.log 2>&1 || { cat build/dist.log; exit 1; }
 	$(PYTHON) -m venv build/dist/venv
-	build/dist/venv/bin/pip install -q build/dist/*.whl
-	cd build/dist && PATH="$$PWD/venv/bin:$$PATH" $(CURDIR)/examples/demo.sh
+	build/dist/venv/bin/pip install -q "$$(echo build/dist/*.whl)[plot,sklearn,tables]"
+	cd build/dist && PATH="$$PWD/venv/bin:$$PATH" $(HERE)/examples/demo.sh
 	build/dist/venv/bin/pip install -q --force-reinstall --no-deps build/dist/*.tar.gz
 	build/dist/venv/bin/python tests/smoke.py
 	build/dist/venv/bin/pip install -q twine

@@ -1,14 +1,23 @@
 """The extensions and their flags, and the manual pages; everything else is in pyproject.toml.
 
-DCSVM_SANITIZE=1 builds with gcc's address and undefined behaviour sanitizers, in build/asan.
+Objects stay in build/objects-*. A file is compiled again only if its command, the compiler or the
+contents of a file that it includes changed. DCSVM_SANITIZE=1 builds with gcc's address and
+undefined behaviour sanitizers, in build/asan.
 """
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from glob import glob
+from hashlib import sha256
+from itertools import takewhile
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -16,12 +25,17 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 sys.path.insert(0, str(Path(__file__).parent))
-from dcsvm.cli.man import write_pages  # noqa: E402 (from the source tree, pure Python)
+with warnings.catch_warnings():  # the compiled modules may be older than the sources
+    warnings.simplefilter("ignore")
+    from dcsvm.cli.man import write_pages  # from the source tree, pure Python
 
 SANITIZE = bool(os.environ.get("DCSVM_SANITIZE"))
 FLAGS = ["-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"]
 SANITIZE_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+WARNINGS = ["-Wall", "-Wextra", "-Werror=switch"]
+CYTHON_WARNINGS = ["-Wno-unused-function", "-Wno-sign-compare"]  # of the code that it makes
+CCACHE = ["ccache"] if shutil.which("ccache") else []
 OPENMP_FLAGS = (  # for compiling, for linking: gcc and clang, then Apple's clang with libomp
     (["-fopenmp"], ["-fopenmp"]),
     (["-Xpreprocessor", "-fopenmp"], ["-lomp"]),
@@ -41,10 +55,67 @@ def openmp_flags(compiler: list[str]) -> tuple[list[str], list[str]]:
     return [], []
 
 
+@cache
+def version_of(*compiler: str) -> str:
+    return subprocess.run([*compiler, "--version"], capture_output=True, text=True).stdout
+
+
+def fingerprint(command: list[str], listed: Path) -> str:
+    """Return a digest of what an object is made of; `listed` is the compiler's list of files."""
+    digest = sha256("\0".join(command).encode())
+    digest.update(version_of(*takewhile(lambda word: not word.startswith("-"), command)).encode())
+    for path in files_in(listed):
+        digest.update(sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def files_in(listed: Path) -> list[Path]:
+    _, _, names = listed.read_text().replace("\\\n", " ").replace("$$", "$").partition(":")
+    return [Path(re.sub(r"\\(.)", r"\1", name)) for name in re.findall(r"(?:\\.|\S)+", names)]
+
+
+def compile_if_changed(spawn, command: list[str]) -> None:
+    """Run a command of the compiler, unless its object was made of the same.
+
+    The record of an object is written after it, so that an interrupted compilation leaves none.
+    """
+    made = command[command.index("-o") + 1]
+    listed, record = Path(made + ".d"), Path(made + ".made")
+    try:
+        if os.path.exists(made) and record.read_text() == fingerprint(command, listed):
+            return
+    except FileNotFoundError:  # no record, or an included file is gone
+        pass
+    record.unlink(missing_ok=True)
+    start = time.time()
+    spawn([*command, "-MMD", "-MT", "object", "-MF", str(listed)])
+    if all(path.stat().st_mtime < start for path in files_in(listed)):
+        record.write_text(fingerprint(command, listed))
+
+
 class BuildExtensions(build_ext):
-    """Adds OpenMP where the compiler has it, and compiles the files side by side."""
+    """Adds OpenMP where the compiler has it, and compiles what changed side by side."""
+
+    def finalize_options(self):
+        super().finalize_options()
+        # For an editable installation pip would have a temporary folder.
+        base = self.get_finalized_command("build").build_base
+        self.build_temp = os.path.join(base, f"objects-{sys.implementation.cache_tag}")
 
     def build_extensions(self):
+        os.environ.setdefault("CCACHE_NOHASHDIR", "1")  # share objects between folders
+        spawn = self.compiler.spawn
+        launcher = [] if {"CC", "CXX"} & os.environ.keys() else CCACHE
+
+        def spawn_if_changed(command, **options):
+            if "-c" in command:
+                softer = CYTHON_WARNINGS if any(word.endswith(".cpp") for word in command) else []
+                compile_if_changed(spawn, [*launcher, *command, *softer])
+            else:
+                spawn(command, **options)
+
+        self.compiler.spawn = spawn_if_changed
+        self.force = self.compiler.force = True  # the times of files do not count
         compiling, linking = openmp_flags(self.compiler.compiler_cxx)
         for extension in self.extensions:
             extension.extra_compile_args += compiling
@@ -53,7 +124,8 @@ class BuildExtensions(build_ext):
         with ThreadPoolExecutor(os.cpu_count()) as pool:
 
             def compile_each(sources, *args, **kwargs):
-                objects = pool.map(lambda one: compile_some([one], *args, **kwargs), sources)
+                largest_first = sorted(sources, key=os.path.getsize, reverse=True)
+                objects = pool.map(lambda one: compile_some([one], *args, **kwargs), largest_first)
                 return sum(objects, [])
 
             self.compiler.compile = compile_each
@@ -67,26 +139,31 @@ def extension(name: str, sources: list[str]) -> Extension:
         [f"dcsvm/{name}.pyx", *sources],
         include_dirs=["csrc"],
         depends=["setup.py", *glob("csrc/*/*.h"), *glob("dcsvm/*.p[xy][dxi]")],
-        extra_compile_args=FLAGS + (SANITIZE_FLAGS + SANITIZERS if SANITIZE else []),
+        extra_compile_args=FLAGS + WARNINGS + (SANITIZE_FLAGS + SANITIZERS if SANITIZE else []),
         extra_link_args=SANITIZERS if SANITIZE else [],
         language="c++",
     )
 
 
-text_sources = sorted(glob("csrc/text/*.cc"))
-core_sources = sorted(set(glob("csrc/*/*.cc")) - set(text_sources))
+def main() -> None:
+    text_sources = sorted(glob("csrc/text/*.cc"))
+    core_sources = sorted(set(glob("csrc/*/*.cc")) - set(text_sources))
 
-setup(
-    cmdclass={"build_ext": BuildExtensions},
-    data_files=[("share/man/man1", write_pages("build/man"))],
-    options={"build": {"build_base": "build/asan"}} if SANITIZE else {},
-    ext_modules=cythonize(
-        [extension("_core", core_sources), extension("_svmlight", text_sources)],
-        compiler_directives={
-            "language_level": 3,
-            "boundscheck": False,
-            "wraparound": False,
-            "embedsignature": True,
-        },
-    ),
-)
+    setup(
+        cmdclass={"build_ext": BuildExtensions},
+        data_files=[("share/man/man1", write_pages("build/man"))],
+        options={"build": {"build_base": "build/asan"}} if SANITIZE else {},
+        ext_modules=cythonize(
+            [extension("_core", core_sources), extension("_svmlight", text_sources)],
+            compiler_directives={
+                "language_level": 3,
+                "boundscheck": False,
+                "wraparound": False,
+                "embedsignature": True,
+            },
+        ),
+    )
+
+
+if __name__ == "__main__":
+    main()

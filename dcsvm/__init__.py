@@ -25,6 +25,9 @@ The packages, lowest layer first; each imports only packages listed above it:
     cli                the commands
 """
 
+import os
+import warnings
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -76,3 +79,22 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *_ATTRIBUTES])
+
+
+def _warn_of_old_modules(folder: str) -> None:
+    """Warn if the compiled modules in `folder` are older than their sources in a checkout."""
+    sources = os.path.join(os.path.dirname(folder), "csrc")
+    if not os.path.isdir(sources):
+        return
+    folders = [folder, *(one.path for one in os.scandir(sources) if one.is_dir())]
+    files = [file for one in folders for file in os.scandir(one)]
+    times = {file.path: file.stat().st_mtime for file in files if file.is_file()}
+    oldest = min((time for path, time in times.items() if path.endswith(".so")), default=inf)
+    endings = (".cc", ".h", ".pyx", ".pxd", ".pxi")
+    newer = [path for path, time in times.items() if path.endswith(endings) and time > oldest]
+    if newer:
+        told = f"{newer[0]} is newer than the compiled modules of dcsvm: run `make build`"
+        warnings.warn(told, RuntimeWarning, stacklevel=2)
+
+
+_warn_of_old_modules(os.path.dirname(os.path.abspath(__file__)))

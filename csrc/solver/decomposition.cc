@@ -81,42 +81,36 @@ class Solver {
     switch (stage_) {
       case Stage::start:
         start();
-        return true;
-      case Stage::descent:
-        return descend();
-      case Stage::check:
-        return check_optimality();
+        break;
       case Stage::initial_gradient:
-        if (!complete_gradient()) return false;
+        if (!update_gradient()) return false;
         if (n_active() == 0) activate();
         stage_ = Stage::descent;
-        return true;
+        break;
+      case Stage::descent:
+        return descend();
       case Stage::final_gradient:
-        if (!complete_gradient()) return false;
-        stage_ = Stage::check;
+        if (!update_gradient()) return false;
         if (report_.neglected > max_neglected * target_) {
           reset_gradient();
           stage_ = Stage::reconstruction;
+        } else {
+          stage_ = Stage::check;
         }
-        return true;
+        break;
       case Stage::reconstruction:
-        if (!complete_gradient()) return false;
+        if (!update_gradient()) return false;
         stage_ = Stage::check;
-        return true;
+        break;
+      case Stage::check:
+        return check_optimality();
       case Stage::gradient_at_limit:
-        if (!complete_gradient()) return false;
+        if (!update_gradient()) return false;
         stage_ = Stage::done;
-        return true;
+        break;
       case Stage::done:
         break;
     }
-    return true;
-  }
-
-  // Returns false if stopped.
-  bool complete_gradient() {
-    if (!update_gradient()) return false;
-    rows_since_rebuild_ = 0;
     return true;
   }
 
@@ -192,6 +186,7 @@ class Solver {
       if (!(is_cached ? add_all_cached() : add_change(variables))) return false;
     }
     full_.settle();
+    rows_since_rebuild_ = 0;
     return true;
   }
 

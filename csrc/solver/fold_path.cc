@@ -203,7 +203,7 @@ FoldPath::Step FoldPath::solve_outside() {
   options.stop = const_cast<Stop*>(context_.stop);
   options.precision = precision_;
   if (precision_ == Precision::double_tiles)
-    options.max_iterations = member_updates * static_cast<std::int64_t>(n);
+    options.limits.iterations = member_updates * static_cast<std::int64_t>(n);
   const SolveReport report =
       dcsvm::solve(context_.setup, context_.points, qp,
                    {alpha_.data(), gradient_.data(), base.data(), known.data()}, options);

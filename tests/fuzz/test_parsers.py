@@ -9,7 +9,9 @@ import os
 import resource
 from pathlib import Path
 
+import numpy as np
 import pytest
+from checkpoints import checkpoints
 from click.testing import CliRunner
 from sound import check_checkpoint, check_model, check_range
 
@@ -150,6 +152,17 @@ def test_other_bytes_are_no_model(text):
 @pytest.mark.parametrize("path", CHECKPOINTS, ids=lambda path: path.name)
 def test_the_checkpoints_that_fuzzing_begins_with_are_restored(path):
     assert check_checkpoint(path.read_bytes()) is not None
+
+
+def test_the_checkpoints_that_fuzzing_begins_with_have_what_a_checkpoint_has():
+    """Else `make fuzz-checkpoints` makes them again."""
+    made = checkpoints()
+    assert [path.name for path in CHECKPOINTS] == sorted(made)
+    for path in CHECKPOINTS:
+        arrays = made[path.name]
+        with np.load(path) as stored:
+            assert set(stored.files) == arrays.keys()
+            assert all(stored[name].shape == arrays[name].shape for name in stored.files)
 
 
 @often

@@ -3,8 +3,8 @@
 
 mutants.txt has a paragraph for each mutant: the file, the old code (`-`), the new code (`+`), and
 the tests that have to fail (`>`) or the reason why no test can (`=`). The changes are made in two
-copies of the tree in build/mutants; one of them is compiled, with ccache if it is installed. The
-exit status is 1 if the tests pass with a change, or if a change no longer fits the code.
+copies of the tree in build/mutants; one of them is compiled. The exit status is 1 if the tests pass
+with a change, or if a change no longer fits the code.
 """
 
 import os
@@ -48,6 +48,18 @@ class Mutant:
         return f"{self.path}: {self.before!r} becomes {self.after!r}"
 
 
+def every_mutant():
+    paragraphs = TABLE.read_text().strip().split("\n\n")
+    return [Mutant.of(one) for one in paragraphs if not one.startswith("#")]
+
+
+def places_of(mutant, tree):
+    """Return the text of a mutant's file, and how often the old code is in it."""
+    path = tree / mutant.path
+    text = path.read_text() if path.exists() else ""
+    return text, text.count(mutant.before)
+
+
 def copied(name):
     """Copy the tree with its compiled modules."""
     tree = PLACE / name
@@ -67,8 +79,6 @@ def copied(name):
 def run(tree, *command):
     """Run Python in a copy of the tree; return its exit status."""
     own = {"PYTHONPATH": f"{tree}{os.pathsep}{TOOLS}", "PYTHONDONTWRITEBYTECODE": "1"}
-    if shutil.which("ccache"):
-        own |= {"CC": "ccache gcc", "CXX": "ccache g++", "CCACHE_NOHASHDIR": "1"}
     with (tree / "log").open("a") as log:
         return subprocess.run(
             [sys.executable, *command], cwd=tree, env=os.environ | own, stdout=log, stderr=log,
@@ -89,9 +99,9 @@ def tested(tree, tests, *how):
 def outcome(mutant, tree):
     """Run the tests of a mutant and return the verdict."""
     path = tree / mutant.path
-    text = path.read_text() if path.exists() else ""
-    if text.count(mutant.before) != 1:
-        return f"in the file {text.count(mutant.before)} times"
+    text, n_places = places_of(mutant, tree)
+    if n_places != 1:
+        return f"in the file {n_places} times"
     path.write_text(text.replace(mutant.before, mutant.after))
     try:
         if mutant.is_native and build(tree) != 0:
@@ -123,9 +133,7 @@ def judge_native(native, others, tree, found):
 
 
 def main(*words):
-    paragraphs = TABLE.read_text().strip().split("\n\n")
-    every = [Mutant.of(one) for one in paragraphs if not one.startswith("#")]
-    chosen = [one for one in every if all(word in str(one) for word in words)]
+    chosen = [one for one in every_mutant() if all(word in str(one) for word in words)]
     if not chosen:
         sys.exit(f"no mutant has {' and '.join(words)} in its text")
     judged = [one for one in chosen if not one.reason]
