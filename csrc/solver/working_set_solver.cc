@@ -235,7 +235,7 @@ constexpr std::size_t min_shrunk_set = 128;
 
 // Limit of the cost of a solve, in updates per member: one Newton step costs as much as many
 // updates, and a stop is only answered between solves.
-constexpr double most_member_updates = 4000;
+constexpr double most_member_updates = 1000;
 
 // Rounds are stuck if rounding undoes their steps, as for two variables of one row whose gradients
 // differ by rounding: over `rounds_compared` rounds the violation fell by less than `least_fall`,

@@ -273,6 +273,8 @@ class TrainOptions(OptionTable):
         if self.early and self.clustering not in TREES:
             reason = f"must be {' or '.join(TREES)} for early models, got {self.clustering}"
             raise OptionError("clustering", reason)
+        if self.early and self.gap is not None:
+            raise OptionError("gap", "is not available for early models, which reach the tolerance")
         if not self.early and self.early_level is None:
             if self.overlap is None:
                 return

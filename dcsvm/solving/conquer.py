@@ -15,7 +15,7 @@ from dcsvm.solving.iterate import Subproblems
 from dcsvm.solving.nu_path import solve_as_c_svc
 from dcsvm.solving.relaxation import solve_relaxed
 from dcsvm.solving.solver import FormulationSolver
-from dcsvm.solving.state import RunState
+from dcsvm.solving.state import BestSolution, RunState
 
 MAX_REFINEMENTS = 10
 # If a refinement leaves more than MIN_REFINED of the previous violation, later ones use float64
@@ -131,10 +131,15 @@ def conquer(solver: FormulationSolver) -> None:
             Certificate.of_all([certificates[k] for k in folds]), tolerance, weight
         ):
             break
+        _keep_best(solver, {k: certificates[k] for k in folds})
         if options.gap is not None:
-            wanted = 0.5 * options.gap / max(_relative_gap(certificates[k]) for k in folds)
+            wanted = 0.5 * options.gap / max(_excess(solver, certificates[k]) for k in folds)
             tolerance *= min(max(wanted, 0.01), 0.5)
             state.gap_tolerance = tolerance
+    worse = put_back_best(solver, {k: certificates[k] for k in folds})
+    if worse:
+        certificates |= verify(solver, worse, tolerance)
+    state.best = None
     if folds and solver.problem.divides_by_margin and not state.budget.is_used_up:
         certificates = _with_small_margins(solver, certificates, tolerance)
     found = [certificates[k] for k in sorted(certificates)]
@@ -142,6 +147,37 @@ def conquer(solver: FormulationSolver) -> None:
     state.converged = np.array([_is_reached(solver, one) for one in found])
     state.costs.conquer_seconds = time.perf_counter() - start
     solver.control.progress.end("conquer", state.costs.conquer_seconds, solver.solution.n_sv)
+
+
+def _keep_best(solver: FormulationSolver, certificates: dict[int, Certificate]) -> None:
+    """Keep checked solutions of folds before another solve, if they are better than those kept."""
+    state = solver.state
+    state.best = state.best or BestSolution.nothing(solver.problem.size, len(state.converged))
+    for k, certificate in certificates.items():
+        excess = _excess(solver, certificate)
+        if excess < state.best.excess[k]:
+            own = solver.formulation.variables_of_fold(k)
+            state.best.excess[k] = excess
+            state.best.alpha[own], state.best.gradient[own] = (
+                solver.alpha[own],
+                solver.gradient[own],
+            )
+
+
+def put_back_best(solver: FormulationSolver, certificates: dict[int, Certificate]) -> list[int]:
+    """Put back the kept solutions of folds that later solves made worse; return these folds.
+
+    The solutions of an ill-conditioned problem get worse where rounding is above the steps.
+    """
+    best = solver.state.best
+    if best is None:
+        return []
+    worse = [k for k, one in certificates.items() if best.excess[k] < _excess(solver, one)]
+    for k in worse:
+        own = solver.formulation.variables_of_fold(k)
+        solver.alpha[own] = best.alpha[own]
+        solver.iterate.learn(own, best.gradient[own])
+    return worse
 
 
 def _with_small_margins(
@@ -203,12 +239,12 @@ def _weight(solver: FormulationSolver, folds: list[int]) -> float:
 def _is_reached(solver: FormulationSolver, certificate: Certificate) -> bool:
     """Whether the certificate meets the requested tolerance or gap."""
     options = solver.options
-    if options.gap is None:
-        return certificate.violation <= options.tolerance
-    return _relative_gap(certificate) <= options.gap
+    return _excess(solver, certificate) <= (options.gap or options.tolerance)
 
 
-def _relative_gap(certificate: Certificate) -> float:
-    """Return the relative gap of a convex problem."""
-    assert certificate.relative_gap is not None
-    return certificate.relative_gap
+def _excess(solver: FormulationSolver, certificate: Certificate) -> float:
+    """Return the violation, or the relative gap if a gap is requested; inf if it is unknown."""
+    if solver.options.gap is None:
+        return certificate.violation
+    gap = certificate.relative_gap
+    return np.inf if gap is None else gap

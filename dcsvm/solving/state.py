@@ -17,7 +17,7 @@ from dcsvm.solving.certificate import Certificate, CheckState
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.report import METRICS, Costs, EarlyChoice, LevelReport
 
-CERTIFICATE, LEVEL = "certificate_", "level_"  # prefixes of array names
+CERTIFICATE, LEVEL, BEST = "certificate_", "level_", "best_"  # prefixes of array names
 DONE = "done"  # value of `next_step` after the last step
 JSON_FIELDS = ("next_step", "neglected", "is_global", "has_begun", "n_bsv", "checks",
                "last_violation", "float64", "rounding", "n_moves")  # fmt: skip
@@ -52,6 +52,22 @@ class Budget:
             name: max(0, left - int(solved[name].sum()) // n_folds)
             for name, left in self.left.items()
         }
+
+
+@dataclass(eq=False)
+class BestSolution:
+    """Solutions of the folds: alpha and gradient, float64, and `excess`, inf if there is none.
+
+    `excess` float64 (n_folds,) is the violation or the relative gap.
+    """
+
+    alpha: np.ndarray
+    gradient: np.ndarray
+    excess: np.ndarray
+
+    @staticmethod
+    def nothing(size: int, n_folds: int) -> BestSolution:
+        return BestSolution(np.zeros(size), np.zeros(size), np.full(n_folds, np.inf))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -89,6 +105,8 @@ class RunState:
     gap_tolerance : tolerance of the solve of the whole problem for the duality gap, or None.
     float64 : whether float32 kernel values were not accurate enough.
     rounding : largest error of a float32 gradient in a check.
+    best : solutions of the folds with the smallest violation in a check, while another solve
+        follows; or None.
     certificate : certificate of the solution, or None.
     levels, support_by_level : reports of the levels, and the input rows of their support vectors.
     early_choice : choice of the early level, or None.
@@ -121,6 +139,7 @@ class RunState:
     gap_tolerance: float | None = None
     float64: bool = False
     rounding: float = 0.0
+    best: BestSolution | None = None
     certificate: Certificate | None = None
     levels: list[LevelReport] = field(default_factory=list)
     support_by_level: list[np.ndarray] = field(default_factory=list)
@@ -135,6 +154,8 @@ class RunState:
             arrays["solve"] = self.solve.to_array()
         if self.level is not None:
             arrays |= {LEVEL + name: values for name, values in self.level.items()}
+        if self.best is not None:
+            arrays |= {BEST + name: values for name, values in vars(self.best).items()}
         if self.certificate is not None:
             arrays |= {CERTIFICATE + name: v for name, v in vars(self.certificate).items()}
         for number, support in enumerate(self.support_by_level):
@@ -207,6 +228,7 @@ class RunState:
         ]
         self.support_by_level = [arrays[f"support_{k}"] for k in range(len(self.levels))]
         self.early_choice = _choice(values["early_choice"])
+        self.best = _best(arrays, problem, len(self.converged))
         self.certificate = None
         if CERTIFICATE + "units" in arrays:
             n_problems = len(self.n_iterations)
@@ -258,6 +280,20 @@ def _choice(values: dict | None) -> EarlyChoice | None:
     return choice
 
 
+def _best(
+    arrays: dict[str, np.ndarray], problem: BoxQP, n_folds: int
+) -> BestSolution | None:
+    """Check and return the stored best solution."""
+    if BEST + "alpha" not in arrays:
+        return None
+    best = BestSolution(*(arrays[BEST + one.name] for one in fields(BestSolution)))
+    for solution in (best.alpha, best.gradient):
+        check_floats(solution, problem.size)
+    _check_bounds(best.alpha, problem)
+    check_floats(best.excess, n_folds, infinite=True)
+    return best
+
+
 def _certificate(arrays: dict[str, np.ndarray], n_problems: int, n_constraints: int) -> Certificate:
     """Check and return the stored certificate."""
     found = Certificate(*(arrays[CERTIFICATE + one.name] for one in fields(Certificate)))
@@ -292,12 +328,16 @@ def _check_numbers(numbers: np.ndarray, end: int) -> None:
         raise ValueError("numbers out of range")
 
 
+def _check_bounds(alpha: np.ndarray, problem: BoxQP) -> None:
+    if np.any(alpha < problem.lower) or np.any(alpha > problem.upper):
+        raise ValueError("alpha out of its bounds")
+
+
 def _check_iterate(iterate: Iterate, problem: BoxQP) -> None:
     for values in (iterate.alpha, iterate.gradient, iterate.base):
         check_floats(values, problem.size)
     for alpha in (iterate.alpha, iterate.base):
-        if np.any(alpha < problem.lower) or np.any(alpha > problem.upper):
-            raise ValueError("alpha out of its bounds")
+        _check_bounds(alpha, problem)
     check_array(iterate.known, np.uint8, problem.size)
     if iterate.known.max(initial=0) > 2:
         raise ValueError("what is known of the iterate")

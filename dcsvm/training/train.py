@@ -21,6 +21,7 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import checked_weights
 from dcsvm.solving.certificate import Certificate, certificate_of_known
 from dcsvm.solving.checkpoint import RunControl
+from dcsvm.solving.conquer import put_back_best
 from dcsvm.solving.extraction import ExactResult, NoMarginError, exact_model
 from dcsvm.solving.iterate import Subproblems
 from dcsvm.solving.preparation import Columns, LocalRows, Prepared, RowSource, prepare
@@ -270,6 +271,8 @@ def _result_of_stopped(run: Run) -> tuple[ExactResult | None, list[str]]:
     if run.options.early:
         return None, missing
     state.certificate = certificate_of_stopped(solver)
+    if put_back_best(solver, {0: state.certificate}):
+        state.certificate = certificate_of_stopped(solver)
     try:
         return exact_model(solver.solution, state.certificate, converged=False), missing
     except NoMarginError as error:

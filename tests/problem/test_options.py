@@ -74,6 +74,8 @@ def test_every_field_is_in_the_table_and_its_default_keeps_its_rule():
      ({"clustering": "x"}, "clustering must be one of tree, adaptive, random, kmeans, got 'x'"),
      ({"clustering": "random", "early": True},
       "clustering must be tree or kmeans for early models, got random"),
+     ({"gap": 0.1, "early": True},
+      "gap is not available for early models, which reach the tolerance"),
      ({"branching": 300}, "branching must be at most 256, got 300"),
      ({"kernel": 2}, f"kernel must be one of {', '.join(NAMES)}, got 2"),
      ({"svm_type": []}, "svm_type must be one of c_svc, nu_svc, one_class, epsilon_svr, nu_svr, "

@@ -25,7 +25,7 @@ from dcsvm.solving.certificate import Certificate, CheckState
 from dcsvm.solving.checkpoint import Checkpoint, CheckpointError, RunControl
 from dcsvm.solving.report import EarlyChoice, LevelReport, Progress
 from dcsvm.solving.solver import FormulationSolver
-from dcsvm.solving.state import LIMITS, Budget
+from dcsvm.solving.state import LIMITS, BestSolution, Budget
 from dcsvm.training.train import ready, train_rows
 
 OPTIONS = {"C": 30.0, "gamma": 2.0, "threads": 2, "cache_mb": 50, "tolerance": 1e-5}
@@ -278,6 +278,7 @@ def test_a_state_comes_back_as_it_was_stored(data, tmp_path):
     state.n_moves, state.move, state.missing = 2, -0.25, 0.125
     values = [np.array([one]) for one in (-2.5, 1e-3, 0.5, 1e-6, 5, 0.25, 1.0)]
     state.certificate = Certificate(*values, np.zeros((1, run.solver.problem.n_constraints)))
+    state.best = BestSolution(state.iterate.alpha / 2, np.tan(state.iterate.alpha), np.ones(1))
     state.levels = [LevelReport(3, 8, 500, 0.1, 0.2, 900, -1.5, 7, 8)]
     state.support_by_level = [some]
     state.early_choice = EarlyChoice(2, 3, 1, 0.1, 0.01, 100, "error_rate")
