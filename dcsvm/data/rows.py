@@ -474,6 +474,9 @@ class ChosenRows:
     def part(self, some: slice) -> Rows:
         return self.rows.take(self.numbers[some])
 
+    def take(self, some: np.ndarray) -> Rows:
+        return self.rows.take(self.numbers[some])
+
     def with_features(self, n_features: int) -> Rows:
         return self.rows.take(self.numbers).with_features(n_features)
 

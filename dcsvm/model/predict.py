@@ -195,12 +195,29 @@ def _blocks(
                 values[meeting.place] = blended(by_cluster, placed.take(meeting.place), blend)
             else:
                 values[meeting.place] = exact.values(meeting)
-        # overflow of other kernels shows in the values, and is rare; a norm costs less than a value
-        if sources.kernel.type.is_within_one or not np.isfinite(values).all():
-            some = sources.beyond_float32(block, threads)
-            if len(some):
-                values[some] = _values_in_float64(part, weights, sources, block.take(some), threads)
+        some = _beyond_float32(part, sources, block, values, threads)
+        if len(some):
+            values[some] = _values_in_float64(part, weights, sources, block.take(some), threads)
         yield batch, values
+
+
+def _beyond_float32(
+    part: ExactModel | EarlyModel,
+    sources: EncodedSources,
+    block: Rows,
+    values: np.ndarray,
+    threads: int,
+) -> np.ndarray:
+    """Return the rows of a block whose values need float64 kernel values, int32.
+
+    They do not depend on the other rows of the block.
+    """
+    # overflow of other kernels shows in the values, and is rare; a norm costs less than a value
+    is_shown = isinstance(part, ExactModel) and not sources.kernel.type.is_within_one
+    if is_shown and np.isfinite(values).all():
+        return np.empty(0, np.int32)
+    some = sources.beyond_float32(block, threads)
+    return some[~np.isfinite(values[some]).all(axis=1)] if is_shown else some
 
 
 def _values_in_float64(

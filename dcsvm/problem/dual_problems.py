@@ -9,6 +9,9 @@ from dcsvm.data.sorting import group_order
 from dcsvm.problem.formulation import BoxQP, Formulation, counted, fill, slices_between
 
 MAX_BOUND = 2.0**36  # times the standard deviation of the targets: the largest bound of nu-SVR
+# Violations of nu-SVC are relative to a weight above this: rounding hides smaller ones, and the
+# model is divided by the margin, which grows with the weights.
+HUGE_WEIGHT = 2.0**10
 
 
 def c_svc_pairs(
@@ -44,6 +47,7 @@ def nu_svc_pairs(
     if nu is infeasible.
     """
     rows, signs, start = _pairs(classes, n_classes)
+    largest = float(sample_weight.max(initial=0.0))
     bound = counted(sample_weight[rows].astype(np.float64), start)
     alpha = np.zeros(len(rows))
     for pair in slices_between(start):
@@ -62,6 +66,7 @@ def nu_svc_pairs(
         n_constraints=2,
         row=rows,
         divides_by_margin=True,
+        violation_scale=largest if largest > HUGE_WEIGHT else 1.0,
     )
     return Formulation(problem, start, alpha)
 

@@ -11,7 +11,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.rows import ChosenRows, Rows
 from dcsvm.data.sorting import reduce_parts
-from dcsvm.kernel.kernel_rows import KernelEvalOptions, distances
+from dcsvm.kernel.kernel_rows import KernelEvalOptions, compared_rows, distances
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import MAX_PARTS
 from dcsvm.model.model import Model
@@ -192,7 +192,8 @@ def useless_kernel(
         return None
     if len(np.unique(numbers)) < NEARLY_ALL * n_rows:
         return None
-    found = distances(part.rows.as_floats(), kernel, run.prepared.threads)
+    some = part.rows.take(compared_rows(part.rows.n_samples)).as_floats()
+    found = distances(some, kernel, run.prepared.threads)
     pairs = found[np.triu_indices(len(found), 1)]
     far, near = (fall.argument_at(kernel.gamma, K) for K in (TINY_VALUE, 1.0 - TINY_VALUE))
     sentence = None

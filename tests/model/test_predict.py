@@ -249,6 +249,16 @@ def test_rows_whose_kernel_values_leave_float32_are_predicted_in_float64(name, f
     np.testing.assert_array_equal(single, values)
 
 
+@pytest.mark.parametrize("method", ["exact", "early"])
+def test_a_row_near_the_end_of_float32_has_the_same_value_in_every_block(method):
+    model = replace(made_model(2), kernel=Kernel("polynomial", 1.0, 0.0, 3))
+    rows = np.random.default_rng(3).uniform(-1, 1, (60, 3)) * np.geomspace(1e10, 1e15, 60)[:, None]
+    values = model.decision_function(rows, method=method)
+    single = [model.decision_function(row[None], method=method)[0] for row in rows]
+    np.testing.assert_array_equal(single, values)
+    np.testing.assert_array_equal(model.decision_function(rows[:30], method=method), values[:30])
+
+
 @pytest.mark.parametrize("form", [dense_rows, csr_rows])
 def test_early_models_place_and_predict_large_rows_in_float64(form):
     model, size = made_model(3, form=form), 1e14

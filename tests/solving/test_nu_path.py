@@ -117,3 +117,17 @@ def test_nu_svr_with_huge_weights_keeps_the_iterate_that_fits(weight):
         model = dcsvm.train(X, y, sample_weight=np.full(80, weight), **options)
     assert model.exact.rows.n_samples > 70
     np.testing.assert_allclose(model.predict(X), y, atol=0.2)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("weight", [1e5, 1e14, 1e60])
+def test_nu_svc_does_not_depend_on_the_unit_of_the_weights(weight):
+    rng = np.random.default_rng(400)
+    X = rng.normal(size=(1500, 4))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=1500) > 0, 1.0, -1.0)
+    options = {"svm_type": "nu_svc", "nu": 0.3, "gamma": 0.5, "threads": 1}
+    ones, heavy = (
+        dcsvm.train(X, y, sample_weight=np.full(1500, w), **options) for w in (1.0, weight)
+    )
+    assert heavy.report.converged
+    np.testing.assert_allclose(heavy.decision_function(X), ones.decision_function(X), atol=5e-3)

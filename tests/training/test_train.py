@@ -225,6 +225,15 @@ def test_a_kernel_without_values_between_rows_is_told(svm_type):
         dcsvm.train(X, y, svm_type=svm_type, gamma=1.0)
 
 
+def test_a_kernel_without_values_is_told_of_rows_in_a_file(tmp_path):
+    """Until training ends, the model only has the numbers of its rows."""
+    X, y = normal_rows(200, 60, 3.0)
+    np.save(tmp_path / "X.npy", X.astype(np.float32))
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    with pytest.warns(UserWarning, match="below 0.001"):
+        dcsvm.train(mapped, y, gamma=1.0)
+
+
 def test_a_flat_kernel_is_told():
     X, _ = normal_rows(200, 5)
     y = np.where(X[:, 0] > np.median(X[:, 0]), 1.0, -1.0)
