@@ -176,7 +176,8 @@ class Fitted(BaseEstimator):
             raise AttributeError("coef_ is only available when using a linear kernel")
         if self._reference is not None:
             return self._reference.coef_
-        if not hasattr(self, "_dual_coef_"):
+        model = self.model_
+        if not hasattr(self, "_dual_coef_") or model is None or not model.kernel.type.is_linear:
             raise AttributeError("coef_ requires an exact model, fitted with a linear kernel")
         return self._coef.matrix(-1.0 if self._n_classes == 2 else 1.0)
 
