@@ -27,6 +27,7 @@ The packages, lowest layer first; each imports only packages listed above it:
 
 import os
 import warnings
+from importlib.machinery import EXTENSION_SUFFIXES
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +90,8 @@ def _warn_of_old_modules(folder: str) -> None:
     folders = [folder, *(one.path for one in os.scandir(sources) if one.is_dir())]
     files = [file for one in folders for file in os.scandir(one)]
     times = {file.path: file.stat().st_mtime for file in files if file.is_file()}
-    oldest = min((time for path, time in times.items() if path.endswith(".so")), default=inf)
+    own = EXTENSION_SUFFIXES[0]  # modules of other versions of Python may be older
+    oldest = min((time for path, time in times.items() if path.endswith(own)), default=inf)
     endings = (".cc", ".h", ".pyx", ".pxd", ".pxi")
     newer = [path for path, time in times.items() if path.endswith(endings) and time > oldest]
     if newer:

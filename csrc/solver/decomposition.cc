@@ -18,6 +18,9 @@ namespace {
 // Fraction of the tolerance. If the truncation error of the gradient may exceed it, the gradient is
 // reconstructed from scratch before convergence is declared.
 constexpr double max_neglected = 0.1;
+// Truncation undoes the steps if the violation falls by less than this factor over so many checks.
+constexpr double least_fall = 0.9;
+constexpr int max_checks_undone = 5;
 // A variable is shrinkable if its gradient points out of the box by more than the largest violation
 // or this margin, whichever is smaller. Smaller margins shrink sooner and reactivate more
 // variables.
@@ -157,7 +160,7 @@ class Solver {
   bool check_optimality() {
     const Optimality now = full_.optimality();
     checked_tolerance_ = options_.tolerance_in(now.violation_scale);
-    if (now.violation <= checked_tolerance_ || is_exhausted()) {
+    if (now.violation <= checked_tolerance_ || is_exhausted() || is_undone(now.violation)) {
       stage_ = Stage::done;
       return true;
     }
@@ -169,6 +172,18 @@ class Solver {
     }
     stage_ = Stage::descent;
     return true;
+  }
+
+  // Returns whether truncation undoes the steps: its bound exceeds what the tolerance allows, though
+  // the gradients were recomputed, and the violation has not fallen over the last checks.
+  bool is_undone(double violation) {
+    if (report_.neglected <= max_neglected * target_) return false;
+    if (violation < least_fall * least_checked_) {
+      least_checked_ = violation;
+      checks_undone_ = 0;
+      return false;
+    }
+    return ++checks_undone_ >= max_checks_undone;
   }
 
   // Sets all gradients to the gradient at alpha = 0, before they are recomputed.
@@ -317,6 +332,8 @@ class Solver {
   void archive(Archive& archive) {
     archive(report_);
     archive(checked_tolerance_);
+    archive(least_checked_);
+    archive(checks_undone_);
     archive(target_);
     archive(rows_since_rebuild_);
     archive(full_.has_skipped);
@@ -404,6 +421,8 @@ class Solver {
   // tolerance at the last check of all variables; for nu-SVC it depends on the margin, which may be
   // smaller than the margin of the active variables
   double checked_tolerance_ = std::numeric_limits<double>::infinity();
+  double least_checked_ = std::numeric_limits<double>::infinity();
+  int checks_undone_ = 0;
 };
 
 }  // namespace

@@ -56,12 +56,13 @@ def model_text(model: ModelParts, format: str = "dcsvm") -> Iterator[bytes]:
             ]
         )
     else:
-        has_section = exact.row_numbers is not None and format != "libsvm"
+        row_numbers = None if format == "libsvm" else exact.row_numbers
         # LIBSVM's readers skip what follows SV in its line
-        yield _joined([*_problem_lines(model, exact), f"SV {SECTION}" if has_section else "SV"])
+        last = "SV" if row_numbers is None else f"SV {SECTION}"
+        yield _joined([*_problem_lines(model, exact), last])
         digits = Digits(model.first_index, _needs_digits(model.kernel, exact))
         yield from _row_lines(exact.rows, [*exact.dual_coef], digits)
-        if not has_section:
+        if row_numbers is None:
             return
         yield _joined(
             [
@@ -73,8 +74,8 @@ def model_text(model: ModelParts, format: str = "dcsvm") -> Iterator[bytes]:
         )
         # this line is the last that the section must have: a file cut off before it is noticed
         yield b"row_numbers"
-        for batch in slices(len(exact.row_numbers), BATCH_SIZE // 8):
-            yield f" {_listed(exact.row_numbers[batch] + 1)}".encode()
+        for batch in slices(len(row_numbers), BATCH_SIZE // 8):
+            yield f" {_listed(row_numbers[batch] + 1)}".encode()
         yield b"\n"
     if early is not None:
         yield from _early_text(early, exact, Digits(model.first_index))

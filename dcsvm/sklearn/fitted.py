@@ -68,7 +68,7 @@ class PrimalCoefficients:
     def matrix(self, sign: float) -> Matrix:
         """Return the coefficients times `sign`, read-only."""
         coef = sign * self.values
-        if self.used is not None:
+        if self.used is not None and not isinstance(coef, np.ndarray):
             arrays, shape = (coef.data, self.used[coef.indices], coef.indptr), coef.shape
             coef = sparse.csr_matrix(arrays, shape=(shape[0], self.n_features))
         (coef if isinstance(coef, np.ndarray) else coef.data).flags.writeable = False
@@ -140,7 +140,7 @@ class Fitted(BaseEstimator):
     def _coef(self) -> PrimalCoefficients:
         vectors, used = self._vectors(), None
         n_features = vectors.shape[1]
-        if self._sparse:
+        if not isinstance(vectors, np.ndarray):
             used = np.unique(vectors.indices)
             vectors = of_columns(vectors, used)
         return PrimalCoefficients(self._pair_coef(vectors), used, n_features)
@@ -176,7 +176,8 @@ class Fitted(BaseEstimator):
             raise AttributeError("coef_ is only available when using a linear kernel")
         if self._reference is not None:
             return self._reference.coef_
-        if not hasattr(self, "_dual_coef_"):
+        model = self.model_
+        if not hasattr(self, "_dual_coef_") or model is None or not model.kernel.type.is_linear:
             raise AttributeError("coef_ requires an exact model, fitted with a linear kernel")
         return self._coef.matrix(-1.0 if self._n_classes == 2 else 1.0)
 

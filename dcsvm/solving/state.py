@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from dcsvm import _core
 from dcsvm.model.parts import EarlyModel
@@ -308,7 +309,9 @@ def _certificate(arrays: dict[str, np.ndarray], n_problems: int, n_constraints: 
     return found
 
 
-def check_array(values: np.ndarray, dtype: type, size: int, *, least: int | None = None) -> None:
+def check_array(
+    values: np.ndarray, dtype: DTypeLike, size: int, *, least: int | None = None
+) -> None:
     if values.shape != (size,) or values.dtype != dtype:
         raise ValueError("size")
     if least is not None and np.any(values < least):

@@ -10,9 +10,8 @@ from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.machine import default_cache_mb
 from dcsvm.problem.formulation import BoxQP
-from dcsvm.solving.iterate import Iterate
-
-NO_LIMIT = -1
+from dcsvm.solving import iterate as solving
+from dcsvm.solving.checkpoint import SolveControl
 
 
 class Subproblems:
@@ -33,17 +32,13 @@ class Subproblems:
         A row belongs to at most one subproblem. Other rows keep their alpha and are ignored.
         """
         parts = [np.asarray(part, np.int32) for part in parts if len(part)]
-        start = np.concatenate(([0], np.cumsum([len(part) for part in parts])))
+        sizes = np.array([len(part) for part in parts])
+        members = np.concatenate(parts)
+        subproblems = solving.Subproblems.of_sizes(self.problem, members, sizes)
+        memory = default_cache_mb() * 1_000_000
+        settings = solving.SolverSettings(tolerance, {}, memory, self.threads, None)
+        control = SolveControl(_core.SolveState(sizes), _core.Stop())
+        setup, points = self.data.setup, self.data.points
         _core.solve_clusters(
-            self.data.setup,
-            self.data.points,
-            self.problem,
-            start.astype(np.int64),
-            np.concatenate(parts),
-            Iterate.of(alpha),
-            tolerance,
-            NO_LIMIT,
-            default_cache_mb() * 1_000_000,
-            self.threads,
-            None,
+            setup, points, subproblems, solving.Iterate.of(alpha), settings, control
         )

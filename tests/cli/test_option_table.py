@@ -71,9 +71,8 @@ def test_help_of_train_is_made_from_the_table():
     text = " ".join(dcsvm.train.__doc__.split())
     assert "{options}" not in text
     assert f"- gamma (float | str | None, None): gamma of {users_of('gamma')};" in text
-    assert (
-        "- branching (int, 4): child clusters per cluster of the coarser level; at least 2" in text
-    )
+    branching = "- branching (int, 4): child clusters per cluster of the coarser level"
+    assert f"{branching}; from 2 to 256" in text
     assert described(None, TrainOptions) is None  # python -OO
 
 

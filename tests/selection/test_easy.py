@@ -168,7 +168,7 @@ def test_the_command_prints_a_command_that_repeats_it(files):
     "arguments, reason",
     [
         (("-s", "1", "data"), "-s must be 0 or 3, got 1"),
-        (("--time-limit", "0", "data"), "--time-limit must be positive"),
+        (("--time-limit", "0", "data"), "--time-limit must be above 0"),
         (("-",), "--model is required for standard input"),
         (("--model", "m", "-"), "the training set is read twice"),
         (("--metric", "x", "data"), "'x' is not one of"),

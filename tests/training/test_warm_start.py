@@ -91,11 +91,11 @@ def test_the_command_begins_with_a_model(tmp_path, write_libsvm):
     files = [str(data), str(tmp_path / "m")]
     runner = CliRunner()
     assert runner.invoke(main, ["-c", "1", *files]).exit_code == 0
-    done = runner.invoke(main, ["-c", "8", "--init-model", files[1], *files])
+    again = [str(data), str(tmp_path / "again")]
+    done = runner.invoke(main, ["-c", "8", "--init-model", files[1], *again])
     assert done.exit_code == 0, done.output
-    assert load_model(files[1]).exact.status.converged
-    text = (tmp_path / "m").read_bytes().partition(b"dcsvm_section")[0]
-    (tmp_path / "m").write_bytes(text)
-    done = runner.invoke(main, ["--init-model", files[1], *files])
+    assert load_model(again[1]).exact.status.converged
+    assert runner.invoke(main, ["--model-format", "libsvm", *files]).exit_code == 0
+    done = runner.invoke(main, ["--init-model", files[1], *again])
     assert done.exit_code == 1
     assert "has no row numbers of its support vectors" in done.output
