@@ -174,8 +174,8 @@ class Solver {
     return true;
   }
 
-  // Returns whether truncation undoes the steps: its bound exceeds what the tolerance allows, though
-  // the gradients were recomputed, and the violation has not fallen over the last checks.
+  // Returns whether truncation undoes the steps: its bound exceeds what the tolerance allows,
+  // though the gradients were recomputed, and the violation has not fallen over the last checks.
   bool is_undone(double violation) {
     if (report_.neglected <= max_neglected * target_) return false;
     if (violation < least_fall * least_checked_) {

@@ -281,9 +281,7 @@ def _choice(values: dict | None) -> EarlyChoice | None:
     return choice
 
 
-def _best(
-    arrays: dict[str, np.ndarray], problem: BoxQP, n_folds: int
-) -> BestSolution | None:
+def _best(arrays: dict[str, np.ndarray], problem: BoxQP, n_folds: int) -> BestSolution | None:
     """Check and return the stored best solution."""
     if BEST + "alpha" not in arrays:
         return None
