@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from dcsvm.cli.files import AUTO, QUANTILE, is_stream, print_status
 from dcsvm.cli.jobs import DataJob, EasyJob, TrainingJob
 from dcsvm.data.columns import TableEncoding
@@ -40,7 +42,7 @@ def read_training_set(job: TrainingJob, options: TrainOptions) -> Dataset:
     """Read and scale the training set of a job, and print warnings about the data."""
     scaling = OWN_SCALINGS.get(job.scale_file or "") or scaling_given(job)
     serials = "training" if options.kernel_type.is_precomputed else None
-    format = table_format(job.training_set_file, job.format)
+    format = training_format(job)
     if format is None:
         data = read_data(
             job, job.training_set_file, options.threads, scaling=scaling, serials=serials
@@ -51,6 +53,21 @@ def read_training_set(job: TrainingJob, options: TrainOptions) -> Dataset:
     for sentence in [] if job.quiet else data_warnings(data.rows, classes, data.first_index):
         print_status(f"warning: {sentence}")
     return data
+
+
+def training_format(job: TrainingJob | EasyJob) -> str | None:
+    """Return the format of the table to train on; None for LIBSVM text.
+
+    Raises UsageError for options of a table with LIBSVM text.
+    """
+    format = table_format(job.training_set_file, job.format)
+    given = [name for name in ("label", "drop", "weight") if getattr(job, name)]
+    if format is None and given:
+        raise click.UsageError(
+            f"--{given[0]} is for tables: {job.training_set_file} is read as LIBSVM text; --format"
+            " names another format"
+        )
+    return format
 
 
 def read_training_table(job: TrainingJob, format: str, scaling: ScalingOption | None) -> Dataset:
@@ -64,7 +81,7 @@ def read_training_table(job: TrainingJob, format: str, scaling: ScalingOption | 
 
 def read_unscaled_set(job: EasyJob, threads: int) -> UnscaledSet:
     """Read a training set to be scaled later; print the description and warnings of a table."""
-    format = table_format(job.training_set_file, job.format)
+    format = training_format(job)
     if format is None:
         return read_unscaled(job.training_set_file, lenient=job.lenient, threads=threads)
     with telling_warnings(quiet=job.quiet):

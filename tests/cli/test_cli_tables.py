@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 import dcsvm
-from dcsvm.cli import compress, grid, predict, train
+from dcsvm.cli import compress, easy, grid, predict, train
 
 pytest.importorskip("pyarrow")
 
@@ -109,6 +109,14 @@ def test_wrong_tables_are_refused(folder, arguments, reason):
     done = call(train, "-q", *arguments, "m", status=1)
     assert reason in done.stderr
     assert not (folder / "m").exists()
+
+
+@pytest.mark.parametrize("command", [train, grid, easy])
+@pytest.mark.parametrize("option", ["--label", "--drop", "--weight"])
+def test_options_of_a_table_are_refused_for_libsvm_text(folder, command, option):
+    (folder / "text").write_text("1 1:1\n2 1:2\n")
+    done = call(command, "-q", option, "w", "text", status=2)
+    assert f"{option} is for tables: text is read as LIBSVM text" in done.stderr
 
 
 def test_a_model_of_libsvm_text_refuses_tables(folder):
