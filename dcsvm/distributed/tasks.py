@@ -18,6 +18,7 @@ from distributed import Client, Future, KilledWorker, wait
 
 from dcsvm._core import Stop
 from dcsvm.distributed.chunks import nbytes_of
+from dcsvm.distributed.connection import NO_ANSWER
 from dcsvm.solving.report import Traffic, WorkerTraffic
 
 Name = TypeVar("Name", bound=Hashable)
@@ -130,6 +131,6 @@ class Tasks:
 
     def _done_of(self, waiting: set[Future]) -> set[Future]:
         """Wait at most POLL seconds for futures. Returns the finished ones."""
-        with self.client.as_current(), suppress(TimeoutError):
+        with self.client.as_current(), suppress(*NO_ANSWER):
             wait(waiting, timeout=POLL, return_when="FIRST_COMPLETED")
         return {future for future in waiting if future.status != "pending"}

@@ -4,6 +4,7 @@ import os
 import runpy
 import subprocess
 import warnings
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,7 @@ def test_a_file_that_changes_while_it_is_compiled_is_compiled_again(compiled):
 
 
 def test_modules_older_than_their_sources_are_told(tmp_path):
-    module, source = tmp_path / "dcsvm" / "_core.so", tmp_path / "csrc" / "solver" / "solve.cc"
+    module, source = tmp_path / "dcsvm" / f"_core{EXTENSION_SUFFIXES[0]}", tmp_path / "csrc" / "solver" / "solve.cc"
     for path in (module, source):
         path.parent.mkdir(parents=True)
         path.touch()

@@ -291,8 +291,8 @@ def test_a_stop_before_the_first_trial_and_a_tiny_limit_are_sentences(product):
     stop.request()
     with pytest.raises(dcsvm.Stopped, match="stopped before a setting was scored"):
         dcsvm.easy(np.tile(product[0], (30, 1)), np.tile(product[1], 30), stop=stop)
-    with pytest.raises(dcsvm.Stopped, match="the time limit of 0.001 s is too short"):
-        dcsvm.easy(*product, time_limit=0.001)
+    with pytest.raises(dcsvm.Stopped, match="the time limit of 1e-06 s is too short"):
+        dcsvm.easy(*product, time_limit=1e-6)
     with pytest.raises(TypeError, match="stop must be a dcsvm.Stop"):
         dcsvm.easy(*product, stop=3)
 
