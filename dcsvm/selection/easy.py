@@ -113,14 +113,19 @@ class Clock:
             return
         is_done = threading.Event()
 
-        def watch() -> None:
-            while not is_done.wait(WATCHED):
-                try:
-                    stop.check()
-                except _core.Stopped:
-                    self.request()
-                    return
+        def is_stopped() -> bool:
+            try:
+                stop.check()
+            except _core.Stopped:
+                self.request()
+                return True
+            return False
 
+        def watch() -> None:
+            while not is_stopped() and not is_done.wait(WATCHED):
+                pass
+
+        is_stopped()  # a search must not begin before the watcher has looked
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
         try:
