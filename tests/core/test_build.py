@@ -69,7 +69,8 @@ def test_a_file_that_changes_while_it_is_compiled_is_compiled_again(compiled):
 
 
 def test_modules_older_than_their_sources_are_told(tmp_path):
-    module, source = tmp_path / "dcsvm" / f"_core{EXTENSION_SUFFIXES[0]}", tmp_path / "csrc" / "solver" / "solve.cc"
+    module = tmp_path / "dcsvm" / f"_core{EXTENSION_SUFFIXES[0]}"
+    source = tmp_path / "csrc" / "solver" / "solve.cc"
     for path in (module, source):
         path.parent.mkdir(parents=True)
         path.touch()

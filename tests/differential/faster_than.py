@@ -4,7 +4,7 @@
 Both states run in turn on this machine: base, now, now, base, ... The times of neighbours make a
 ratio, now over base; a case has the median of its ratios and their quartiles. A case fails if the
 lower quartile is above 1.10, and a part (kernel values, commands) if the geometric mean of its
-cases is above 1.03, both after a repetition with new processes. The exit status is 1 if something
+cases is above 1.03, both after repetitions with new processes. The exit status is 1 if something
 fails. Counts that differ are listed; memory stands beside the times.
 
 The processor must be free of other work, else the times of commands are of little use. What the
@@ -26,6 +26,7 @@ from ratios import MOST, MOST_ON_AVERAGE, SIDES, geometric_mean, is_slower_on_av
 PLACE = ROOT / "build" / "faster-than"
 LONGEST = 540  # seconds after which nothing is measured again
 BUSY = 0.5  # load of a machine with other work
+REPETITIONS = 3
 TIMES_AGAIN = {"values": 3, "commands": 2}  # processes, and pairs
 
 
@@ -35,15 +36,17 @@ def measured(part, cases, measure, latest):
     for one in measure(cases):
         found[one.case] = one
         print_case(one)
-    again = to_repeat(found.values())
-    if again:
-        print(f"\nagain, because the first ratios of {part} are too large:")
+    for _ in range(REPETITIONS):
+        again = to_repeat(found.values())
+        if not again:
+            break
+        print(f"\nagain, because these ratios of {part} are too large:")
         for one in measure(again, times=TIMES_AGAIN[part]):
             found[one.case] = one
             print_case(one)
             if time.monotonic() > latest:
-                print("no time is left: the other cases keep their first ratios")
-                break
+                print("no time is left: the other cases keep their ratios")
+                return list(found.values())
     return list(found.values())
 
 
