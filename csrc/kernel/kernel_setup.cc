@@ -49,9 +49,9 @@ double sum_of_terms(const float* x, std::size_t n) {
   double sums[n_sums] = {};
   std::size_t k = 0;
   for (; k + n_sums <= n; k += n_sums) {
-    for (std::size_t s = 0; s < n_sums; ++s) sums[s] += Of::row_term(x[k + s]);
+    for (std::size_t s = 0; s < n_sums; ++s) sums[s] += Of::row_term(double{x[k + s]});
   }
-  for (std::size_t s = 0; k < n; ++k, ++s) sums[s] += Of::row_term(x[k]);
+  for (std::size_t s = 0; k < n; ++k, ++s) sums[s] += Of::row_term(double{x[k]});
   return std::accumulate(sums, sums + n_sums, 0.0);
 }
 
@@ -81,10 +81,10 @@ template <class Of>
 double bytes_term(const Points& points, std::size_t row) {
   if (Of::sums != Sums::products) return 0.0;
   const std::uint8_t* x = points.bytes + row * points.byte_row_size();
-  double term = 0;
+  std::int64_t term = 0;
   for (std::size_t k = 0; k < points.n_features; ++k)
-    term += Of::row_term(points.byte_origin + points.byte_step * std::int32_t{x[k]});
-  return term;
+    term += Of::row_term(std::int64_t{points.byte_origin + points.byte_step * x[k]});
+  return static_cast<double>(term);
 }
 
 // Nanoseconds for the kernel function and for each feature. Measured on one core of a Xeon with

@@ -180,7 +180,7 @@ void find_fitting(const Points& points, const CodedColumns& columns, Argument ar
                           [&](const auto& members) { return fits_code(row, members); });
     others[i] = 0;
     with_distance(argument, [&](auto of) {
-      for (const std::size_t k : unlisted) others[i] += of.row_term(row[k]);
+      for (const std::size_t k : unlisted) others[i] += of.row_term(double{row[k]});
     });
   });
 }

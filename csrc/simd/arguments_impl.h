@@ -45,7 +45,10 @@ struct SquaredDistance {
   DCSVM_INLINE constexpr Value pair(Value a, Value b) {
     return a * b;
   }
-  DCSVM_INLINE constexpr double row_term(double value) { return value * value; }
+  template <class Value>
+  DCSVM_INLINE constexpr Value row_term(Value value) {
+    return value * value;
+  }
   template <class Value>
   DCSVM_INLINE constexpr Value gap(Value a, Value b) {
     return (a - b) * (a - b);
@@ -72,7 +75,10 @@ struct AbsoluteDistance {
   DCSVM_INLINE constexpr Value pair(Value a, Value b) {
     return absolute(a - b) - absolute(a) - absolute(b);
   }
-  DCSVM_INLINE constexpr double row_term(double value) { return value < 0 ? -value : value; }
+  template <class Value>
+  DCSVM_INLINE constexpr Value row_term(Value value) {
+    return absolute(value);
+  }
   template <class Value>
   DCSVM_INLINE constexpr Value gap(Value a, Value b) {
     return absolute(a - b);
