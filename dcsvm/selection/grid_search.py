@@ -19,7 +19,7 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import as_labels
 from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, best_of
 from dcsvm.selection.search import Search, fold_of_rows
-from dcsvm.training.arguments import scaled_rows, table_of
+from dcsvm.training.arguments import scaled_rows, table_of, warn_of_labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,8 +123,8 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
     every : bool, default False
         Score every setting on all rows. By default, a setting is pruned when its loss on some of
         the rows exceeds the total loss of the best setting; its reported loss is then an estimate.
-        Exact models of classes are first solved to larger tolerances. A setting is pruned if its
-        error rate is then 0.03, 0.01 or 0.005 above the best.
+        Exact models of classes are first solved to a tolerance of 0.3. A setting is pruned if its
+        error rate is then more than 0.01 above the best.
     metric : {"accuracy", "balanced-accuracy", "mse", "mae"}, optional
         What the loss measures: 1 minus the (balanced) accuracy, or the mean squared or absolute
         error. The default is accuracy, or mse for a regression.
@@ -165,6 +165,7 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
     grid = _default_grid(settings, Cs, gammas, epsilons)
     labels, table = as_labels(y), table_of(X)
     rows, _ = scaled_rows(X, None, table)
+    warn_of_labels(settings, labels)
     statistics = RowStatistics.of(rows, 1)
     settings = with_number(settings, statistics)
     if gamma_unit == MEDIAN:

@@ -106,21 +106,21 @@ def test_leaving_settings_does_not_change_which_is_best(early, bias, monkeypatch
 def test_only_settings_near_the_best_are_solved_to_the_tolerance(name, monkeypatch):
     monkeypatch.setattr(search, "MAX_WHOLE", 0)
     tolerances: dict[Setting, list[float]] = {}
-    solve, margin = exact_search.ExactSearch._solved, dict(exact_search.RANKINGS)
+    solve, loose = exact_search.ExactSearch._solved, exact_search.LOOSE_TOLERANCE
 
     def noted(self, setting, tolerance, limit):
         tolerances.setdefault(setting, []).append(tolerance)
         if self.scores and not self.every:
             best = best_of(self.scores)
-            assert limit == pytest.approx(best.total + margin.get(tolerance, 0.0) * best.weight)
+            margin = exact_search.LOOSE_MARGIN if tolerance == loose else 0.0
+            assert limit == pytest.approx(best.total + margin * best.weight)
         return solve(self, setting, tolerance, limit)
 
     monkeypatch.setattr(exact_search.ExactSearch, "_solved", noted)
     data, given = SETS[name]
     options = replace(OPTIONS, **given)
     scores = searched(data, options, Grid.of(options, CS, GAMMAS))
-    wanted = [] if name == "regression" else [one for one, _ in exact_search.RANKINGS]
-    wanted += [OPTIONS.tolerance]
+    wanted = [OPTIONS.tolerance] if name == "regression" else [loose, OPTIONS.tolerance]
     found = [(one, tolerances[one.setting]) for one in scores[1:] if one.setting in tolerances]
     for score, own in found:
         assert own == (wanted if score.is_complete else wanted[: len(own)])
