@@ -16,7 +16,6 @@ from dcsvm.data.dataset import Dataset, read_dataset, read_pieces
 from dcsvm.data.files import write_beside
 from dcsvm.data.range_file import range_file_of
 from dcsvm.data.scaling import Interval
-from dcsvm.data.tables import other_table
 from dcsvm.machine import usable_threads
 from dcsvm.model.metrics import ClassMetrics, RegressionMetrics
 from dcsvm.model.model import Model
@@ -137,6 +136,8 @@ def test_data(job: PredictJob, model: Model, threads: int) -> Iterator[Dataset]:
     format = format_of(job.test_file, job, model.table)
     if format is not None:
         assert model.table is not None
+        from dcsvm.data.tables import other_table
+
         pieces = other_table(job.test_file, format, model.table, job.label, kwargs["scaling"])
         with telling_warnings(quiet=job.quiet):
             return iter([*pieces])

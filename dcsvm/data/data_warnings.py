@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from dcsvm.data.rows import Rows, without_empty_columns
+from dcsvm.data.sorting import distinct
 
 MIN_ROWS = 20  # with fewer rows, only the check for serial numbers is done
 DIFFERENT_SCALES = 1000  # warn above this ratio: largest span of a feature / lower quartile
@@ -45,7 +46,7 @@ def _are_numbered(rows: Rows) -> bool:
 
 
 def _label_warnings(labels: np.ndarray) -> Iterator[str]:
-    n_distinct = len(np.unique(labels))
+    n_distinct = len(distinct(labels))
     if n_distinct > DISTINCT_LABELS * len(labels):
         yield (
             f"{n_distinct} distinct labels in {len(labels)} rows: these look like targets of a "

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
 
 
 def table_html(title: str, rows: Iterable[tuple[str, object]]) -> str:
     """Return a table with a title and a line for each name and value; text is escaped."""
+    from html import escape  # only notebooks need it
+
     lines = "".join(
         f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in rows
     )

@@ -10,15 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dcsvm import _core, _svmlight
 from dcsvm.data.allocation import fits_memory, gather, is_mapped, page_by_page, zeros
 from dcsvm.data.arrays import BYTES_OF_VALUE, Csr, as_float32, check_finite, check_form, csr_arrays
 from dcsvm.data.sorting import BATCH_SIZE, slices
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 WORD = 4  # bytes
 BATCH_VALUES = 2**22  # largest number of values in a batch of rows encoded in memory

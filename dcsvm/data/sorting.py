@@ -20,6 +20,14 @@ def group_order(group: np.ndarray) -> np.ndarray:
     return order
 
 
+def distinct(values: np.ndarray) -> np.ndarray:
+    """Return the different values, ascending.
+
+    Without counts np.unique imports numpy.ma, a twentieth of the time of a short command.
+    """
+    return np.unique(values, return_counts=True)[0]
+
+
 def group_sizes(group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the groups with entries, ascending, and the number of entries of each, int64."""
     if group.max(initial=0) > SPARSE * len(group):

@@ -22,7 +22,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.rows import BATCH_VALUES, Rows
-from dcsvm.data.sorting import BATCH_SIZE, slices
+from dcsvm.data.sorting import BATCH_SIZE, distinct, slices
 from dcsvm.kernel.kernels import SQUARED_DISTANCE, Kernel
 
 MAX_CODE = 255  # largest 8-bit integer
@@ -100,7 +100,7 @@ def find_uniform_grid(rows: Rows, memory_bytes: int) -> UniformGrid | None:
         return None
     tried = _values_at(rows, np.arange(0, n_values, -(-n_values // TRIED_VALUES)))
     always = [min(part.min() for part in _parts(rows)), *([] if rows.is_dense else [0.0])]
-    grid = _grid_of(np.unique(np.append(tried, always).astype(np.float64)))
+    grid = _grid_of(distinct(np.append(tried, always).astype(np.float64)))
     if grid is None or (rows.is_dense and grid == UniformGrid(0.0, 1.0)):
         return None
     return grid if all(grid.holds(part) for part in _parts(rows)) else None

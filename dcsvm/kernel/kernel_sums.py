@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcsvm.data.sorting import group_order
+from dcsvm.data.sorting import distinct, group_order
 from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows, Weights
 
 # Limits of _small_component_sums: the fewest components, the most kernel values, and the most terms
@@ -147,7 +147,7 @@ def _batches(targets: TermIndex, sources: TermIndex) -> list[tuple[np.ndarray, n
     if len(units) < 2:
         return apart
     own, other = (np.sort(np.concatenate(side)) for side in zip(*apart, strict=True))
-    n_together = len(np.unique(targets.row[own])) * len(np.unique(sources.row[other]))
+    n_together = len(distinct(targets.row[own])) * len(distinct(sources.row[other]))
     n_apart = sum(len(t) * len(s) for t, s in apart)
     return [(own, other)] if n_together < n_apart else apart
 

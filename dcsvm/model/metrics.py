@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dcsvm.data.sorting import distinct
 from dcsvm.problem.option_table import REGRESSION_METRICS
 
 MAX_CLASSES = 20  # with more, the text has no confusion matrix, and only the worst classes
@@ -40,7 +41,7 @@ def loss_of(
         return float(np.mean(labels != predicted))
     if metric == "auc":
         assert values is not None
-        return 1.0 - area_under_curve(labels == np.unique(labels)[0], values)
+        return 1.0 - area_under_curve(labels == distinct(labels)[0], values)
     if metric == "log-loss":
         assert probabilities is not None
         return log_loss(np.unique(labels, return_inverse=True)[1], probabilities)

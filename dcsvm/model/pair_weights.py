@@ -11,6 +11,7 @@ import weakref
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.sorting import distinct
 from dcsvm.kernel.kernel_rows import ClusterRanges, KernelEvalOptions, KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import EncodedSources
@@ -125,7 +126,7 @@ def _shows(model: ModelParts, part: ExactModel | EarlyModel) -> bool:
             return False
     sources = EncodedSources.cached(part.rows, kernel).form()
     assert sources is not None  # only the "stepped" form can be missing
-    sample = np.unique(np.linspace(0, part.rows.n_samples - 1, SAMPLED).astype(np.int32))
+    sample = distinct(np.linspace(0, part.rows.n_samples - 1, SAMPLED).astype(np.int32))
     rounded, exact = (_values(part, sources, weights.all(), sample, f) for f in (False, True))
     if model.is_regression:
         margin = float(np.std(exact))

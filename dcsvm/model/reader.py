@@ -15,7 +15,7 @@ from dcsvm.data.arrays import MAX_N_FEATURES
 from dcsvm.data.files import DataError, read_bytes
 from dcsvm.data.rows import Rows, stacked
 from dcsvm.data.scaling import Interval, Quantiles, Scaling
-from dcsvm.data.sorting import BATCH_SIZE, slices
+from dcsvm.data.sorting import BATCH_SIZE, distinct, slices
 from dcsvm.kernel.kernels import TYPES, Kernel
 from dcsvm.kernel.partition import Partition, partition_of
 from dcsvm.model.model import Model
@@ -123,7 +123,7 @@ class ModelReader(ModelTextReader):
         labels = self.numbers(values, "label", n_classes)
         if n_classes == 0:
             raise self.error("nr_class must be at least 1, got 0", "nr_class")
-        if len(np.unique(labels)) != n_classes:
+        if len(distinct(labels)) != n_classes:
             raise self.error("duplicate label", "label")
         return labels
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dcsvm.data.sorting import distinct
+
 FOLDS_FOR_PROBABILITY = 5
 
 
@@ -49,7 +51,7 @@ class Folds:
     @property
     def nonempty(self) -> np.ndarray:
         """The folds with held-out rows."""
-        return np.unique(self.fold[self.held])
+        return distinct(self.fold[self.held])
 
     @property
     def held(self) -> slice:

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from dcsvm.data.sorting import reduce_parts
+from dcsvm.data.sorting import distinct, reduce_parts
 
 ROUNDING = 1e-12  # relative rounding error of a sum
 # Bounds up to this fraction of the largest bound of a problem, or of the margin, are too small to
@@ -97,7 +97,7 @@ class Formulation:
     def negligible_rows(self) -> np.ndarray:
         """The rows whose bound is 0 in some problem (see `counted`), ascending."""
         problem = self.problem
-        return np.unique(problem.rows[problem.lower == problem.upper])
+        return distinct(problem.rows[problem.lower == problem.upper])
 
     @property
     def problem_index(self) -> np.ndarray:

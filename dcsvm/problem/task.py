@@ -1,15 +1,20 @@
 """The learning task: the SVM type, the labels, and everything that depends on the type."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dcsvm.data.sorting import reduce_parts
 from dcsvm.problem.dual_problems import c_svc_pairs, epsilon_svr, nu_svc_pairs, nu_svr, one_class
 from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.option_table import CLASSIFIERS, REGRESSIONS
 from dcsvm.problem.options import TrainOptions
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 MAX_INTEGER = 2**53  # float64 represents all integers up to this one
 

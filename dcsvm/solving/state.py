@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field, fields
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from dcsvm import _core
 from dcsvm.model.parts import EarlyModel
@@ -17,6 +16,9 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.certificate import Certificate, CheckState
 from dcsvm.solving.iterate import Iterate
 from dcsvm.solving.report import METRICS, Costs, EarlyChoice, LevelReport
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 CERTIFICATE, LEVEL, BEST = "certificate_", "level_", "best_"  # prefixes of array names
 DONE = "done"  # value of `next_step` after the last step

@@ -12,6 +12,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
+from dcsvm.data.sorting import distinct
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import predicted_from
@@ -52,7 +53,7 @@ def cross_validate(
     """
     start = time.perf_counter()
     progress = progress or Progress()
-    if options.svm_type in CLASSIFIERS and len(np.unique(labels)) == 1:
+    if options.svm_type in CLASSIFIERS and len(distinct(labels)) == 1:
         return labels.copy()
     progress.begin("cross validation", rows.n_samples)
     columns = Columns(rows)

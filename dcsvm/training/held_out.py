@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcsvm.data.sorting import slices
+from dcsvm.data.sorting import distinct, slices
 from dcsvm.kernel.kernel_rows import KernelEvalOptions
 from dcsvm.kernel.kernel_sums import WeightedSources, weighted_sums
 from dcsvm.kernel.partition import blended
@@ -151,7 +151,7 @@ class _Values:
         """Compute kernel sums over the support vectors in the part given for each target."""
         solver, result = self.solver, np.zeros((len(targets), self.n_pairs))
         how = KernelEvalOptions(solver.needs_float64, solver.cutoff, solver.control.stop)
-        for part in np.unique(parts):
+        for part in distinct(parts):
             mask, other = parts == part, self.part == part
             sources = WeightedSources(
                 self.row[other], self.column[other], self.alpha[other], self.n_pairs

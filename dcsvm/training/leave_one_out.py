@@ -10,7 +10,7 @@ from math import isqrt
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.sorting import group_order, group_sizes, slices
+from dcsvm.data.sorting import distinct, group_order, group_sizes, slices
 from dcsvm.kernel.kernel_rows import KernelEvalOptions
 from dcsvm.kernel.kernel_sums import WeightedSources, weighted_sums
 from dcsvm.model.pair_weights import most_voted
@@ -67,7 +67,7 @@ def loo_values(level: LevelSolver, rows: np.ndarray, n_exact: int = MAX_EXACT) -
     values = _fill_cells(variables.values, change, cell, ~is_copy, len(rows) * n_problems)
     if is_copy.any():
         other = _fill_cells(variables.values, change, cell, is_copy, len(values))
-        both = np.unique(cell[is_copy])
+        both = distinct(cell[is_copy])
         placed = level.division.placed.take(rows[both // n_problems])
         share = placed.shares(level.division.partition.blend)
         values[both] = share * values[both] + (1.0 - share) * other[both]
@@ -178,7 +178,7 @@ def _add_other_pairs(
     support = support[group_order(level.cluster[support])]
     ends = np.searchsorted(level.cluster[support], np.arange(level.division.n_clusters + 1))
     offsets, how = level.offsets(), KernelEvalOptions(stop=solver.control.stop)
-    for c in np.unique(clusters):
+    for c in distinct(clusters):
         own, members = np.flatnonzero(clusters == c), support[ends[c] : ends[c + 1]]
         sources = WeightedSources(
             solver.problem.rows[members], number[members], solver.alpha[members], values.shape[1]

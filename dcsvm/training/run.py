@@ -5,6 +5,7 @@ import time
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.sorting import distinct
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
@@ -79,7 +80,7 @@ class Levels:
         tree, state = self._new_tree(), solver.state
         n_clusters = self.plan.branching**level
         if state.sample is None:
-            support = np.unique(solver.problem.rows[np.flatnonzero(solver.alpha)])
+            support = distinct(solver.problem.rows[np.flatnonzero(solver.alpha)])
             is_adaptive = self.options.clustering == "adaptive" and len(support) > 0
             state.sample = tree.sample(n_clusters, support if is_adaptive else None, level)
         tree.grow_alone(n_clusters, state.sample, solver.control.stop, second=second)

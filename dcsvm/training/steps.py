@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.sorting import group_order, group_sizes
+from dcsvm.data.sorting import distinct, group_order, group_sizes
 from dcsvm.solving.conquer import conquer
 from dcsvm.solving.level_partition import LevelPartition
 from dcsvm.solving.level_solver import LevelSolver
@@ -104,7 +104,7 @@ def _solve_clusters(
     part, n_of_unit = run.parts_of_level(level, division)
     is_unsolved = state.whole_tolerance > tolerance
     if level == run.plan.early_level:  # each of its clusters predicts and needs its own solution
-        units, n_parts = group_sizes(np.unique(part) // n_of_unit)
+        units, n_parts = group_sizes(distinct(part) // n_of_unit)
         is_unsolved[units[n_parts > 1]] = True
     variables = np.flatnonzero(is_unsolved[solver.units.component])
     if not state.has_begun:
