@@ -4,12 +4,14 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 
+from dcsvm.cli.file_types import check_output
 from dcsvm.cli.files import is_stream, show_beside
 from dcsvm.cli.job_data import read_data, scaling_given
 from dcsvm.cli.jobs import CompressJob
 from dcsvm.cli.report import TerminalProgress
 from dcsvm.compression.landmarks import CONFIDENCE
 from dcsvm.data.files import write_beside
+from dcsvm.data.range_file import is_range, range_file_of
 from dcsvm.machine import usable_threads
 from dcsvm.model.compress import CompressionReport, compress
 from dcsvm.model.reader import load_model
@@ -22,6 +24,9 @@ def compress_file(job: CompressJob, options: CompressOptions) -> int:
     threads = usable_threads(options.threads)
     options = replace(options, threads=threads)
     model = load_model(job.model_file, threads=threads)
+    if model.scaling and is_range(model.scaling) and not is_stream(job.output_file):
+        inputs = (job.model_file, job.rows_file, job.test_file, job.scale_file)
+        check_output(range_file_of(job.output_file), [one for one in inputs if one is not None])
     scaling = scaling_given(job) or model.scaling
     rows, test = (
         None

@@ -79,7 +79,7 @@ def check_files(parameters: Sequence[click.Parameter], job: Job) -> None:
     beside = [] if job.range_file is None else [("", OUTPUT, job.range_file)]
     for _, kind, path in [*outputs, *beside]:
         if kind.is_folder or not is_stream(path):
-            _check_output(kind, path, others)
+            check_output(path, others, is_folder=kind.is_folder)
             others.append(path)
 
 
@@ -110,12 +110,13 @@ def _check_input(kind: FileName, path: str) -> None:
             pass
 
 
-def _check_output(kind: FileName, path: str, others: Sequence[str]) -> None:
+def check_output(path: str, others: Sequence[str], *, is_folder: bool = False) -> None:
+    """Raise OSError if an output cannot be written, or is one of `others`."""
     if os.path.realpath(path) in map(os.path.realpath, others):
         raise FileExistsError(17, "the output would replace another file of the command", path)
-    if os.path.isdir(path) and not kind.is_folder:
+    if os.path.isdir(path) and not is_folder:
         raise IsADirectoryError(21, "is a directory", path)
-    if os.path.exists(path) and not os.path.isdir(path) and kind.is_folder:
+    if os.path.exists(path) and not os.path.isdir(path) and is_folder:
         raise NotADirectoryError(20, "is not a folder", path)
     if os.path.exists(path) and not os.access(path, os.W_OK):
         raise PermissionError(13, "is not writable", path)

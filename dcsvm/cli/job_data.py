@@ -26,7 +26,6 @@ from dcsvm.data.files import DataError, first_lines
 from dcsvm.data.formats import table_format
 from dcsvm.data.range_file import load_scaling
 from dcsvm.data.scaling import Scaling
-from dcsvm.data.tables import other_table, training_table, unscaled_table
 from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
 from dcsvm.problem.option_table import REGRESSIONS
@@ -52,7 +51,17 @@ def read_training_set(job: TrainingJob, options: TrainOptions) -> Dataset:
     classes = None if options.svm_type in REGRESSIONS else data.labels
     for sentence in [] if job.quiet else data_warnings(data.rows, classes, data.first_index):
         print_status(f"warning: {sentence}")
+    warn_of_absent(options, data)
     return data
+
+
+def warn_of_absent(options: TrainOptions, data: Dataset) -> None:
+    """Warn of each label that has a class weight but no rows."""
+    if not isinstance(options.class_weight, dict):
+        return
+    for label in options.class_weight:
+        if label not in data.labels:
+            print_status(f"warning: no row has the label {label:g} of -w{label:g}")
 
 
 def training_format(job: TrainingJob | EasyJob) -> str | None:
@@ -72,6 +81,8 @@ def training_format(job: TrainingJob | EasyJob) -> str | None:
 
 def read_training_table(job: TrainingJob, format: str, scaling: ScalingOption | None) -> Dataset:
     """Read a table, and print its description and warnings."""
+    from dcsvm.data.tables import training_table
+
     with telling_warnings(quiet=job.quiet):
         data, described = training_table(job.training_set_file, format, job.table_options, scaling)
     if not job.quiet:
@@ -84,6 +95,8 @@ def read_unscaled_set(job: EasyJob, threads: int) -> UnscaledSet:
     format = training_format(job)
     if format is None:
         return read_unscaled(job.training_set_file, lenient=job.lenient, threads=threads)
+    from dcsvm.data.tables import unscaled_table
+
     with telling_warnings(quiet=job.quiet):
         data, described = unscaled_table(job.training_set_file, format, job.table_options)
     if not job.quiet:
@@ -130,6 +143,8 @@ def read_data(
     format = format_of(path, job, table)
     if format is not None:
         assert table is not None
+        from dcsvm.data.tables import other_table
+
         with telling_warnings(quiet=job.quiet):
             (data,) = other_table(path, format, table, job.label, kwargs.get("scaling"), None)
         return data
@@ -165,6 +180,8 @@ def check_first_rows(
         parse_dataset(first_lines(path), path, lenient=job.lenient, first_index=first_index)
         return
     assert table is not None
+    from dcsvm.data.tables import other_table
+
     with telling_warnings(quiet=True):
         list(other_table(path, format, table, job.label, None, is_head=True))
 

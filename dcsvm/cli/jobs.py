@@ -1,12 +1,14 @@
 """Files and settings of one command call, except the training options."""
 
+from __future__ import annotations
+
 import os
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from dcsvm.cli.files import AUTO, LEARN, QUANTILE, STANDARD_INPUT, is_stream
+from dcsvm.cli.files import AUTO, LEARN, QUANTILE, STANDARD_INPUT, is_stream, print_status
 from dcsvm.data.formats import TableOptions, table_format
 from dcsvm.problem.option_table import (
     BALANCED,
@@ -20,7 +22,9 @@ from dcsvm.problem.option_table import (
     optional,
 )
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.grid import Grid
+
+if TYPE_CHECKING:
+    from dcsvm.selection.grid import Grid
 
 FOLDS = optional(integer(2))
 SECONDS = optional(number("above 0", lambda seconds: seconds > 0))  # inf: no limit
@@ -208,7 +212,10 @@ def training_options(given: dict[str, Any]) -> TrainOptions:
         if chosen["class_weight"]:
             raise click.UsageError("give -w balanced or factors of classes, not both")
         chosen["class_weight"] = BALANCED
-    return TrainOptions(**chosen)
+    options = TrainOptions(**chosen)
+    if options.has_unused_weights:
+        print_status(f"warning: -w is for C-SVC: it has no effect on {options.svm_type}")
+    return options
 
 
 def factors_of_classes(pairs: tuple[tuple[float, float], ...]) -> dict[float, float] | None:
@@ -276,6 +283,7 @@ class GridJob(TrainingJob):
 
     def grid(self, options: TrainOptions) -> Grid:
         """Make the grid of settings, with gamma in units of `gamma_unit`. Raises ValueError."""
+        from dcsvm.selection.grid import Grid
 
         def powers(exponents: tuple[float, ...]) -> list[float] | None:
             return [2.0**exponent for exponent in exponents] or None
@@ -351,7 +359,7 @@ class EasyJob(DataJob):
     report_file: str | None
 
     @staticmethod
-    def from_values(given: dict[str, Any]) -> "EasyJob":
+    def from_values(given: dict[str, Any]) -> EasyJob:
         """Make a job with default file names. Raises UsageError and OptionError."""
         SECONDS.check("time_limit", given["time_limit"])
         values = {name: given[name] for name in EasyJob.__dataclass_fields__ if name in given}

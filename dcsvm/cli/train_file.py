@@ -74,7 +74,6 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             train = partial(
                 train_rows, data.rows, data.labels, sample_weight=data.sample_weight, consume=True
             )
-            warn_of_absent(options, data)
             if job.n_folds is not None:
                 return cross_validate_data(data, options, job.n_folds, progress)
         test = None
@@ -105,15 +104,6 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
         print_line = show_beside(job.model_file, job.report_file)
         say_result(report, print_line, is_classifier=model.is_classifier)
     return conclude(job, options, report, control.checkpoint, interrupts.received)
-
-
-def warn_of_absent(options: TrainOptions, data: Dataset) -> None:
-    """Warn of each label that has a class weight but no rows."""
-    if not isinstance(options.class_weight, dict):
-        return
-    for label in options.class_weight:
-        if label not in data.labels:
-            print_status(f"warning: no row has the label {label:g} of -w{label:g}")
 
 
 def with_weights(data: Dataset, job: TrainJob, options: TrainOptions, stop: Stop) -> Dataset:

@@ -243,6 +243,11 @@ class TrainOptions(OptionTable):
             return self.overlap
         return DEFAULT_OVERLAP if self.early else 1.0
 
+    @property
+    def has_unused_weights(self) -> bool:
+        """Whether class weights were given for a problem that has none."""
+        return bool(self.class_weight) and self.svm_type != "c_svc"
+
     def _check_weights(self) -> None:
         if self.C > MAX_C:
             raise OptionError("C", f"must be at most {MAX_C:g}, got {self.C:g}")
@@ -275,6 +280,8 @@ class TrainOptions(OptionTable):
             raise OptionError("clustering", reason)
         if self.early and self.gap is not None:
             raise OptionError("gap", "is not available for early models, which reach the tolerance")
+        if self.early and self.certify:
+            raise OptionError("certify", "is not available for early models, which are not exact")
         if not self.early and self.early_level is None:
             if self.overlap is None:
                 return

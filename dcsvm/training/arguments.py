@@ -254,7 +254,11 @@ def test_rows_of(
 
 
 def warn_of_labels(options: TrainOptions, labels: np.ndarray) -> None:
-    """Warn about labels of class_weight that no row has."""
+    """Warn about labels of class_weight that no row has, or if the problem has no such weights."""
+    if options.has_unused_weights:
+        sentence = f"class_weight is for c_svc: it has no effect on {options.svm_type}"
+        warnings.warn(sentence, stacklevel=3)
+        return
     if not isinstance(options.class_weight, dict):
         return
     for label in set(options.class_weight) - set(labels.tolist()):

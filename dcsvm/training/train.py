@@ -10,7 +10,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.rows import ChosenRows, Rows
-from dcsvm.data.sorting import reduce_parts
+from dcsvm.data.sorting import distinct, reduce_parts
 from dcsvm.kernel.kernel_rows import KernelEvalOptions, compared_rows, distances
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import MAX_PARTS
@@ -127,6 +127,8 @@ def begun(
             f"level {level} has more than {MAX_PARTS} clusters: it is clustered by a tree, not by "
             f"{options.clustering}"
         )
+    if options.overlap is not None and not (prepared.plan.levels or prepared.plan.choices):
+        control.progress.warn("the rows are too few for clusters: overlap has no effect")
     if test is not None:
         check_test_rows(test, prepared.task)
     run = Run(prepared, control, test=test)
@@ -191,7 +193,7 @@ def useless_kernel(
     n_rows = int(np.count_nonzero(run.prepared.row_map.weight_of_input > 0))
     if fall is None or numbers is None or n_rows < MIN_ROWS:
         return None
-    if len(np.unique(numbers)) < NEARLY_ALL * n_rows:
+    if len(distinct(numbers)) < NEARLY_ALL * n_rows:
         return None
     some = part.rows.take(compared_rows(part.rows.n_samples)).as_floats()
     found = distances(some, kernel, run.prepared.threads)

@@ -62,6 +62,14 @@ def test_the_range_file_goes_with_the_model(run, invoke, training):
     assert done.stdout == Path("m.small").read_text()
 
 
+def test_a_range_file_that_cannot_be_written_is_told_before_compression(run, invoke, training):
+    run("-q", "--scale", "auto", training, "m")
+    os.mkdir("m.small.range")
+    done = invoke(compress.main, "--vectors", 40, "m")
+    assert (done.exit_code, done.stderr) == (1, "error: m.small.range: is a directory\n")
+    assert not os.path.exists("m.small")
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "sentence"),
     [(["m"], 2, "vectors, times or loss is required"),

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import dcsvm
-from dcsvm.cli import grid, grid_file
+from dcsvm.cli import grid, grid_file, train
 from dcsvm.cli.grid_file import GridLines
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.grid import Grid
@@ -53,6 +53,21 @@ def test_lines_are_svm_grids(search, training):
     kept = Path("train.txt.out").read_text().splitlines()
     assert len(kept) == 9
     assert all(re.match(rf"log2c={number} log2g={number} rate={number}", line) for line in kept)
+
+
+@pytest.mark.parametrize(
+    "options, told",
+    [
+        (["-w7", "2"], "no row has the label 7 of -w7"),
+        (["-s", "1", "-log2c", "null", "-w1", "2"], "-w is for C-SVC: it has no effect on nu_svc"),
+    ],
+)
+def test_weights_of_classes_without_effect_are_told(search, invoke, training, options, told):
+    searched = search("-log2c", "1,1,1", "-log2g", "1,1,1", *options, training)
+    assert searched.stderr.count(f"warning: {told}\n") == 1
+    options = [one for one in options if one not in ("-log2c", "null")]
+    trained = invoke(train.main, "-q", *options, training)
+    assert trained.exit_code == 0 and trained.stderr.count(f"warning: {told}\n") == 1
 
 
 def test_the_winner_is_trained_on_all_rows(search, training, wavy):

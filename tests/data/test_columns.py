@@ -234,3 +234,26 @@ def test_data_frames_have_numbers_booleans_and_text():
         Frame.of(pandas.DataFrame({"t": pandas.to_datetime(["2020-01-01"])})).column("t")
     with pytest.raises(DataError, match="two columns have the name a"):
         Frame.of(pandas.DataFrame(np.zeros((1, 2)), columns=["a", "a"]))
+
+
+def test_a_data_frame_gives_the_same_features_whatever_types_hold_its_values():
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    table = pandas.DataFrame(
+        {
+            "integer": [1, 2, None, 4],
+            "number": [1.5, np.nan, 2.5, 0],
+            "truth": [True, None, False, True],
+            "text": ["x", None, "y", "x"],
+            "category": pandas.Categorical(["u", "v", None, "u"]),
+        }
+    )
+    others = [
+        table.convert_dtypes(),
+        table.convert_dtypes(dtype_backend="pyarrow"),
+        pyarrow.Table.from_pandas(table).to_pandas(types_mapper=pandas.ArrowDtype),
+    ]
+    encoding = TableEncoding.of(Frame.of(table))
+    for other in others:
+        found = TableEncoding.of(Frame.of(other))
+        assert found.feature_names == encoding.feature_names
+        assert np.array_equal(dense(found, Frame.of(other)), dense(encoding, Frame.of(table)))

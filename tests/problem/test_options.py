@@ -76,6 +76,8 @@ def test_every_field_is_in_the_table_and_its_default_keeps_its_rule():
       "clustering must be tree or kmeans for early models, got random"),
      ({"gap": 0.1, "early": True},
       "gap is not available for early models, which reach the tolerance"),
+     ({"certify": True, "early": True},
+      "certify is not available for early models, which are not exact"),
      ({"branching": 300}, "branching must be at most 256, got 300"),
      ({"kernel": 2}, f"kernel must be one of {', '.join(NAMES)}, got 2"),
      ({"svm_type": []}, "svm_type must be one of c_svc, nu_svc, one_class, epsilon_svr, nu_svr, "

@@ -191,6 +191,14 @@ def test_a_weight_of_a_class_that_has_no_rows_is_told(wavy):
         dcsvm.train(*wavy, **OPTIONS, class_weight={7: 2})
 
 
+def test_options_without_effect_are_told(wavy):
+    X, y = wavy
+    with pytest.warns(UserWarning, match="class_weight is for c_svc: it has no effect on nu_svc"):
+        dcsvm.train(X, y, **OPTIONS, svm_type="nu_svc", nu=0.2, class_weight="balanced")
+    with pytest.warns(UserWarning, match="too few for clusters: overlap has no effect"):
+        dcsvm.train(X[:100], y[:100], **OPTIONS, overlap=1.5)
+
+
 def test_a_stop_before_the_solution_tells_what_else_is_missing(wavy):
     progress = StopWhen("level 1")
     with pytest.warns(UserWarning, match="not converged"):
