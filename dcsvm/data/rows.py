@@ -17,7 +17,7 @@ import numpy as np
 from dcsvm import _core, _svmlight
 from dcsvm.data.allocation import fits_memory, gather, is_mapped, page_by_page, zeros
 from dcsvm.data.arrays import BYTES_OF_VALUE, Csr, as_float32, check_finite, check_form, csr_arrays
-from dcsvm.data.sorting import BATCH_SIZE, slices
+from dcsvm.data.sorting import BATCH_SIZE, distinct, slices
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -520,7 +520,12 @@ def has_far_columns(*sides: Rows) -> bool:
     """Return whether rows with equal n_features have far more columns than values."""
     if any(rows.is_dense for rows in sides):
         return False
-    return sides[0].n_features > LARGE_N_FEATURES + sum(len(rows.csr.values) for rows in sides)
+    return are_far(sides[0].n_features, sum(len(rows.csr.values) for rows in sides))
+
+
+def are_far(n_features: int, n_values: int) -> bool:
+    """Return whether there are far more columns than values."""
+    return n_features > LARGE_N_FEATURES + n_values
 
 
 def used_columns(*sides: Rows) -> np.ndarray | None:
@@ -530,7 +535,7 @@ def used_columns(*sides: Rows) -> np.ndarray | None:
     """
     if not has_far_columns(*sides):
         return None
-    return np.unique(np.concatenate([rows.csr.indices for rows in sides]))
+    return distinct(np.concatenate([rows.csr.indices for rows in sides]))
 
 
 def of_columns(values: np.ndarray, columns: np.ndarray, wanted: np.ndarray) -> np.ndarray:

@@ -91,7 +91,7 @@ def train(  # noqa: PLR0913 (a client and the arguments of dcsvm.train)
     test_rows = arguments.test_rows_of(test, X, checked, table=table)
     if test_rows is not None:
         checked = checked.choosing_by_test()
-    data = remote_data(tasks, chunks, control)
+    data = remote_data(tasks, chunks, control, test_rows)
     arguments.warn_of_labels(checked, data.labels)
     weights = whole_array(client, sample_weight)
     model, report = train_data(

@@ -20,8 +20,9 @@ from distributed import get_worker
 
 from dcsvm.data.dataset import extremes_of_text, parse_dataset
 from dcsvm.data.files import COMPRESSED, DataError
-from dcsvm.data.rows import Rows, Storage, stacked, storage_of
+from dcsvm.data.rows import Rows, Storage, narrowed, stacked, storage_of
 from dcsvm.data.scaling import Extremes, Scaling
+from dcsvm.data.sorting import distinct
 from dcsvm.kernel.kernel_sums import TermIndex
 from dcsvm.solving.checkpoint import digest_of
 
@@ -73,12 +74,16 @@ class SectionStats:
     digest: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SectionFormat:
-    """The storage format of all rows, and their number of features."""
+    """The storage format of all rows, and their number of features.
+
+    `used` are the columns that the rows keep, ascending, None for all.
+    """
 
     n_features: int
     storage: Storage
+    used: np.ndarray | None = None
 
     @staticmethod
     def of_all(facts: Sequence[SectionStats]) -> "SectionFormat":
@@ -94,7 +99,8 @@ class SectionFormat:
     def no_rows(self) -> Rows:
         """Make an empty matrix of this format."""
         empty, start = np.zeros(0, np.float32), np.zeros(1, np.int64)
-        rows = Rows(0, self.n_features, indptr=start, indices=empty.astype(np.int32), values=empty)
+        n_features = self.n_features if self.used is None else len(self.used)
+        rows = Rows(0, n_features, indptr=start, indices=empty.astype(np.int32), values=empty)
         return rows.in_storage(self.storage)
 
 
@@ -120,13 +126,20 @@ def _facts_of(section: Section, *, with_digest: bool) -> SectionStats:
     )
 
 
+def columns_of(chunk: Sequence[Section]) -> np.ndarray:
+    """Return the columns with values in a chunk, int32 ascending."""
+    stored = [one.rows.in_storage(Storage.SPARSE) for one in chunk]
+    return distinct(np.concatenate([rows.csr.indices for rows in stored]))
+
+
 def formed(chunk: Sequence[Section], form: SectionFormat) -> Rows:
     """Convert the rows of a chunk to a storage format."""
     return put_together([_formed(one, form) for one in chunk if one.rows.n_samples], None)
 
 
 def _formed(section: Section, form: SectionFormat) -> Rows:
-    return section.rows.with_features(form.n_features).in_storage(form.storage)
+    rows = section.rows.with_features(form.n_features).in_storage(form.storage)
+    return rows if form.used is None else narrowed(rows, form.used)
 
 
 def taken(rows: Rows, indices: np.ndarray | None) -> Rows:

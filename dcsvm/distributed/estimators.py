@@ -80,7 +80,7 @@ class OnWorkers(Estimator):
         data = remote_data(tasks, chunks, control)
         weights = whole_array(client, sample_weight)
         labels, weights = self._targets(data.labels, weights)
-        n_features = data.rows.n_features
+        n_features = data.columns.n_features
         self._gamma = gamma_of(self.kernel, self.gamma, data.statistics, lambda: data.variance)
         keywords = train_options(self._own_params(), self._svm_type, self._gamma, threads=None)
         keywords |= {"tolerance": float(self.tol), "cache_mb": self.memory}

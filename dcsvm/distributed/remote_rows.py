@@ -42,7 +42,7 @@ class RemoteRows:
         row_bytes: int,
     ):
         self.tasks, self.chunks, self.form, self.row_bytes = tasks, chunks, form, row_bytes
-        self.n_features = form.n_features
+        self.n_features = form.n_features if form.used is None else len(form.used)
         self.is_dense = form.storage is not Storage.SPARSE
         self.sections = [np.cumsum(of_chunk) for of_chunk in sizes]  # ends of sections, by chunk
         ends = np.cumsum([of_chunk[-1] for of_chunk in self.sections])

@@ -18,8 +18,16 @@ from dcsvm.data.columns import (
     names_of,
     plain_column,
 )
-from dcsvm.data.rows import Rows
-from dcsvm.distributed.chunks import Section, SectionFormat, SectionStats, facts_of, formed
+from dcsvm.data.rows import Rows, are_far
+from dcsvm.data.sorting import distinct
+from dcsvm.distributed.chunks import (
+    Section,
+    SectionFormat,
+    SectionStats,
+    columns_of,
+    facts_of,
+    formed,
+)
 from dcsvm.distributed.connection import WorkerMemory, plan_worker_memory
 from dcsvm.distributed.dask_engine import DaskEngine
 from dcsvm.distributed.remote_components import find_remote_components
@@ -36,7 +44,7 @@ from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.task import as_labels
 from dcsvm.solving.checkpoint import RunControl, fingerprint
 from dcsvm.solving.memory import Plan
-from dcsvm.solving.preparation import RowSource, kernel_of
+from dcsvm.solving.preparation import Columns, RowSource, kernel_of
 from dcsvm.solving.report import TrainReport
 from dcsvm.training.arguments import scaled_rows, table_of_frame
 from dcsvm.training.early_level import TestRows
@@ -50,12 +58,14 @@ Collection = Any  # a dask array or dataframe, or a list of delayed chunks
 class DaskRows:
     """RowSource of remote rows.
 
-    The client holds the labels (n,), and `facts`, the statistics of each section.
+    The client holds the labels (n,), and `facts`, the statistics of each section. The rows have
+    only the columns in use.
     """
 
     rows: RemoteRows
     labels: np.ndarray
     facts: list[SectionStats]
+    columns: Columns
     owns_rows: bool = False
 
     def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict[str, Any]:
@@ -65,7 +75,7 @@ class DaskRows:
 
     @property
     def statistics(self) -> RowStatistics:
-        return RowStatistics(self.rows.n_features, lambda: self.variance, self._median)
+        return RowStatistics(self.columns.n_features, lambda: self.variance, self._median)
 
     def _median(self, kernel: Kernel) -> float:
         """Return the median kernel argument of sampled rows, the same rows as without workers."""
@@ -75,7 +85,7 @@ class DaskRows:
     @property
     def variance(self) -> float:
         """Return the variance of all feature values, as `numpy.var`."""
-        size = self.rows.n_samples * self.rows.n_features
+        size = self.rows.n_samples * self.columns.n_features
         mean = sum(one.total for one in self.facts) / size
         return sum(one.squares for one in self.facts) / size - mean**2
 
@@ -119,10 +129,13 @@ class DaskRows:
         return DaskEngine(RemoteKernelRows(self.rows, kernel, threads, megabytes, stop=stop))
 
 
-def remote_data(tasks: Tasks, chunks: list[Future], control: RunControl) -> DaskRows:
+def remote_data(
+    tasks: Tasks, chunks: list[Future], control: RunControl, test: TestRows | None = None
+) -> DaskRows:
     """Make remote rows from chunks; each chunk is a task whose result is a list of Sections.
 
-    Raises Stopped, ValueError without rows, and any error of a task.
+    The columns of `test` are kept, too. Raises Stopped, ValueError without rows, and any error of a
+    task.
     """
     with_digest = control.checkpoint is not None
     futures = [
@@ -137,20 +150,31 @@ def remote_data(tasks: Tasks, chunks: list[Future], control: RunControl) -> Dask
     if not facts:
         raise ValueError("no rows to train on")
     form = SectionFormat.of_all(facts)
+    if are_far(form.n_features, sum(one.n_values for one in facts)):
+        futures = [tasks.submit(f"columns-chunk{k}", columns_of, chunks[k]) for k in used]
+        columns = tasks.results(futures, control.stop)
+        columns += [] if test is None else [columns_of([Section(test.rows, test.labels)])]
+        form = replace(form, used=distinct(np.concatenate(columns)))
     rows = [tasks.submit(f"form-chunk{k}", formed, chunks[k], form) for k in used]
     sizes = [[one.n_rows for one in by_chunk[k]] for k in used]
     row_bytes = -(-sum(one.nbytes for one in facts) // sum(one.n_rows for one in facts))
     labels = np.concatenate([one.labels for one in facts])
-    return DaskRows(RemoteRows(tasks, rows, sizes, form, row_bytes), labels, facts)
+    remote = RemoteRows(tasks, rows, sizes, form, row_bytes)
+    return DaskRows(remote, labels, facts, Columns(form.n_features, form.used))
 
 
 def train_chunks(
-    tasks: Tasks, chunks: list[Future], options: TrainOptions, control: RunControl, **kwargs: Any
+    tasks: Tasks,
+    chunks: list[Future],
+    options: TrainOptions,
+    control: RunControl,
+    test: TestRows | None = None,
+    **kwargs: Any,
 ) -> tuple[Model, TrainReport]:
     """Train a model on chunks, and release the chunks. For `kwargs` see `train_data`."""
-    data = remote_data(tasks, chunks, control)
+    data = remote_data(tasks, chunks, control, test)
     chunks.clear()
-    return train_data(data, options, control, **kwargs)
+    return train_data(data, options, control, test=test, **kwargs)
 
 
 def train_data(
@@ -164,8 +188,12 @@ def train_data(
 ) -> tuple[Model, TrainReport]:
     """Train a model on remote rows. The arguments are as in `train_rows`."""
     source: RowSource = data  # type: ignore[assignment]  # has RemoteRows instead of Rows
+    columns = data.columns
     if init_model is not None:
-        check_rows(init_model, source.rows, options)
+        check_rows(init_model, source.rows, options, columns)
+    options = columns.options(options, data.statistics)
+    if test is not None:
+        test = replace(test, rows=columns.of(test.rows))
     with control.held():
         run = begun(
             source,
@@ -178,7 +206,7 @@ def train_data(
         )
         model = finished(run)
         assert isinstance(model.report, TrainReport)
-        return model, model.report
+        return columns.model(model), model.report
 
 
 def chunks_of(

@@ -13,6 +13,7 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import of_square
 from dcsvm.machine import usable_threads
+from dcsvm.problem.data_gamma import RowStatistics
 from dcsvm.problem.option_table import CLASSIFIERS, WITH_LEVELS, checked_metric
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.task import checked_weights, class_order
@@ -103,9 +104,9 @@ class Search:
 
     def _prepared(self, options: TrainOptions) -> Prepared:
         """Prepare the rows for training options."""
-        columns = Columns(self.rows)
-        rows, options = columns.of(self.rows), columns.options(options, self.rows)
-        return prepare_rows(rows, self.labels, options, self.weights)
+        columns = Columns.of_rows(self.rows)
+        options = columns.options(options, RowStatistics.of(self.rows, 1))
+        return prepare_rows(columns.of(self.rows), self.labels, options, self.weights)
 
     def run(
         self, grid: Grid, known: Iterable[Score] = (), *, refine: bool = False

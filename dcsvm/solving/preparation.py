@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import ChosenRows, Rows, narrowed, used_columns, widened
+from dcsvm.data.rows import ChosenRows, Rows, Storage, narrowed, used_columns, widened
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.kernel.encodings import Choice, choose_encoding, encoded_row_bytes
 from dcsvm.kernel.kernel_rows import KernelRows, threads_to_train, training_matrix
@@ -377,31 +377,37 @@ def plan_of(options: TrainOptions, formulation: Formulation, n_rows: int) -> Pla
     return plan
 
 
+@dataclass(frozen=True, eq=False)
 class Columns:
-    """Columns used for training.
+    """Columns used for training, of rows with `n_features` columns.
 
-    For sparse rows these are the columns with values in `rows` or `others`. Memory then grows with
-    the number of distinct indices, not with the largest index. If any rows are dense, all columns
-    are used.
+    `used`, int32 ascending, are the columns with values, None if all columns are used. Memory then
+    grows with the number of distinct indices, not with the largest index.
     """
 
-    def __init__(self, rows: Rows, *others: Rows):
-        self.n_features, self.used = rows.n_features, None
+    n_features: int
+    used: np.ndarray | None = None
+
+    @staticmethod
+    def of_rows(rows: Rows, *others: Rows) -> Columns:
+        """Find the columns with values in any of the rows; all columns if some rows are dense."""
         sides = [rows, *others]
-        if not any(one.is_dense for one in sides):  # adding features could copy dense rows
-            n_features = max(one.n_features for one in sides)
-            self.used = used_columns(*(one.with_features(n_features) for one in sides))
+        if any(one.is_dense for one in sides):  # adding features could copy dense rows
+            return Columns(rows.n_features)
+        n_features = max(one.n_features for one in sides)
+        used = used_columns(*(one.with_features(n_features) for one in sides))
+        return Columns(rows.n_features, used)
 
     def of(self, rows: Rows) -> Rows:
         """Return the rows with only these columns."""
-        return rows if self.used is None else narrowed(rows, self.used)
+        return rows if self.used is None else narrowed(rows.in_storage(Storage.SPARSE), self.used)
 
-    def options(self, options: TrainOptions, rows: Rows) -> TrainOptions:
-        """Return the options with the gamma of rows with all columns.
+    def options(self, options: TrainOptions, statistics: RowStatistics) -> TrainOptions:
+        """Return the options with the gamma of rows with all columns, given their statistics.
 
         Only the default gamma depends on the number of columns.
         """
-        options = with_number(options, RowStatistics.of(rows, 1))
+        options = with_number(options, statistics)
         if self.used is None or options.gamma is not None:
             return options
         return replace(options, gamma=kernel_of(options, self.n_features).gamma)
@@ -412,15 +418,16 @@ class Columns:
             return model
         exact, early = model.exact, model.early
         if exact is not None:
-            exact = replace(exact, rows=self._all(exact.rows))
+            exact = replace(exact, rows=self.all_of(exact.rows))
         if early is not None:
-            partition = replace(early.partition, sample=self._all(early.partition.sample))
-            early = replace(early, rows=self._all(early.rows), partition=partition)
+            partition = replace(early.partition, sample=self.all_of(early.partition.sample))
+            early = replace(early, rows=self.all_of(early.rows), partition=partition)
         return replace(model, exact=exact, early=early)
 
-    def _all(self, rows: Any) -> Any:
+    def all_of(self, rows: Any) -> Any:
         """Expand Rows or ChosenRows to all columns."""
-        assert self.used is not None
+        if self.used is None:
+            return rows
         if isinstance(rows, ChosenRows):
-            return replace(rows, rows=self._all(rows.rows))
+            return replace(rows, rows=self.all_of(rows.rows))
         return widened(rows, self.used, self.n_features)

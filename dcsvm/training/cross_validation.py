@@ -16,6 +16,7 @@ from dcsvm.data.sorting import distinct
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import predicted_from
+from dcsvm.problem.data_gamma import RowStatistics
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.option_table import CLASSIFIERS
 from dcsvm.problem.options import TrainOptions
@@ -56,8 +57,8 @@ def cross_validate(
     if options.svm_type in CLASSIFIERS and len(distinct(labels)) == 1:
         return labels.copy()
     progress.begin("cross validation", rows.n_samples)
-    columns = Columns(rows)
-    options = columns.options(options, rows)
+    columns = Columns.of_rows(rows)
+    options = columns.options(options, RowStatistics.of(rows, 1))
     prepared = prepare_rows(columns.of(rows), labels, options, consume=consume)
     tree = None
     if not options.early:  # levels only give starts; the exact models predict

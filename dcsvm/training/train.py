@@ -16,7 +16,7 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import MAX_PARTS
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
-from dcsvm.problem.data_gamma import with_number
+from dcsvm.problem.data_gamma import RowStatistics, with_number
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import checked_weights
 from dcsvm.solving.certificate import Certificate, certificate_of_known
@@ -66,14 +66,14 @@ def train_rows(
     `control` stops training, the current model is returned. Raises ValueError for invalid input,
     Stopped if no model exists.
     """
-    columns = Columns(rows, *([] if test is None else [test.rows]))
+    columns = Columns.of_rows(rows, *([] if test is None else [test.rows]))
     if init_model is not None:
         check_rows(init_model, rows, options)
     control = control or RunControl()
     with control.held():
         if test is not None:
             test = replace(test, rows=columns.of(test.rows))
-        rows, options = columns.of(rows), columns.options(options, rows)
+        rows, options = columns.of(rows), columns.options(options, RowStatistics.of(rows, 1))
         run = ready(
             rows, labels, options, control,
             consume=consume, sample_weight=sample_weight, init_model=init_model, test=test,

@@ -31,7 +31,7 @@ from dcsvm.problem.duplicates import opposite_twins
 from dcsvm.problem.formulation import BoxQP, Formulation
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import Task
-from dcsvm.solving.preparation import Prepared
+from dcsvm.solving.preparation import Columns, Prepared
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training.held_out import FoldKernelSums
 from dcsvm.training.steps import LEVEL_TOLERANCE
@@ -43,8 +43,13 @@ class OtherModelError(ValueError):  # noqa: N818 (renamed together with its user
     """Error: training cannot start from the given model."""
 
 
-def check_rows(model: Model, rows: Rows, options: TrainOptions) -> None:
-    """Check that the support vectors of a model are training rows. Raises OtherModelError."""
+def check_rows(
+    model: Model, rows: Rows, options: TrainOptions, columns: Columns | None = None
+) -> None:
+    """Check that the support vectors of a model are training rows. Raises OtherModelError.
+
+    The rows have only the used ones of some `columns`, if given; the model has all.
+    """
     part, numbers = _support_of(model)
     if numbers.max(initial=-1) >= rows.n_samples:
         raise OtherModelError(
@@ -57,7 +62,10 @@ def check_rows(model: Model, rows: Rows, options: TrainOptions) -> None:
         )
     if is_precomputed:
         return
-    if not _are_equal(rows.take_for_model(numbers), part.rows, options.threads or 1):
+    taken = rows.take_for_model(numbers)
+    if columns is not None:
+        taken = columns.all_of(taken)
+    if not _are_equal(taken, part.rows, options.threads or 1):
         raise OtherModelError(
             "the initial model has other rows, another scaling or other feature weights: "
             "support vectors differ"

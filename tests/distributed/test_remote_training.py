@@ -68,6 +68,37 @@ def test_sparse_chunks_are_trained_on_as_one_matrix(client):
     assert np.allclose(model.decision_function(X), here.decision_function(X), atol=0.01)
 
 
+@pytest.mark.parametrize("how", [{}, {"early": True, "branching": 2}], ids=str)
+def test_far_indices_take_the_memory_of_near_ones(client, how):
+    rng = np.random.default_rng(5)
+    n_features = 2**31 - 2
+    columns = np.unique(rng.integers(0, n_features, 200))
+
+    def far(X):
+        return sparse.csr_matrix((X.data, columns[X.indices], X.indptr), (X.shape[0], n_features))
+
+    X = sparse.random(1200, 200, 0.03, "csr", np.float32, random_state=rng)
+    y = np.where(np.asarray(X[:, :100].sum(1) - X[:, 100:].sum(1)).ravel() > 0, 1.0, -1.0)
+    models = []
+    for rows in (X, far(X)):
+        test = (rows[:100], y[:100]) if how else None
+        parts = [[dask.delayed(one[begin : begin + 400]) for begin in (0, 400, 800)]
+                 for one in (rows, y)]  # fmt: skip
+        model = train(client, *parts, C=10, gamma=0.5, test=test, **how)
+        if not how:
+            model = train(client, *parts, C=20, gamma=0.5, init_model=model)
+        models.append(model)
+    near, distant = (one.early or one.exact for one in models)
+    np.testing.assert_array_equal(distant.dual_coef, near.dual_coef)
+    assert distant.rows.n_features == n_features
+    np.testing.assert_array_equal(distant.rows.csr.indices, columns[near.rows.csr.indices])
+    np.testing.assert_allclose(
+        models[1].decision_function(far(X[:50])), models[0].decision_function(X[:50]), atol=1e-6
+    )
+    model = train(client, *parts, C=10, levels=0)
+    assert model.kernel.gamma == 1 / n_features
+
+
 def test_dataframes_and_labels_that_are_strings(client, rows_in_spots):
     pd = pytest.importorskip("pandas")
     dd = pytest.importorskip("dask.dataframe")
