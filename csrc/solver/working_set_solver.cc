@@ -286,23 +286,24 @@ template <class Real>
 WorkingSetReport WorkingSetSolver<Real>::solve(WorkingSet<Real>& set, double tolerance,
                                                std::int64_t max_updates, int n_threads) {
   WorkingSetReport report;
+  const double n_entries = static_cast<double>(set.size) * static_cast<double>(set.size);
+  most_cost_ = most_member_updates * n_entries * update_entry_cost;
   solve_rounds(set, tolerance, max_updates, n_threads, report, false);
   report.cost += report.newton.cost;
   return report;
 }
 
+// Returns the decrease of the objective.
 template <class Real>
-void WorkingSetSolver<Real>::solve_rounds(WorkingSet<Real>& set, double tolerance,
-                                          std::int64_t max_updates, int n_threads,
-                                          WorkingSetReport& report, bool is_shrunk) {
+double WorkingSetSolver<Real>::solve_rounds(WorkingSet<Real>& set, double tolerance,
+                                            std::int64_t max_updates, int n_threads,
+                                            WorkingSetReport& report, bool is_shrunk) {
   const auto size = static_cast<std::int64_t>(set.size);
-  double before = set.violation();
+  double before = set.violation(), total = 0;
   bool is_newton = false;  // whether the last round took a Newton step
-  const double most_cost =
-      most_member_updates * static_cast<double>(size * size) * update_entry_cost;
   Rounds<Real> rounds;
   while (before > tolerance && report.updates < max_updates && !report.is_stuck &&
-         report.cost + report.newton.cost < most_cost) {
+         report.cost + report.newton.cost < most_cost_) {
     // each variable can move once or twice in a round, less often between Newton steps; then the
     // methods are compared
     const bool is_far = before > far_off * tolerance;
@@ -330,14 +331,16 @@ void WorkingSetSolver<Real>::solve_rounds(WorkingSet<Real>& set, double toleranc
     if (after > tolerance && !is_shrunk && select_moving(set, after, tolerance)) {
       std::vector<Real> values;
       WorkingSet<Real> part = set.part(moving_, values);
-      solve_rounds(part, tolerance, max_updates, n_threads, report, true);
+      decrease += solve_rounds(part, tolerance, max_updates, n_threads, report, true);
       set.update_from(part, moving_);
       after = set.violation();
-    } else if (after > tolerance) {
-      report.is_stuck = rounds.count(set, after, decrease);
     }
+    // a part that was stuck does not end the set: other members may move
+    report.is_stuck = after > tolerance && rounds.count(set, after, decrease);
+    total += decrease;
     before = after;
   }
+  return total;
 }
 
 // Collects the members that can still move; returns whether they are few enough.
