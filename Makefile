@@ -22,15 +22,15 @@ RAW = $(DATA)/raw
 SUITE = small
 BENCH =
 
-# Targets and prerequisites are relative, since make takes a space for the end of a name.
+# Paths of targets and prerequisites are relative, because make ends a name at a space.
 BIN = $(VENV)/bin
 HERE = "$(CURDIR)"
 space = $() $()
-# The tested versions of installed packages, and of packages that pip installs for builds: a URL,
-# since pip takes a space for the end of a path.
+# The tested versions of packages, installed or only needed for builds: a URL, because pip ends a
+# path at a space.
 export PIP_CONSTRAINT = file://$(subst $(space),%20,$(CURDIR))/.ci/constraints.txt
 export PIP_BUILD_CONSTRAINT = $(PIP_CONSTRAINT)
-# the time of a folder tells of removed files
+# removing a file changes the time of its folder
 NATIVE = setup.py $(wildcard csrc/*/ csrc/*/*.cc csrc/*/*.h dcsvm/*.pyx dcsvm/*.px[di])
 STRICT = -std=c++17 -O2 -fopenmp -Wall -Wextra -Wconversion -Werror
 NATIVE_TESTS = $(wildcard tests/*/*.cc tests/*/*.h)
@@ -46,16 +46,16 @@ archer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/../../../../
 .PHONY: demo build test lint format asan tsan fuzz fuzz-python fuzz-checkpoints soak same-as \
 	faster-than mutants bench docs check warnings dist clean
 
-demo: $(VENV)/ready  ## set up, install, train and predict, draw
+demo: $(VENV)/ready  ## set up, install, train and predict, draw a picture
 	@PATH=$(HERE)/$(BIN):"$$PATH" examples/demo.sh
 
-build: $(VENV)/ready  ## set up, or compile what changed
+build: $(VENV)/ready  ## set up, or compile changed files
 
 test: $(VENV)/ready  ## set up, install, run the tests
 	$(BIN)/pytest -q -n $(JOBS) --dist worksteal $(TESTS)
 
-# The package is installed in place: Python's changes need nothing, those of C++ or Cython a build,
-# which compiles what changed.
+# The package is installed in place: changes to Python take effect at once, changes to C++ or Cython
+# need a build, which compiles the changed files.
 $(VENV)/ready: $(VENV)/installed $(NATIVE)
 	$(BIN)/python setup.py -q build_ext --inplace
 	touch $@
@@ -103,7 +103,7 @@ fuzz: $(VENV)/ready $(if $(CLANG),$(patsubst %,fuzz-%,$(FUZZ_TARGETS))) fuzz-pyt
 	$(if $(CLANG),,@echo "fuzz: no clang++ with libFuzzer, the reader is not fuzzed")
 	FUZZ_EXAMPLES=300 $(BIN)/pytest -q tests/fuzz
 
-# After a change of what a checkpoint stores: those that fuzzing begins with.
+# Makes the seed checkpoints for fuzzing, after a change of the contents of checkpoints.
 fuzz-checkpoints: $(VENV)/ready
 	$(BIN)/python tests/fuzz/checkpoints.py
 

@@ -1,7 +1,7 @@
 """The extensions and their flags, and the manual pages; everything else is in pyproject.toml.
 
-Objects stay in build/objects. A file is compiled again only if its command, the compiler or the
-contents of a file that it includes changed; those of csrc serve every version of Python.
+Objects stay in build/objects. A file is compiled again only if its command, the compiler, or its
+contents or includes changed. Objects of csrc serve every version of Python.
 DCSVM_SANITIZE=1 builds with gcc's address and undefined behaviour sanitizers, in build/asan.
 """
 
@@ -31,14 +31,14 @@ with warnings.catch_warnings():  # the compiled modules may be older than the so
 
 SANITIZE = bool(os.environ.get("DCSVM_SANITIZE"))
 FLAGS = ["-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"]
-# The same loop took up to 1.2 times as long at another address: no change elsewhere may move it.
+# A loop took up to 1.2 times as long at another address: alignment protects it from other changes.
 FLAGS += ["-falign-functions=64", "-falign-loops=32"]
-FLAGS += ["-g1"]  # lines for profilers; the rest of -g made a third of the time and 16 MB
-OF_PYTHON = re.compile(r"-W(?![alp],)|-fwrapv$|-fno-strict-overflow$")  # differ between versions
+FLAGS += ["-g1"]  # line numbers for profilers; the rest of -g took a third of the time, and 16 MB
+OF_PYTHON = re.compile(r"-W(?![alp],)|-fwrapv$|-fno-strict-overflow$")  # vary by version
 SANITIZE_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 WARNINGS = ["-Wall", "-Wextra", "-Werror=switch"]
-CYTHON_WARNINGS = ["-Wno-unused-function", "-Wno-sign-compare"]  # of the code that it makes
+CYTHON_WARNINGS = ["-Wno-unused-function", "-Wno-sign-compare"]  # of generated code
 CCACHE = ["ccache"] if shutil.which("ccache") else []
 OPENMP_FLAGS = (  # for compiling, for linking: gcc and clang, then Apple's clang with libomp
     (["-fopenmp"], ["-fopenmp"]),
@@ -65,7 +65,7 @@ def version_of(*compiler: str) -> str:
 
 
 def fingerprint(command: list[str], listed: Path) -> str:
-    """Return a digest of what an object is made of; `listed` is the compiler's list of files."""
+    """Return a digest of the inputs of an object; `listed` is the compiler's list of its files."""
     digest = sha256("\0".join(command).encode())
     digest.update(version_of(*takewhile(lambda word: not word.startswith("-"), command)).encode())
     for path in files_in(listed):
@@ -79,9 +79,9 @@ def files_in(listed: Path) -> list[Path]:
 
 
 def compile_if_changed(spawn, command: list[str]) -> None:
-    """Run a command of the compiler, unless its object was made of the same.
+    """Run a command of the compiler, unless its object was made from the same inputs.
 
-    The record of an object is written after it, so that an interrupted compilation leaves none.
+    The record of the inputs is written after the object, never by an interrupted compilation.
     """
     made = command[command.index("-o") + 1]
     listed, record = Path(made + ".d"), Path(made + ".made")
@@ -98,11 +98,11 @@ def compile_if_changed(spawn, command: list[str]) -> None:
 
 
 class BuildExtensions(build_ext):
-    """Adds OpenMP where the compiler has it, and compiles what changed side by side."""
+    """Adds OpenMP if the compiler has it, and compiles changed files in parallel."""
 
     def finalize_options(self):
         super().finalize_options()
-        # For an editable installation pip would have a temporary folder.
+        # For an editable installation, pip would use a temporary folder.
         self.build_temp = os.path.join(self.get_finalized_command("build").build_base, "objects")
 
     def build_extensions(self):
@@ -123,7 +123,7 @@ class BuildExtensions(build_ext):
                 spawn(command, **options)
 
         self.compiler.spawn = spawn_if_changed
-        self.force = self.compiler.force = True  # the times of files do not count
+        self.force = self.compiler.force = True  # fingerprints decide, not the times of files
         compiling, linking = openmp_flags(self.compiler.compiler_cxx)
         for extension in self.extensions:
             extension.extra_compile_args += compiling

@@ -150,6 +150,6 @@ def instruction_set():
 
 
 def byte_loop_name(argument):
-    """Return the name of the loop that sums rows of bytes for an argument, None without one."""
+    """Return the name of the loop that sums rows of bytes for an argument, or None."""
     cdef const ByteLoop* loop = byte_loop(argument_of(argument))
     return loop.name.decode() if loop else None

@@ -121,7 +121,7 @@ def suit_bytes(size_t n_features):
 
 
 def is_from_products(argument):
-    """Return whether the argument of a kernel, by its name, comes from inner products of rows."""
+    """Return whether a kernel argument, given by name, is computed from inner products of rows."""
     return c_is_from_products(argument_of(argument))
 
 
@@ -336,7 +336,7 @@ def share_apart(Points points, const int32_t[::1] order, cutoff, size_t n_tried,
 
 def box_distances(argument, const float[::1] low, const float[::1] high,
                   const float[:, ::1] others_low, const float[:, ::1] others_high):
-    """Return lower bounds on the distances of the rows of a box from those of others, float64 (n,).
+    """Return lower bounds on the distances from rows of a box to rows of n others, float64 (n,).
 
     A box has the minima and maxima of the features of its rows. `argument` is the name of the
     distance.

@@ -31,8 +31,8 @@ cdef class FewRows:
         """Pack the sources `points`; `weights` and `double_tiles` are as in kernel_product().
 
         The sources of cluster c are start[c] to before start[c + 1]; offsets[c] float64
-        (n_columns,) is added to its sums. values() leaves out rows with |features| above
-        `largest_value`.
+        (n_columns,) is added to its sums. values() returns None for a row with a
+        |feature| above `largest_value`.
         """
         check_packed(setup, points)
         check_indptr(start, points.points.n_samples, "clusters")
@@ -73,7 +73,7 @@ cdef class FewRows:
         """Return decision values, float64 (n, n_columns), or None.
 
         They have the same bits as with route() and kernel_product(). None if a row is not finite,
-        has too large features, or cannot be encoded as codes or bytes.
+        has too large a feature, or cannot be encoded as codes or bytes.
         """
         cdef size_t n = rows.shape[0], d = rows.shape[1], n_columns = self.models.n_columns
         cdef size_t i = 0

@@ -150,7 +150,7 @@ cdef class SolveState:
 
 
 cdef ClusterOptions cluster_options(settings) except *:
-    """Convert SolverSettings. Raises ValueError for a limit that the solver does not have."""
+    """Convert SolverSettings. Raises ValueError for a limit that the solver lacks."""
     cdef ClusterOptions options
     cdef dict limits = options.solve.limits
     if not settings.limits.keys() <= limits.keys():
@@ -169,8 +169,8 @@ def solve_clusters(Setup setup, Points points, parts, iterate, settings, control
     """Solve the box QP of every part in place; return an array of SOLVE_REPORT, one for each.
 
     `settings` are SolverSettings. `control` is a SolveControl. A solve continues from its state,
-    which an earlier solve of the same parts left with this iterate, and updates it; raises
-    ValueError for the state of other parts. Its `progress` is None or an object with attributes
+    which an earlier solve of the same parts left with this iterate, and updates the state; raises
+    ValueError for the state of other parts. `control.progress` is None or an object with attributes
     `error` and `stop`, called with (parts done, variables done, violation, active variables, outer
     steps) while the iterate is valid; if it returns true, the solver updates the iterate.
 

@@ -120,7 +120,7 @@ SERIALS = {None: Serials.none, "training": Serials.training, "any": Serials.any}
 class ParseError(ValueError):
     """Malformed text; `line` and `column` count from 1, columns in bytes.
 
-    Line 0 stands for the whole text: a file that changes or cannot be read.
+    Line 0 means the whole text: the file changed or cannot be read.
     """
 
     def __init__(self, line, column, reason):

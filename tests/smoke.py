@@ -1,8 +1,8 @@
-"""Try every command and wing of the installed package once, in seconds: `python tests/smoke.py`.
+"""Try every command and part of the installed package once, in seconds: `python tests/smoke.py`.
 
-For environments in which the whole suite takes too long: other versions of Python and of the
-packages, a wheel, another compiler. Each part checks accuracies on made rows; a warning of a
-deprecated interface that dcsvm causes is an error. Parts whose extra is not installed are named.
+For environments where the whole suite takes too long: other versions of Python and of packages, a
+wheel, another compiler. Each part checks accuracies on synthetic rows. Deprecation warnings that
+dcsvm causes are errors. Parts whose packages are not installed are skipped and listed.
 """
 
 import builtins
@@ -45,7 +45,7 @@ def run(command: str, *words: str) -> str:
 
 
 def commands() -> None:
-    """LIBSVM text through all five commands, with an exact and an early model."""
+    """Run all five commands on LIBSVM text, with an exact and an early model."""
     for name, seed in (("train", 0), ("test", 1)):
         X, y = made_rows(seed=seed)
         lines = [f"{int(b == 'in')} 1:{u:.6f} 2:{v:.6f}" for (u, v), b in zip(X, y, strict=True)]
@@ -68,7 +68,7 @@ def accuracy_of(output: str) -> float:
 
 
 def python() -> None:
-    """Arrays and sparse matrices of every kind, each type of model, save and load."""
+    """Train on arrays and sparse matrices of every kind, with each type of model; save and load."""
     X, y = made_rows()
     for rows in (X, X.astype(np.float32), np.asfortranarray(X), sparse.csr_matrix(X),
                  sparse.csc_matrix(X), sparse.csr_array(X)):  # fmt: skip
@@ -86,7 +86,7 @@ def python() -> None:
 
 
 def estimators() -> None:
-    """Every class of dcsvm.sklearn in a pipeline, and a search of scikit-learn's."""
+    """Fit every class of dcsvm.sklearn, alone or in a pipeline, and a search of scikit-learn."""
     from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -104,7 +104,7 @@ def estimators() -> None:
 
 
 def tables() -> None:
-    """A table of numbers, words and gaps: as CSV, as Parquet, as frames."""
+    """Train on a table of numbers, words and missing values: CSV, Parquet and data frames."""
     import pandas as pd
     import polars as pl
 
@@ -124,7 +124,7 @@ def tables() -> None:
 
 
 def workers() -> None:
-    """Training on the workers of a Dask cluster, in this process."""
+    """Train on the workers of a Dask cluster, in this process."""
     import dask.array as da
     from distributed import Client
 

@@ -66,7 +66,7 @@ double features_term(const Points& points, std::size_t row) {
   return sum_of_terms<Of>(x, n);
 }
 
-// Returns the number of columns that the codes of a row set.
+// Returns the number of columns that are set in the codes of a row.
 template <class Of>
 double codes_term(const Points& points, std::size_t row) {
   static_assert(Of::row_term(1.0) == 1 && Of::gap(0.0, 1.0) == 1 && Of::gap(1.0, 0.0) == 1,

@@ -71,7 +71,7 @@ struct ClusterModels {
   const std::int64_t* start = nullptr;  // of the sources of each cluster, n_clusters + 1
   const double* offsets = nullptr;      // n_clusters x n_columns: added to the sums
   double blend = 0;                     // distance to a boundary below which models are blended
-  double largest_value = std::numeric_limits<double>::infinity();  // |feature| of a row, at most
+  double largest_value = std::numeric_limits<double>::infinity();  // limit of |feature| of a row
 };
 
 // Weights that turn sums over sampled rows into means of the children of nodes, split by split.
@@ -106,9 +106,9 @@ class RoutingTree {
   PackedSources sample_;
 };
 
-// Computes the decision values of one row, n_columns values. Returns false if only kernel_product()
-// can: a feature is not finite or too large, or the row cannot be encoded. `tree` is null for an
-// exact model.
+// Computes the decision values of one row, n_columns values. Returns false if a feature is not
+// finite or too large, or if the row cannot be encoded: kernel_product() is needed then. `tree` is
+// null for an exact model.
 bool decision_values(const float* row, std::size_t n_features, const PackedSources& sources,
                      const ClusterModels& models, const RoutingTree* tree, double* out);
 

@@ -30,7 +30,7 @@ struct Cutoff {
   bool is_finite() const { return distance.value < std::numeric_limits<double>::infinity(); }
 };
 
-// Bounds on a distance of rows in two boxes, given the minima and maxima of their d features.
+// Bounds on the distance between rows of two boxes, from the minima and maxima of d features.
 double least_distance(Argument distance, std::size_t d, const float* low_a, const float* high_a,
                       const float* low_b, const float* high_b);
 double largest_distance(Argument distance, std::size_t d, const float* low_a, const float* high_a,

@@ -1,6 +1,6 @@
-// The loop of amx_byte_dots_impl.h with the tile registers of the processor, which Linux lends to
-// a process that asks for them, and with emulated ones: see amx_byte_dots.h. Sums of integers are
-// exact, so that they are the same bits as those of the other loops for dot products.
+// Compiles amx_byte_dots_impl.h for the processor's tile registers, which Linux grants to a process
+// on request, and for emulated ones: see amx_byte_dots.h. Sums of integers are exact, so all loops
+// for dot products give the same bits.
 #include "simd/amx_byte_dots.h"
 
 #include <array>
@@ -18,7 +18,7 @@ static_assert(max_byte_row_unit >= tile_bytes, "whole tiles are read at the end 
 
 namespace {
 
-// A register as rows of bytes, and what the processor does with it.
+// An emulated register, as rows of bytes, and the instructions on it.
 using Tile = std::array<std::array<std::uint8_t, tile_bytes>, tile_rows>;
 
 thread_local std::array<Tile, 8> tiles;
@@ -97,7 +97,7 @@ const ByteLoop& emulated_byte_dots() {
 
 namespace dcsvm {
 
-// What the processor loads to shape its tile registers (palette 1).
+// Operand of the instruction that sets the shapes of the tile registers (palette 1).
 struct alignas(64) TileShapes {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {};
@@ -110,7 +110,7 @@ static void shape_tiles() {
     shapes.rows[tile] = tile_rows;
     shapes.row_bytes[tile] = tile_bytes;
   }
-  // GCC's intrinsic tells the compiler of the first bytes only
+  // GCC's intrinsic declares only the first bytes as input
   __asm__ volatile("" : : "r"(&shapes) : "memory");
   _tile_loadconfig(&shapes);
 }
@@ -133,7 +133,7 @@ static bool has_amx_int8() {
   return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx & tile) && (edx & int8);
 }
 
-// Linux lends the registers, for all threads of the process.
+// Requests the registers from Linux for all threads of the process.
 static bool is_lent() {
   constexpr long request_permission = 0x1023, tile_data = 18;
   return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;

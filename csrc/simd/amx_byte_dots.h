@@ -5,7 +5,7 @@
 
 namespace dcsvm {
 
-// Returns null if the processor has no such registers, the system does not lend them, or DCSVM_ISA
+// Returns null if the processor has no such registers, the system does not grant them, or DCSVM_ISA
 // names an instruction set.
 const ByteLoop* amx_byte_dots();
 

@@ -1,21 +1,21 @@
-// The loop over tiles of amx_byte_dots.cc, which includes this file for the processor's registers
-// and for emulated ones, so that it has no include guard, and defines:
+// The loop over tiles. amx_byte_dots.cc includes this file twice (hence no include guard), for the
+// processor's registers and for emulated ones, and defines:
 //   DCSVM_AMX: the name of a namespace
 //   DCSVM_TILE_ZERO(tile), DCSVM_TILE_LOAD(tile, from, stride), DCSVM_TILE_STREAM(the same, past
-//   the first-level cache), DCSVM_TILE_STORE(tile, to, stride) DCSVM_TILE_ADD(sums, queries,
-//   lanes): adds to the sums of tile `sums` the dot products of the rows of tile `queries` with the
-//   lanes of tile `lanes`
-// The names of registers are literals, as GCC's intrinsics demand.
+//   the L1 cache), DCSVM_TILE_STORE(tile, to, stride)
+//   DCSVM_TILE_ADD(sums, queries, lanes): adds to tile `sums` the dot products of the rows of tile
+//   `queries` with the lanes of tile `lanes`
+// Names of registers are literals, as GCC's intrinsics require.
 //
-// There are eight registers of 16 x 64 bytes. The sums of 16 queries with 2 x 16 lanes are in 0 and
-// 1, those of the next 16 queries in 2 and 3; 4 and 7 have 64 features of the queries, 5 and 6
-// those of the lanes. Queries stay in the first-level cache from one panel to the next. Panels come
-// from the second level.
+// There are eight registers of 16 x 64 bytes. Registers 0 and 1 hold the sums of 16 queries with
+// 2 x 16 lanes, 2 and 3 the sums of the next 16 queries; 4 and 7 hold 64 features of the queries,
+// 5 and 6 the same features of the lanes. Queries stay in the L1 cache from one panel to the next;
+// panels come from the L2 cache.
 
 namespace dcsvm {
 namespace DCSVM_AMX {
 
-// Sums of one or, unless `is_single`, two groups of queries with the lanes of a panel.
+// Sums the products of two groups of queries, or one if `is_single`, with the lanes of a panel.
 template <bool is_single>
 static void sum_tiles(const std::uint8_t* queries, std::size_t stride, const std::uint8_t* lanes,
                       std::size_t n_batches, std::int32_t* out) {

@@ -1,17 +1,17 @@
-// The arguments of kernel functions, one struct for each, and their dispatch. Part of kernel.h for
-// numbers and of isa_impl.h for vectors, inside their namespaces.
+// The arguments of kernel functions, one struct for each, and their dispatch. Included in the
+// namespaces of kernel.h, for numbers, and of isa_impl.h, for vectors.
 //
-// The tiles, the terms of rows and the bounds of boxes are made from a struct alone. It has:
+// Tiles, terms of rows and bounds of boxes depend on the struct alone. It has:
 //   name, is_distance (0 for equal rows);
-//   sums:       what byte_loop() and matrix products may sum for it;
+//   sums:       the kind of sum that byte_loop() or matrix products may compute for it;
 //   pair, factor: the argument is `factor` times the sum of pair() over the features that both rows
-//               have, for a distance plus the terms of both rows.
-// A distance has as well:
+//               have; for a distance, the terms of both rows are added.
+// A distance also has:
 //   row_term:   the contribution of a value to the term of its row;
-//   gap:        the contribution of a feature. It is 1 for 0 and 1, since codes count columns;
+//   gap:        the contribution of a feature; 1 for the values 0 and 1, since codes count columns;
 //   least, most: bounds of gap() between a value in [low_a, high_a] and one in [low_b, high_b].
 
-// Returns how far two intervals are apart, and how far values in them are apart at most.
+// Return the least and the largest difference between values of two intervals.
 template <class Value>
 DCSVM_INLINE constexpr Value least_difference(Value low_a, Value high_a, Value low_b,
                                               Value high_b) {
@@ -93,7 +93,7 @@ struct AbsoluteDistance {
   }
 };
 
-// None, for precomputed values: has no tiles.
+// No argument, for precomputed values: has no tiles.
 struct NoArgument {
   static constexpr std::string_view name = "none";
   static constexpr bool is_distance = false;

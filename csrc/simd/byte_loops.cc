@@ -1,6 +1,6 @@
 // Compiles byte_loops_impl.h for dot products (AVX-VNNI and AVX-512 VNNI) and for sums of absolute
-// differences (SSE2, AVX2, AVX-512BW and NEON), and picks one of each or the dot products of AMX at
-// run time: see isa.h. The choice is limited to the instruction set that isa() selected, so
+// differences (SSE2, AVX2, AVX-512BW and NEON), and chooses one of each, or AMX for dot products,
+// at run time: see isa.h. The choice is limited to the instruction set that isa() selected, so
 // DCSVM_ISA applies here, too.
 
 #include <cstdlib>

@@ -166,12 +166,12 @@ constexpr std::size_t byte_queries = 32, byte_query_group = 16;
 // four to a sum, the one for absolute differences eight.
 constexpr std::size_t byte_batch(Sums sums) { return sums == Sums::products ? 4 : 8; }
 
-// The largest ByteLoop::row_unit. So many features of a panel may be read past its end.
+// The largest ByteLoop::row_unit. A loop may read this many features past the end of a panel.
 constexpr std::size_t max_byte_row_unit = 64;
 
 struct ByteLoop {
   const char* name;
-  // rows of queries are padded with zeros to a multiple of so many bytes
+  // rows of queries are padded with zeros to a multiple of this number of bytes
   std::size_t row_unit;
   // a thread calls begin() before and end() after its sums
   void (*begin)();
@@ -186,7 +186,7 @@ struct ByteLoop {
 };
 
 // Returns the loop whose sums give an argument, or null if the processor lacks the instruction.
-// DCSVM_ISA limits the choice: AMX is chosen if it names nothing.
+// DCSVM_ISA limits the choice: AMX is chosen only if it is not set.
 const ByteLoop* byte_loop(Argument argument);
 
 }  // namespace dcsvm

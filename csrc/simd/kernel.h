@@ -1,7 +1,7 @@
 // Definition of a kernel: a function of an argument of two rows.
 //
 // dcsvm/kernel/kernels.py defines the names and properties used in Python, kernel_value_impl.h the
-// formulas of the functions, and arguments_impl.h those of the arguments.
+// formulas of the functions, and arguments_impl.h the formulas of the arguments.
 #pragma once
 
 #include <stdexcept>
@@ -10,22 +10,22 @@
 
 namespace dcsvm {
 
-// Argument of a kernel function, see arguments_impl.h: x'z, |x - z|^2, the sum of |x_k - z_k|, or
-// none for precomputed values, which is the last.
+// Argument of a kernel function, see arguments_impl.h: x'z, |x - z|^2, the sum of |x_k - z_k|,
+// and `none`, the last one, for precomputed values.
 enum class Argument { product, squared_distance, absolute_distance, none };
 
 constexpr Argument default_distance = Argument::squared_distance;
 
-// Sums over features that give an argument, with a term of each row: inner products, also as matrix
-// products; absolute differences; or only its own pair() and gap(). Processors have instructions
-// for the first two on bytes.
+// Kinds of sums over features that give an argument, apart from the terms of rows: inner products,
+// also by matrix products; absolute differences; others, only by pair() and gap() of the argument.
+// Processors have instructions for the first two on bytes.
 enum class Sums { products, differences, others };
 
 // The function of the argument s: s, (gamma s + coef0)^degree, exp(-gamma s), exp(-gamma sqrt(s)),
 // tanh(gamma s + coef0), which is the last.
 enum class Function { identity, power, decay, root_decay, tanh };
 
-// has_root: a function of sqrt(s), in which small errors of s are much larger near 0.
+// has_root: whether it is a function of sqrt(s), which magnifies errors of s near 0.
 struct FunctionProperties {
   std::string_view name;
   bool has_root;

@@ -29,7 +29,7 @@ constexpr std::size_t small_problem = 64;
 constexpr std::size_t max_general = 20000;
 constexpr double far_off = 100;
 // Variables solved between two progress calls. A call costs as much as two updates of 64 variables.
-// Smaller clusters make a call after this many outer steps, which few of them need.
+// Smaller clusters make a call after this many outer steps, a number that few reach.
 constexpr std::size_t progress_batch = 64;
 
 template <class Value>

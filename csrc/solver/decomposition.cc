@@ -18,7 +18,8 @@ namespace {
 // Fraction of the tolerance. If the truncation error of the gradient may exceed it, the gradient is
 // reconstructed from scratch before convergence is declared.
 constexpr double max_neglected = 0.1;
-// Truncation undoes the steps if the violation falls by less than this factor over so many checks.
+// Truncation undoes the steps if over `max_checks_undone` checks the violation does not fall below
+// `least_fall` times its least value.
 constexpr double least_fall = 0.9;
 constexpr int max_checks_undone = 5;
 // A variable is shrinkable if its gradient points out of the box by more than the largest violation
@@ -174,8 +175,8 @@ class Solver {
     return true;
   }
 
-  // Returns whether truncation undoes the steps: its bound exceeds what the tolerance allows,
-  // though the gradients were recomputed, and the violation has not fallen over the last checks.
+  // Returns whether truncation undoes the steps: although the gradients were recomputed, its bound
+  // exceeds `max_neglected` of the tolerance, and the violation did not fall over the last checks.
   bool is_undone(double violation) {
     if (report_.neglected <= max_neglected * target_) return false;
     if (violation < least_fall * least_checked_) {

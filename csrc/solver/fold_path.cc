@@ -17,8 +17,8 @@ namespace {
 constexpr std::int64_t member_updates = 1000;  // limit of updates per variable
 // Fraction of the tolerance to solve to, so that the recomputed violation meets the tolerance.
 constexpr double inner_share = 0.9;
-// Variables whose gradient is compared with the one by float64 kernel values, and a bound on the
-// rounding error of a kernel value up to 1.
+// Number of variables whose gradient is compared with the gradient from float64 kernel values, and
+// a bound on the rounding error of a kernel value up to 1.
 constexpr std::size_t n_compared = 8;
 constexpr double value_error = 0x1p-22;
 

@@ -1,6 +1,6 @@
 // A regularization path: solves one problem for ascending C. Its kernel matrix is in memory if it
-// fits. From the first C on whose solution shows the rounding of float32 kernel values, the path
-// uses float64 values, which are computed again for every C.
+// fits. From the first C whose solution shows the rounding of float32 kernel values, the path uses
+// float64 values, which are computed again for every C.
 #pragma once
 
 #include <cstddef>

@@ -206,7 +206,7 @@ class LinearSolver {
             return true;
           }
         } else if (violation_ <= tolerance_) {
-          descent_.activate();  // shrunk variables may violate too
+          descent_.activate();  // shrunk variables may violate the tolerance
         }
         stage_ = Stage::check;
         return true;

@@ -233,13 +233,14 @@ constexpr double shrink_margin = 0.5;
 constexpr double shrunk_share = 0.75;
 constexpr std::size_t min_shrunk_set = 128;
 
-// Limit of the cost of a solve, in updates per member: one Newton step costs as much as many
-// updates, and a stop is only answered between solves.
+// Limit of the cost of a solve, in updates per member: a Newton step costs as much as many updates,
+// and stop requests are checked only between solves.
 constexpr double most_member_updates = 1000;
 
-// Rounds are stuck if rounding undoes their steps, as for two variables of one row whose gradients
-// differ by rounding: over `rounds_compared` rounds the violation fell by less than `least_fall`,
-// and the objective by less than `least_share` of its distance to the optimum.
+// Rounds are stuck if rounding undoes their steps, for example with two variables of one row whose
+// gradients differ only by rounding. Test: over `rounds_compared` rounds, the violation fell by a
+// share below `least_fall`, and the objective by less than `least_share` of its distance to the
+// optimum.
 constexpr int rounds_compared = 8;
 constexpr double least_fall = 0.1;
 constexpr double least_share = 1e-6;
@@ -263,7 +264,7 @@ class Rounds {
   }
 
  private:
-  // Returns a bound of the distance to the optimum of a convex problem, the Frank-Wolfe gap.
+  // Returns a bound on the distance to the optimum of a convex problem, the Frank-Wolfe gap.
   static double distance(const WorkingSet<Real>& set) {
     const Violation now = set.measure();
     double gap = 0;

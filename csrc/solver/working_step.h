@@ -50,8 +50,8 @@ class WorkingStep {
   // Runs an outer step; `tolerance` is unscaled.
   WorkingChange run(ActiveSet& active, ActiveKernel& kernel, double tolerance);
 
-  // Returns whether several consecutive steps, each with a tighter tolerance, changed nothing that
-  // rounding does not undo.
+  // Returns whether several consecutive steps, each with a tighter tolerance, made no changes, or
+  // only changes that rounding undoes.
   bool is_stuck() const { return stalls_ >= max_stalls; }
 
   // Forget the members, or map them to new positions of the active variables (-1: dropped).

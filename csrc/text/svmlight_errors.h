@@ -13,7 +13,7 @@ namespace dcsvm {
 
 constexpr std::int64_t max_index = 2147483646;  // 2^31 - 2
 
-// Line 0 stands for the whole text.
+// Line 0 means the whole text.
 struct ParseError : std::runtime_error {
   ParseError(std::size_t line_number, std::size_t column_number, const std::string& reason)
       : std::runtime_error(reason), line(line_number), column(column_number) {}
@@ -51,7 +51,7 @@ inline const char* line_end(const char* p) {
   return p;
 }
 
-// Throws a ParseError of the whole text.
+// Throws a ParseError for the whole text.
 [[noreturn]] void fail_text(const std::string& reason);
 
 // Throw a ParseError at `at` or `token`, a position in the line.

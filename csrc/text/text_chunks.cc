@@ -29,7 +29,7 @@ void copy_text(const TextSource& source, std::size_t begin, std::size_t size, ch
   }
 }
 
-// Returns the end of the line with the byte at `at`.
+// Returns the end of the line that contains the byte at `at`.
 std::size_t end_of_line(const TextSource& source, std::size_t at) {
   char block[4096];
   for (std::size_t n; at < source.size; at += n) {

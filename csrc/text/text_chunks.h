@@ -4,9 +4,9 @@
 // rows. Chunk boundaries depend on the text only, not on the number of threads.
 //
 // A text is in memory or in an open file. Each thread copies a chunk to its own buffer. Loops over
-// a chunk do not check bounds. They rely on two facts, which hold in the buffer: each line ends in
-// '\n', and read_ahead bytes are readable after it. A file may change between the two passes, so
-// the second one counts again before it parses.
+// a chunk do not check bounds: in the buffer, each line ends in '\n' and read_ahead bytes are
+// readable after it. A file may change between the two passes, so the second pass counts again
+// before it parses.
 #pragma once
 
 #include <cstddef>
@@ -55,10 +55,10 @@ Text scan_text(const TextSource& source, int threads, std::size_t chunk_bytes = 
 // The lines of a chunk, in the buffer of a thread.
 struct ChunkLines {
   const char* begin;
-  const char* end;  // after a newline, also where the text has none at its end
+  const char* end;  // after a newline, which is added if the text does not end in one
 };
 
-// Reads the lines of a chunk. Throws a ParseError as scan_text().
+// Reads the lines of a chunk. Throws ParseError like scan_text().
 ChunkLines read_lines(const TextSource& source, const TextChunk& chunk, std::vector<char>& buffer);
 
 // Calls parse(chunk, lines) for all chunks. Rethrows the first exception in order of chunks.

@@ -66,7 +66,7 @@ def easy_file(job: EasyJob, given: dict[str, Any]) -> int:
             return status_of(interrupts.received, FAILED)
     if clock.used > clock.limit + 1:
         print_status(f"the time limit of {clock.limit:g} s was exceeded: {clock.used:.0f} s")
-    # without a range file: dcsvm-predict reads only the model
+    # without a range file, since dcsvm-predict reads only the model
     write_beside(job.model_file, model_text(model_for_file(model, loader.job, data)))
     if not report.converged:
         say_not_converged(report, options.tolerance, options.gap)
@@ -134,7 +134,7 @@ class SearchProgress:
         )
 
     def tell(self, step: str, trial: Trial, best: Trial) -> None:
-        """Receive a trial; a candidate that is scored again does not count."""
+        """Receive a trial; a candidate that is scored again is not counted."""
         if step != self.step:
             self._end_step()
             self.step, self.n_trials = step, 0

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class FileName(click.ParamType):
-    """Click type of the name of a file or a folder, which is not changed.
+    """Click type of the name of a file or folder; names are not converted.
 
-    `words` are values that are no names. A file that is `awaited` may appear later. The output
-    `continued_by`, a parameter, may replace this input.
+    `words` are values that are not names. A file may appear later if `is_awaited`. The output of
+    the parameter `continued_by` may replace this input.
     """
 
     name = "file"

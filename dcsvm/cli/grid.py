@@ -63,8 +63,8 @@ class GridCommand(LibsvmCommand):
 def is_out_file(name: str, next_word: str) -> bool:
     """Return whether the word after -resume is its value, not the training set.
 
-    A folder and a missing or empty file cannot be the training set, nor a file before another one,
-    unless that is a model to overwrite. A pipe is not read here.
+    A folder and a missing or empty file cannot be the training set. Neither can a file before
+    another file, unless the latter is a model to overwrite. Pipes are not read here.
     """
     start, next_start = beginning(name), beginning(next_word)
     if not start or start.startswith(OUT_FILE_BEGINS):
@@ -73,7 +73,7 @@ def is_out_file(name: str, next_word: str) -> bool:
 
 
 def beginning(name: str) -> bytes:
-    """Return the first bytes of a file, none if there is no such file, "?" if they are unknown."""
+    """Return the first bytes of a file: b"" if it does not exist, b"?" if unknown."""
     if not os.path.isfile(name):
         return b"?" if is_stream(name) else b""
     try:
@@ -161,8 +161,9 @@ def main(**given: Any) -> None:
     best setting so far; the last line has the best setting: C, gamma, rate. Ties are broken by the
     smaller C. If MODEL_FILE is given, a model of the best setting is trained on all rows.
 
-    The rate is the accuracy in percent, for regressions the mean squared error. Without --early it
-    is the result of dcsvm-train -v up to the tolerance (-e): at most about one row in 1000 differs.
+    The rate is the accuracy in percent, for regressions the mean squared error. Without --early, it
+    equals the result of dcsvm-train -v up to the tolerance (-e): at most about one row in 1000
+    differs.
     """
     options, job = training_options(given), GridJob.of(given, TrainOptions)
     job.check(options)

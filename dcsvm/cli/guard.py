@@ -96,10 +96,10 @@ ENVIRONMENT = {  # read once, when the libraries are loaded
 
 
 def run(module: str, job: Job, *args: object, function: str | None = None) -> NoReturn:
-    """Check the files of a job, call a function with it, and exit with the status that it returns.
+    """Check the files of a job, call a function with the job, and exit with the returned status.
 
-    The function is of a module of dcsvm.cli, and has its name by default. It imports NumPy and much
-    more, so the files are checked before.
+    The function is in `module` of dcsvm.cli and has the same name by default. Files are checked
+    first, because importing NumPy and much more takes time.
     """
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)

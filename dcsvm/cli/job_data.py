@@ -152,9 +152,9 @@ def read_data(
 
 
 def format_of(path: str, job: DataJob, table: TableEncoding | None) -> str | None:
-    """Return the format of a table for a model of the encoding `table`, None for LIBSVM text.
+    """Return the format of a table, or None for LIBSVM text; `table` is the encoding of the model.
 
-    Raises DataError if only one of both is a table.
+    Raises DataError if only the file or only the training set is a table.
     """
     format = table_format(path, job.format)
     if format is not None and table is None:

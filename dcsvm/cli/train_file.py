@@ -124,7 +124,7 @@ def with_weights(data: Dataset, job: TrainJob, options: TrainOptions, stop: Stop
 
 
 def weights_of_file(job: TrainJob, data: Dataset, threads: int) -> "FeatureWeights":
-    """Return the weights of the model file --weights. Raises DataError."""
+    """Return the weights in the model file given by --weights. Raises DataError."""
     from dcsvm.training.feature_weights import FeatureWeights
 
     assert job.weights is not None

@@ -56,9 +56,9 @@ class Texts:
         return Texts(codes[self.codes], merged.values)
 
     def read(self) -> Texts:
-        """Return the texts without blanks around them; words for missing values are missing.
+        """Strip blanks around the texts; words for missing values become missing.
 
-        Booleans among such words are spelled as those of a file that has no text.
+        Booleans beside such words are spelled in lower case, as in a file without text.
         """
         read = self.mapped(stripped)
         if np.count_nonzero(read.codes < 0) == np.count_nonzero(self.codes < 0):
@@ -80,7 +80,7 @@ class Texts:
 
 
 def stripped(text: str) -> str | None:
-    """Return a text without blanks around it; None if it stands for a missing value."""
+    """Return a text without blanks around it; None if it means a missing value."""
     text = text.strip()
     return None if text in MISSING_TEXTS else text
 
@@ -232,7 +232,10 @@ class Column:
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        """The category of each text; a model file may have texts with blanks, or words."""
+        """Index of each category, as written and as `stripped` returns it.
+
+        Model files may have texts with blanks around them, or words for missing values.
+        """
         read = {stripped(text) or MISSING: k for k, text in enumerate(self.categories)}
         return read | {text: k for k, text in enumerate(self.categories)}
 
@@ -392,8 +395,8 @@ def _renamed(frame: Frame, names: list[str]) -> Frame:
 class TableRows:
     """Batches of encoded rows as CSR arrays with float64 values, for `Scaling.scaled_rows`.
 
-    `unknown` counts the categories that the training set lacks, by column and text. Booleans that
-    are missing count as such a category.
+    `unknown` counts the categories that the training set lacks, by column and text; a missing
+    boolean counts as one.
     """
 
     def __init__(self, encoding: TableEncoding, frame: Frame):

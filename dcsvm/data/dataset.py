@@ -215,7 +215,7 @@ def _scaled_dataset(source: _Source, scaling: ScalingOption) -> Dataset:
 def read_unscaled(
     path: str | os.PathLike[str], *, lenient: bool = False, threads: int = 1
 ) -> UnscaledSet:
-    """Read a LIBSVM file to be scaled later; its text is parsed again for rows that are taken.
+    """Read a LIBSVM file to be scaled later; `take` parses its text again.
 
     Raises DataError as `read_dataset`.
     """

@@ -1,7 +1,7 @@
 """Read text files, whole or in pieces of whole lines, and write files.
 
 Reading in pieces needs memory for one piece only. A regular file stays open as a `FileText`, which
-reads its bytes where they are needed. A thread reads ahead from a pipe; a piece consists of all
+reads bytes on demand. A thread reads ahead from a pipe; a piece consists of all
 complete lines received so far. Files are written atomically: a crash or a full disk leaves the old
 file unchanged.
 """
@@ -42,8 +42,8 @@ class DataError(ValueError):
 class FileText:
     """The bytes of a regular file, from its position to its end when it was opened.
 
-    It is no mapping of the file: another process may cut a mapped file off, which would end this
-    one. `name` is for errors. Raises DataError if the file cannot be read or has become shorter.
+    The file is not mapped: if another process truncated a mapped file, this process would end.
+    `name` is for errors. Raises DataError if the file cannot be read or has become shorter.
     """
 
     def __init__(self, file: IO[bytes], name: str):
@@ -75,7 +75,7 @@ class FileText:
         return self[:]
 
     def find(self, byte: bytes, begin: int) -> int:
-        """Return the place of a byte at `begin` or after it, or -1."""
+        """Return the index of the first such byte from `begin` on, or -1."""
         for batch in range(begin, self.size, BATCH_READ):
             place = self[batch : batch + BATCH_READ].find(byte)
             if place >= 0:
@@ -188,7 +188,7 @@ def _stored(data: bytearray, pieces: Iterable[bytes], name: str) -> FileText:
 
 
 class _FileTextReader(io.RawIOBase):
-    """A file of a FileText, with a position of its own."""
+    """A file object over a FileText, with its own position."""
 
     def __init__(self, text: FileText):
         self.text, self.position = text, 0
@@ -227,7 +227,7 @@ def decompressing(source: IO[bytes], name: str, module: str) -> Iterator[IO[byte
         if getattr(error, "errno", None):  # an error of the system, not of the data
             raise
         reason = str(error).rstrip(".") or "invalid data"
-        if not reason[1:2].isupper():  # no abbreviation such as CRC
+        if not reason[1:2].isupper():  # not an abbreviation such as CRC
             reason = reason[:1].lower() + reason[1:]
         raise DataError(f"{name}: the {module} data is damaged: {reason}") from None
 
@@ -266,7 +266,7 @@ def text_pieces(name: str) -> Iterator[bytes]:
 def first_lines(name: str) -> bytes:
     """Return the first lines of a file, decompressed: at most HEAD bytes, and at least one line.
 
-    A line does not end within quotes. Raises DataError as `text_pieces`.
+    A newline within quotes does not end a line. Raises DataError as `text_pieces`.
     """
     text = next(text_pieces(name), b"")
     end = min(len(text), HEAD)
@@ -375,7 +375,7 @@ def write_beside(path: str | os.PathLike[str], parts: Content) -> None:
 
 @contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Name the file that is written in errors of the system."""
+    """Add the name of the file that is written to errors of the system."""
     try:
         yield
     except OSError as error:

@@ -284,7 +284,7 @@ class Rows:
     def weighted(self, weights: np.ndarray, columns: np.ndarray | None = None) -> Rows:
         """Multiply the columns by weights in float32.
 
-        The weights are of these columns, ascending, and others have weight 0; None means all.
+        `columns`, ascending, are the columns of the weights; others have weight 0. None means all.
         """
         factors, floats = weights.astype(np.float32), self.as_floats()
         if floats.dense is not None:
@@ -539,7 +539,7 @@ def used_columns(*sides: Rows) -> np.ndarray | None:
 
 
 def of_columns(values: np.ndarray, columns: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Return the values of `wanted` columns, given those of ascending `columns`; 0 for others."""
+    """Look up the values of `wanted` columns among ascending `columns`; 0 for absent ones."""
     place = np.searchsorted(columns, wanted)
     is_known = np.append(columns, -1)[place] == wanted
     return np.where(is_known, np.append(values, values.dtype.type(0))[place], values.dtype.type(0))

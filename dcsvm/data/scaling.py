@@ -37,7 +37,7 @@ Part = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @runtime_checkable
 class NamesColumns(Protocol):
-    """Rows of a table, which know where a feature comes from."""
+    """Rows of a table, whose errors name the column of a feature."""
 
     def error(self, row: int, feature: int, reason: str) -> DataError: ...
 
@@ -132,7 +132,7 @@ class Scaling:
 
     @staticmethod
     def identity(columns: int | np.ndarray, name: str, first_index: int = 1) -> Scaling:
-        """Return the scaling that leaves columns, given or so many, unchanged."""
+        """Return the scaling without effect on `columns`, given as indices or as their number."""
         columns = np.arange(columns) if isinstance(columns, int) else columns
         features = Interval(0.0, 1.0, np.zeros(len(columns)), np.ones(len(columns)))
         return Scaling(name, columns, features, None, first_index)
@@ -248,7 +248,7 @@ class Scaling:
         return row, position, self._scaled(position, values[listed])
 
     def _by(self, name: str) -> str:
-        """Return the words for this scaling of the file `name`; none for the identity."""
+        """Return the words that name the scaling of the file `name`; empty for the identity."""
         return "" if self.name == name else f" scaled by {self.name}"
 
     def _too_large(self, name: str) -> str:

@@ -32,7 +32,7 @@ INSTALL = "pip install 'dcsvm[tables]'"
 
 
 def read_table(path: str, format: str, *, is_head: bool = False) -> Frame:
-    """Read a table, or about its first rows with `is_head`.
+    """Read a table; with `is_head` only the first rows, if the format allows.
 
     Raises DataError for a file that cannot be opened or is damaged.
     """
@@ -64,7 +64,7 @@ def _pyarrow(path: str, format: str) -> Any:
 
 
 def _columnar(path: str, text: Any, format: str, arrow: Any, n_rows: int | None) -> Frame:
-    """Read a Parquet, Arrow or Feather file; of Parquet only about `n_rows` if not None."""
+    """Read a Parquet, Arrow or Feather file; of Parquet, at most `n_rows` rows unless None."""
     source = as_file(text)
     try:
         if format == "parquet":
@@ -216,7 +216,7 @@ class _Csv:
         encoding = self.encoding
         for line in as_file(self.text):
             yield line.decode(encoding)
-            encoding = self.encoding.removesuffix("-sig")  # the mark is in the first line only
+            encoding = self.encoding.removesuffix("-sig")  # only line 1 has a byte order mark
 
     def frame(self, arrow: Any) -> Frame:
         first = next(self.records(), None)

@@ -109,7 +109,7 @@ def other_table(
 ) -> Iterator[Dataset]:
     """Read rows to predict or to test, in pieces or at once, as the training set was encoded.
 
-    With `is_head` only the first rows are read. Unknown categories give a warning. Raises
+    With `is_head`, only the first rows are read. Unknown categories give a warning. Raises
     DataError.
     """
     frame = read_table(path, format, is_head=is_head)

@@ -52,7 +52,7 @@ def train(  # noqa: PLR0913 (a client and the arguments of dcsvm.train)
         A client of the cluster.
     X : dask array of shape (n, d), dask dataframe, or list of delayed chunks
         The rows. A delayed chunk is a NumPy array or a SciPy sparse matrix. A dataframe is encoded
-        as by `dcsvm.train`: rows to predict are matched by the names of its columns.
+        as by `dcsvm.train`; the columns of rows to predict are matched by name.
     y : dask array of shape (n,), dask series, or list of delayed chunks
         The labels or targets. A list, or an array with unknown chunk sizes, must be chunked as X.
     sample_weight : array or dask array of shape (n,), optional

@@ -148,7 +148,7 @@ class OnWorkers(Estimator):
 
 
 def _names_of(X: Any) -> Any:
-    """Return what scikit-learn takes the names of the columns of a dask collection from."""
+    """Return the object from which scikit-learn reads the column names of a dask collection."""
     return getattr(X, "_meta", X)
 
 
@@ -158,7 +158,7 @@ def _of_block(
     dtype: np.typing.DTypeLike,
     block: np.ndarray,
 ) -> np.ndarray:
-    """Apply a method to a block of rows; scikit-learn refuses a block without rows."""
+    """Apply a method to a block of rows; scikit-learn refuses empty blocks."""
     return call(block) if len(block) else np.empty((0, *shape), dtype)
 
 

@@ -233,9 +233,9 @@ def chunks_of(
 
 
 def _table_of(tasks: Tasks, blocks: list[Future]) -> TableEncoding | None:
-    """Return the encoding that the blocks would have as one data frame; None for arrays.
+    """Return the encoding of the blocks as one data frame; None for arrays.
 
-    The columns are fetched to the client one after the other.
+    The columns are fetched to the client one by one.
     """
     (names,) = tasks.results([tasks.submit("names", _names, blocks[0])])
     if names is None:
@@ -248,7 +248,7 @@ def _table_of(tasks: Tasks, blocks: list[Future]) -> TableEncoding | None:
             for k, block in enumerate(blocks)
         ]
         arrays = tasks.results(futures)
-        used = [one for one in arrays if len(one)] or arrays[:1]  # no rows may have another type
+        used = [one for one in arrays if len(one)] or arrays[:1]  # empty blocks may differ in type
         return plain_column(np.concatenate(used), "X", name)
 
     sizes = [tasks.submit(f"size-chunk{k}", len, block) for k, block in enumerate(blocks)]

@@ -22,7 +22,7 @@ MAX_FLOAT32 = (2 - 2.0**-23) * 2.0**127
 PRODUCT, SQUARED_DISTANCE, ABSOLUTE_DISTANCE, GIVEN = (
     "product", "squared_distance", "absolute_distance", "none",
 )  # fmt: skip
-DEGREES = {SQUARED_DISTANCE: 2, ABSOLUTE_DISTANCE: 1}  # distances: exponents of the feature unit
+DEGREES = {SQUARED_DISTANCE: 2, ABSOLUTE_DISTANCE: 1}  # exponents of the feature unit
 
 
 class BeyondFloat32Error(ValueError):
@@ -321,7 +321,7 @@ def users_of(parameter: str) -> str:
 
 
 def median_words() -> str:
-    """Say what the gamma F/median is, for a help text."""
+    """Return the definition of gamma F/median for a help text."""
     users: dict[str, list[str]] = {}
     for one in KERNEL_TYPES:
         if one.fall:
@@ -394,7 +394,7 @@ class Kernel:
 
     @property
     def most_in_float32(self) -> float:
-        """The largest |x|^2 with which `check_values` raises no error; -1 if there is none."""
+        """The largest |x|^2 for which `check_values` raises no error; -1 if it always does."""
         return _most_in_float32(self)
 
     def largest_value(self, squared_norm: float) -> float:

@@ -150,8 +150,8 @@ class Partition:
         """Assign rows to the finest level, with second clusters if `second`.
 
         `begin` is the assignment to the nodes of the first split, by default to the root. Ties go
-        to the cluster with the lowest index. `float64` is for rows whose kernel values leave
-        float32. Raises Stopped.
+        to the cluster with the lowest index. `float64` is for rows whose kernel values
+        overflow float32. Raises Stopped.
         """
         begin = begin or Assignment.at_root(rows.n_samples)
         placed = Assignment.at_root(rows.n_samples, second=second)

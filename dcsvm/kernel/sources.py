@@ -133,7 +133,7 @@ class EncodedSources:
         return sources
 
     def float64_meeting(self, block: Rows, threads: int) -> EncodedBatch:
-        """Encode rows of a block for float64 kernel values that nothing in float32 precedes."""
+        """Encode rows of a block for kernel values with every step in float64."""
         own = self.rows.as_floats(threads)
         block = block.in_form_of(own, threads).as_floats(threads)
         targets, sources = (_core.Points(one, threads) for one in without_empty_columns(block, own))
@@ -148,14 +148,14 @@ class EncodedSources:
         return EncodedBatch(None, first, second, float64=True)
 
     def most_in_float32(self, threads: int) -> float:
-        """Return the largest |x|^2 of targets whose kernel values stay in float32; -1: of none."""
+        """Return the largest |x|^2 of targets whose kernel values fit float32; -1 if none fit."""
         if self._most_in_float32 is None:
             most = self.kernel.most_in_float32
             self._most_in_float32 = most if _largest_square(self.rows, threads) <= most else -1.0
         return self._most_in_float32
 
     def beyond_float32(self, block: Rows, threads: int) -> np.ndarray:
-        """Return the rows of a block whose kernel values may leave float32, int32."""
+        """Return the rows of a block whose kernel values may overflow float32, int32."""
         kernel = self.kernel
         if kernel.is_precomputed or block.n_samples == 0:
             return np.empty(0, np.int32)
@@ -257,7 +257,7 @@ class EncodedSources:
 
 
 def _largest_square(rows: Rows, threads: int) -> float:
-    """Return the largest |x|^2 of rows, or a bound of it for rows of bytes."""
+    """Return the largest |x|^2 of rows, or a bound on it for rows of bytes."""
     if rows.is_bytes:
         return 255.0**2 * rows.n_features
     return float(_core.Points(rows, threads).largest_squared_norm)

@@ -232,9 +232,9 @@ class Model(ModelParts):
         return rows
 
     def _rows_of_table(self, X: Any, table: TableEncoding) -> Rows:
-        """Encode a data frame as the training rows, by the names of the columns.
+        """Encode a data frame like the training rows, with columns matched by name.
 
-        An array must have the encoded features.
+        An array must hold the encoded features.
         """
         parts: Float64Parts | TableRows
         if is_frame(X):

@@ -210,9 +210,9 @@ def _beyond_float32(
 ) -> np.ndarray:
     """Return the rows of a block whose values need float64 kernel values, int32.
 
-    They do not depend on the other rows of the block.
+    Whether a row does is independent of the other rows of the block.
     """
-    # overflow of other kernels shows in the values, and is rare; a norm costs less than a value
+    # overflow of other kernels is rare and shows in the values; a norm costs less than a value
     is_shown = isinstance(part, ExactModel) and not sources.kernel.type.is_within_one
     if is_shown and np.isfinite(values).all():
         return np.empty(0, np.int32)
@@ -227,9 +227,9 @@ def _values_in_float64(
     block: Rows,
     threads: int,
 ) -> np.ndarray:
-    """Compute the decision values of rows whose kernel values leave float32.
+    """Compute the decision values of rows whose kernel values overflow float32.
 
-    Raises ValueError if they leave float64, too.
+    Raises ValueError if they overflow float64, too.
     """
     meeting = sources.float64_meeting(block, threads)
     if isinstance(part, EarlyModel):
@@ -329,7 +329,7 @@ class _Prepared:
 
 
 def _largest_feature(sources: EncodedSources) -> float:
-    """Return a |feature| up to which kernel values of rows stay within float32; -1 for none."""
+    """Return the |feature| up to which kernel values of rows are sure to fit float32, or -1."""
     most = sources.most_in_float32(1)
     return math.sqrt(most / max(sources.rows.n_features, 1)) if most >= 0 else -1.0
 

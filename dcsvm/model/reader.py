@@ -1,7 +1,7 @@
 """Read model files of dcsvm and of LIBSVM's svm-train.
 
 The file of an exact model begins as a LIBSVM model. svm-predict can read it, since it stops after
-the last support vector. A section with the other contents follows, which the line SV announces.
+the last support vector. The line SV announces the section that follows, with the other contents.
 The file of a model without an exact solution begins with a key that LIBSVM rejects. float32
 features and float64 coefficients are restored bit for bit.
 """

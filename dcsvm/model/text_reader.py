@@ -45,7 +45,7 @@ class ModelTextReader:
         self.line_of: dict[str, int] = {}  # the line of each key
         self.first_index = 1  # index of the first feature
         self.says_first_index = True  # false for a LIBSVM file
-        self.remark: list[str] = []  # what follows the last key of the last header in its line
+        self.remark: list[str] = []  # words after the last key of a header, in its line
         self.has_serials = False  # true for a precomputed kernel: rows are serial numbers
 
     def error(self, reason: str, key: str = "") -> ModelError:

@@ -46,7 +46,7 @@ def model_text(model: ModelParts, format: str = "dcsvm") -> Iterator[bytes]:
     if format == "libsvm":
         _check_libsvm(model)
     if exact is None:
-        assert early is not None  # a model has at least one of both parts
+        assert early is not None  # a model has at least one of the two parts
         yield _joined(
             [
                 f"{EARLY_ONLY} {VERSION}",
@@ -57,7 +57,7 @@ def model_text(model: ModelParts, format: str = "dcsvm") -> Iterator[bytes]:
         )
     else:
         row_numbers = None if format == "libsvm" else exact.row_numbers
-        # LIBSVM's readers skip what follows SV in its line
+        # LIBSVM's readers skip the words after SV in its line
         last = "SV" if row_numbers is None else f"SV {SECTION}"
         yield _joined([*_problem_lines(model, exact), last])
         digits = Digits(model.first_index, _needs_digits(model.kernel, exact))
@@ -72,7 +72,7 @@ def model_text(model: ModelParts, format: str = "dcsvm") -> Iterator[bytes]:
                 *_early_lines(early),
             ]
         )
-        # this line is the last that the section must have: a file cut off before it is noticed
+        # the last line that every section has, so that a truncated file is noticed
         yield b"row_numbers"
         for batch in slices(len(row_numbers), BATCH_SIZE // 8):
             yield f" {_listed(row_numbers[batch] + 1)}".encode()

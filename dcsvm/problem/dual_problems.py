@@ -9,8 +9,8 @@ from dcsvm.data.sorting import group_order
 from dcsvm.problem.formulation import BoxQP, Formulation, counted, fill, slices_between
 
 MAX_BOUND = 2.0**36  # times the standard deviation of the targets: the largest bound of nu-SVR
-# Violations of nu-SVC are relative to a weight above this: rounding hides smaller ones, and the
-# model is divided by the margin, which grows with the weights.
+# Violations of nu-SVC are relative to the largest weight if that exceeds this: rounding hides
+# smaller ones, and the model is divided by the margin, which grows with the weights.
 HUGE_WEIGHT = 2.0**10
 
 
@@ -100,8 +100,8 @@ def nu_svr(targets: np.ndarray, sample_weight: np.ndarray, C: float, nu: float) 
     """Formulate nu-SVR as LIBSVM does: alpha and alpha* each sum to C nu n / 2.
 
     There is no epsilon to set the scale of errors. The violation scale is therefore the standard
-    deviation of the targets, at most 1. A solution that needs larger bounds than MAX_BOUND is
-    beyond rounding; alpha and alpha* of such a size, of which only the difference counts, hide it.
+    deviation of the targets, at most 1. Bounds are at most MAX_BOUND: a solution that
+    needs larger ones is lost in rounding, since only the difference alpha - alpha* counts.
     """
     mean = np.average(targets, weights=sample_weight)
     deviation = float(np.sqrt(np.average((targets - mean) ** 2, weights=sample_weight)))

@@ -32,8 +32,8 @@ class Rule:
 
     `is_kind` checks the type of a value; messages call the type `kind`. `plain` converts a value
     to a plain Python value. It raises ValueError outside the `limits`. `names` are the valid names
-    of an enumerated option, `spellings` those of the help, in the same order. `or_none` makes None
-    valid, too.
+    of an enumerated option, `spellings` the names in the help, in the same order. `or_none` makes
+    None valid, too.
     """
 
     kind: str
@@ -101,7 +101,7 @@ def integer(low: int, high: int = MAX_INT, *, no_limit: int | None = None) -> Ru
 
 
 def index_of_name(text: str, *lists: Sequence[str]) -> int:
-    """Return the index of a name in one of the lists, in any case, with - or _; -1 if in none."""
+    """Return the index of a name in the first list that has it, in any case, with - or _; or -1."""
 
     def simple(name: str) -> str:
         return name.lower().replace("-", "_")

@@ -245,7 +245,7 @@ class TrainOptions(OptionTable):
 
     @property
     def has_unused_weights(self) -> bool:
-        """Whether class weights were given for a problem that has none."""
+        """Whether class weights were given for a type of SVM that does not use them."""
         return bool(self.class_weight) and self.svm_type != "c_svc"
 
     def _check_weights(self) -> None:

@@ -51,8 +51,8 @@ SCREENING_ROWS, SEARCH_ROWS = 5000, 20_000
 # the search by clusters; the rest is for training on all rows
 SHARE_OF_SEARCH, SHARE_OF_SAMPLES, SHARE_OF_CLUSTERS = 0.6, 0.4, 0.6
 GROWTH = 2.0  # power of the number of rows in the seconds of a training
-GRACE = 2.0  # seconds of the last training if the search was stopped or no time is left
-WATCHED = 0.05  # seconds between looks at a stop of the user
+GRACE = 2.0  # seconds for the last training if the search was stopped or no time is left
+WATCHED = 0.05  # seconds between checks of the user's stop
 LAST_TRAINING = 2.0  # seconds of a training at full tolerance, relative to those of a trial
 EARLY_GAMMAS, EARLY_CS = (1.0, 3.0, 9.0), (1.0, 4.0)  # factors tried for the early level
 N_EARLY_FOLDS, MAX_COMPARED = 5, 4000
@@ -63,8 +63,8 @@ METRICS_OF_CLUSTERS = ("accuracy", "rmse")  # others are scored on held-out rows
 class Clock:
     """Time limit in seconds from the start; `request` ends the current step and the search.
 
-    The last training then has GRACE seconds. A stopped early training has no model, so it is not
-    stopped.
+    The last training then has GRACE seconds. Early training is not stopped, since that would
+    leave no model.
     """
 
     limit: float
@@ -93,7 +93,7 @@ class Clock:
 
     @property
     def left_of_last(self) -> float:
-        """Seconds of the training on all rows."""
+        """Seconds left for the training on all rows."""
         left = self.left()
         return left if left > 0 else GRACE
 
@@ -107,7 +107,7 @@ class Clock:
 
     @contextmanager
     def following(self, stop: _core.Stop | None) -> Iterator[None]:
-        """Request this clock when the user's stop is requested or its time is over."""
+        """Request this clock as soon as the user's stop is requested or its time is over."""
         if stop is None:
             yield
             return
@@ -125,7 +125,7 @@ class Clock:
             while not is_stopped() and not is_done.wait(WATCHED):
                 pass
 
-        is_stopped()  # a search must not begin before the watcher has looked
+        is_stopped()  # before the search begins, not only in the watcher
         watcher = threading.Thread(target=watch, daemon=True)
         watcher.start()
         try:
@@ -142,7 +142,7 @@ class EasySearch:
     """Search for the best candidate on samples of the rows.
 
     `one_hot` bool (n_features,) marks features that keep their values under each scaling. `tell` is
-    called after each trial. `skipped` lists what was left out.
+    called after each trial. `skipped` lists omitted parts of the search.
 
     Raises ValueError if all rows are equal.
     """
@@ -191,7 +191,7 @@ class EasySearch:
         return min(self.trials, key=lambda trial: trial.rank)
 
     def run(self) -> Trial:
-        """Carry out the steps. Raises Stopped with a sentence if no candidate was scored."""
+        """Carry out the steps. Raises Stopped with a message if no candidate was scored."""
         for name, step in (
             ("kernels and scalings", self._screen),
             ("feature weights", self._weigh),
@@ -237,7 +237,7 @@ class EasySearch:
             self._score_again(step, trial, replace(self.sample, n_folds=n_folds))
 
     def _score_again(self, step: str, trial: Trial, sample: Sample) -> None:
-        """Continue on another sample with a candidate; keep to the old one if stopped."""
+        """Score a candidate on another sample and continue there; keep the old one if stopped."""
         before = self.sample, self.trials
         self.sample, self.trials = sample, []
         try:
@@ -349,7 +349,7 @@ def choose(search: EasySearch, scaled: Callable[[str], Rows]) -> Choice:
         try:
             search.sample.stop = search.clock.stop()
             learned = search.sample.weights(candidate.source, -1)
-        except _core.Stopped:  # those of a fold that scored the candidate
+        except _core.Stopped:  # take the weights of a fold that scored the candidate
             learned = search.sample.weights(candidate.source, 0)
         weights[: len(learned)] = learned  # constant columns at the end have none
     options = candidate.options(problem)
@@ -400,7 +400,7 @@ def _of_many_rows(search: EasySearch, rows: Rows, exact: Choice) -> Choice:
 
 
 def _finest_level(search: EasySearch, rows: Rows, options: TrainOptions) -> int | None:
-    """Return the finest level of an early model, None if too few rows are different for one."""
+    """Return the finest level of an early model; None if it has too few distinct rows."""
     _, targets = np.unique(search.labels, return_inverse=True)
     weights = np.ones(len(targets)) if search.sample_weight is None else search.sample_weight
     n_different = len(find_duplicates(rows, targets.astype(np.float64), weights).first)
@@ -493,8 +493,8 @@ def easy(
         Classification or regression. By default, text and up to 32 different whole numbers are
         classes.
     stop : dcsvm.Stop, optional
-        Ends the search early; then the best setting so far is trained, in seconds if the rows are
-        few, else as an early model.
+        Ends the search early. The best setting so far is then trained: in seconds if there are few
+        rows, else as an early model.
     tell : callable, optional
         Called as tell(step, trial, best) after each trial.
     **options

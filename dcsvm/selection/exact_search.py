@@ -27,8 +27,8 @@ from dcsvm.training.cross_validation import CrossValidationRun
 from dcsvm.training.held_out import as_folds
 from dcsvm.training.warm_start import PathWarmStart
 
-# Settings are first solved to this tolerance, and pruned if their error rate is above the least one
-# by more than the margin. On ten data sets the rates of settings within 2 % of the best differed
+# Settings are first solved to this tolerance, and pruned if their error rate exceeds the least one
+# by more than the margin. On ten data sets, the rates of settings within 2 % of the best differed
 # from exact ones by at most 0.33 % (docs/dcsvm-grid.md).
 LOOSE_TOLERANCE, LOOSE_MARGIN = 0.3, 0.01
 

@@ -123,7 +123,7 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
     every : bool, default False
         Score every setting on all rows. By default, a setting is pruned when its loss on some of
         the rows exceeds the total loss of the best setting; its reported loss is then an estimate.
-        Exact models of classes are first solved to a tolerance of 0.3. A setting is pruned if its
+        Exact classifiers are first solved to a tolerance of 0.3. A setting is pruned if its
         error rate is then more than 0.01 above the best.
     metric : {"accuracy", "balanced-accuracy", "mse", "mae"}, optional
         What the loss measures: 1 minus the (balanced) accuracy, or the mean squared or absolute

@@ -209,7 +209,7 @@ class Estimator(Convertible):
         """Fit with scikit-learn's solver; return whether it converges within `max_iter`."""
         try:
             reference = self._fit_reference(*arguments, max_iter)
-        except ValueError:  # its solution is not finite; the input is checked
+        except ValueError:  # its solution is not finite, as the input was checked before
             if max_iter is None:
                 raise
             return False

@@ -51,8 +51,8 @@ class ModelFileRows:
 class PrimalCoefficients:
     """Coefficients of a linear kernel (n_pairs, d), positive for the first class of a pair.
 
-    Sparse `values` have only the columns `used`, ascending: products of sparse matrices take memory
-    for all columns.
+    Sparse `values` have only the columns `used`, ascending, because products of sparse matrices
+    take memory for every column.
     """
 
     values: Matrix

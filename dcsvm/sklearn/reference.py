@@ -153,7 +153,7 @@ class Convertible(Fitted):
         state = vars(fitted)
         shared = {name: state[name] for name in SHARED if name in state}
         if self._lacks_kernel:
-            del shared["_gamma"]  # that of a callable is 0
+            del shared["_gamma"]  # scikit-learn's is 0 for a callable
         self.__dict__.update(shared)
         self._n_support = self.n_support_ = np.asarray(fitted.n_support_, np.int32)
         self._iterations = np.atleast_1d(fitted.n_iter_).astype(np.int32)

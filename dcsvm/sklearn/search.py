@@ -179,11 +179,11 @@ def _fold_of_splits(splits: Iterable[tuple[ArrayLike, ArrayLike]], n_rows: int) 
 class SVCCV(Searching, SVC):
     """C-support vector classification with cross validation of C and gamma.
 
-    Scores equal those of GridSearchCV over SVC with the same folds up to tol (at most about one row
-    in 1000 differs), but settings share rows, folds
-    and clusters, and inferior settings are pruned. With early=True early models are scored and
-    trained. class_weight='balanced' is computed from all rows, also in the folds. Sample weights
-    count copies of rows in the scores, too.
+    Scores are equal to GridSearchCV's over SVC with the same folds, up to tol (at most about one
+    row in 1000 differs). But settings share rows, folds and clusters, and inferior settings are
+    pruned. With early=True, early models are scored and trained. class_weight='balanced' is
+    computed from all rows, also in the folds. Sample weights count copies of rows in the scores,
+    too.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class SVCCV(Searching, SVC):
 class SVRCV(Searching, SVR):
     """Epsilon-support vector regression with cross validation of C, gamma and epsilon.
 
-    Scores equal, up to tol, those of GridSearchCV over SVR with the same folds and
+    Scores are equal, up to tol, to GridSearchCV's over SVR with the same folds and
     scoring='neg_mean_squared_error'.
 
     Parameters

@@ -150,7 +150,7 @@ def conquer(solver: FormulationSolver) -> None:
 
 
 def _keep_best(solver: FormulationSolver, certificates: dict[int, Certificate]) -> None:
-    """Keep checked solutions of folds before another solve, if they are better than those kept."""
+    """Before another solve, keep the checked solutions of folds if they beat the kept ones."""
     state = solver.state
     state.best = state.best or BestSolution.nothing(solver.problem.size, len(state.converged))
     for k, certificate in certificates.items():
@@ -167,7 +167,7 @@ def _keep_best(solver: FormulationSolver, certificates: dict[int, Certificate]) 
 def put_back_best(solver: FormulationSolver, certificates: dict[int, Certificate]) -> list[int]:
     """Put back the kept solutions of folds that later solves made worse; return these folds.
 
-    The solutions of an ill-conditioned problem get worse where rounding is above the steps.
+    Solutions of an ill-conditioned problem get worse once rounding errors exceed the steps.
     """
     best = solver.state.best
     if best is None:

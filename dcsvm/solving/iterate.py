@@ -109,7 +109,7 @@ class SolverSettings:
     """Solver settings for parts; `_core.solve_clusters` reads them.
 
     `tolerance` is in units of the violation scale; violations below the unscaled `attainable` are
-    accepted as well. `limits` are the limits of work that each part has, by their names in
+    accepted as well. `limits` are the limits on the work of each part, by names of
     SOLVE_REPORT. `memory_bytes` limits the caches, matrices, arrays and copies of rows of all
     threads together, unless the minimum of a part, matrix_bytes() and array_bytes(), exceeds it.
 

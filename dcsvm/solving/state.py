@@ -37,12 +37,12 @@ class Budget:
 
     @staticmethod
     def of(options: TrainOptions) -> Budget:
-        """Make the budget that these options set; a negative option is no limit."""
+        """Make the budget that these options set; a negative option means no limit."""
         most = {name: getattr(options, option) for name, option in LIMITS.items()}
         return Budget({name: limit for name, limit in most.items() if limit >= 0})
 
     def at_most(self, work: dict[str, int]) -> Budget:
-        """Return another budget, of what remains here but at most this work."""
+        """Return a new budget of the remaining work, limited to `work`."""
         return Budget(self.left | {k: min(n, self.left.get(k, n)) for k, n in work.items()})
 
     @property
@@ -59,7 +59,7 @@ class Budget:
 
 @dataclass(eq=False)
 class BestSolution:
-    """Solutions of the folds: alpha and gradient, float64, and `excess`, inf if there is none.
+    """Solutions of the folds: alpha and gradient, float64, and `excess`, inf for absent ones.
 
     `excess` float64 (n_folds,) is the violation or the relative gap.
     """

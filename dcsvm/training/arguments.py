@@ -254,7 +254,7 @@ def test_rows_of(
 
 
 def warn_of_labels(options: TrainOptions, labels: np.ndarray) -> None:
-    """Warn about labels of class_weight that no row has, or if the problem has no such weights."""
+    """Warn of labels of class_weight that no row has, or if class_weight has no effect."""
     if options.has_unused_weights:
         sentence = f"class_weight is for c_svc: it has no effect on {options.svm_type}"
         warnings.warn(sentence, stacklevel=3)

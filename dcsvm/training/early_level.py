@@ -61,7 +61,7 @@ def check_test_rows(test: TestRows, task: Task) -> None:
 
 
 def tolerance_of_search(level: LevelSolver) -> float:
-    """Return the tolerance of clusters in a search: the model keeps those of the chosen level."""
+    """Return the tolerance in a search: the model keeps the clusters of the chosen level."""
     return min(level.solver.options.tolerance, EARLY_TOLERANCE)
 
 

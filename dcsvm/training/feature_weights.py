@@ -75,7 +75,7 @@ def check_weights(options: TrainOptions, n_features: int) -> None:
 
 @dataclass(frozen=True)
 class FeatureWeights:
-    """Weights of ascending columns; other columns have weight 0. Without `columns`, of all."""
+    """Weights of ascending `columns`, or of all if None; other columns have weight 0."""
 
     values: np.ndarray
     columns: np.ndarray | None = None
@@ -106,7 +106,7 @@ def weighted_rows(
 def learn_weights_of_used(
     rows: Rows, labels: np.ndarray, options: TrainOptions, stop: _core.Stop | None = None
 ) -> FeatureWeights:
-    """Learn weights as `learn_weights`, of many features those that are not zero in all rows."""
+    """Learn weights as `learn_weights`; of many features, only of columns with nonzero values."""
     if rows.n_features <= MAX_FEATURES:
         return FeatureWeights(learn_weights(rows, labels, options, stop))
     if rows.is_dense:

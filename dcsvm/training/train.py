@@ -184,10 +184,10 @@ def finished(run: Run) -> Model:
 def useless_kernel(
     part: ExactModel | EarlyModel, report: TrainReport, kernel: Kernel, run: Run
 ) -> str | None:
-    """Return a sentence if a model is useless because its kernel values are all near 0, or near 1.
+    """Return a warning if a model is useless because its kernel values are all near 0, or near 1.
 
-    Narrow kernels have few values above 0, between neighbours; then not all rows are support
-    vectors. Noise can make support vectors of all rows; then kernel values differ.
+    A useful narrow kernel also has few values above 0, between neighbours, but then not all rows
+    are support vectors. Noise can make all rows support vectors, but then kernel values differ.
     """
     fall, numbers = kernel.type.fall, part.row_numbers
     n_rows = int(np.count_nonzero(run.prepared.row_map.weight_of_input > 0))

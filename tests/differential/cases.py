@@ -168,7 +168,7 @@ def write_data(folder):
 
 
 def write_text(path, X, y, *, serials=False):
-    """Write rows as LIBSVM text, as rows of a kernel matrix with their serial numbers."""
+    """Write rows as LIBSVM text; `serials` marks rows of a kernel matrix, with serial numbers."""
     lines = []
     for number, (label, row) in enumerate(zip(y, X.tolist(), strict=True), 1):
         serial = f" 0:{number}" if serials else ""

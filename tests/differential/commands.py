@@ -1,6 +1,6 @@
 """Whole commands of about 0.3 to 5 s: the table of cases, their data, and their measurement.
 
-To add a case, add a row to `COMMANDS`; its files are written by `write_files`.
+To add a case, add a row to `COMMANDS`; `write_files` writes the data files.
 """
 
 import json
@@ -21,8 +21,8 @@ sys.path.append(str(ROOT / "examples"))
 from bench.process import run  # noqa: E402
 
 LONGEST = 120  # time limit of a command, seconds
-CASE_SECONDS = 2.5  # of a case in each state
-PAIRS = 3, 9  # at least and at most; the least for longer commands
+CASE_SECONDS = 2.5  # spent on a case in each state
+PAIRS = 3, 9  # minimum, for slow commands, and maximum
 COUNTS = ("kernel_evaluations", "pairs_skipped", "iterations", "newton_steps")
 
 
@@ -53,7 +53,7 @@ def predict(group, name, guards, first, options):
     return Command(group, name, guards, line, before)
 
 
-# group, name, what it guards, options of the command (for predictions: of the model, then of them)
+# group, name, what it guards, options of the command (for predictions: of training, of prediction)
 COMMANDS = (
     train("exact", "levels", "Algorithm 1 with its levels", "-c 8 -g 8 -l 3 waves"),
     train("exact", "early", "clusters alone", "--early -c 8 -g 8 -l 3 more-waves"),
@@ -88,13 +88,13 @@ COMMANDS = (
 
 
 def flags(size, seed):
-    """Return rows of 300 columns of 0 and 1, and the label of an exclusive or of pairs."""
+    """Return rows of 300 columns of 0 and 1, and labels from the exclusive or of column pairs."""
     X = (np.random.default_rng(seed).random((size, 300)) < 0.3).astype(np.float32)
     return X, np.where((X[:, :20:2] != X[:, 1:20:2]).sum(axis=1) > 4, 1.0, -1.0)
 
 
 def mixed(size, seed):
-    """Return rows of 10 numbers and 44 columns of 0 and 1, in two exclusive sets."""
+    """Return rows of 10 numbers and two sets of exclusive 0/1 columns, 44 in total."""
     X, y = made(size, "two", seed)
     rng = np.random.default_rng(seed)
     places = rng.integers(0, (4, 40), (size, 2))
@@ -112,7 +112,7 @@ def many(size, seed):
 
 
 def noise(size, seed):
-    """Return rows of 20 columns, and labels that do not follow from them."""
+    """Return rows of 20 columns, and labels independent of the rows."""
     rng = np.random.default_rng(seed)
     return rng.uniform(-1, 1, (size, 20)).astype(np.float32), rng.choice([-1.0, 1.0], size)
 
@@ -156,7 +156,7 @@ class Runner:
         self.site, self.place, self.data = site, place, data
 
     def prepare(self, case):
-        """Run a case once, with what comes before it; return the counts of its report."""
+        """Run the commands of a case once; return the counts of its report."""
         folder = self._folder(case)
         folder.mkdir(parents=True)
         for path in self.data.iterdir():
@@ -191,7 +191,7 @@ class Runner:
 
 
 def prepare(cases, runners):
-    """Run every case once. Return those that base knows, what differs, and what fails now."""
+    """Run every case once. Return the cases to measure, remarks, and failures of this state."""
     print(f"running {len(cases)} commands once in each state", flush=True)
     known, remarks, failures = [], [], []
     for case in cases:
@@ -212,7 +212,7 @@ def prepare(cases, runners):
 
 
 def measure(cases, runners, times=1):
-    """Measure prepared cases; `times` multiplies their pairs."""
+    """Measure prepared cases; `times` multiplies the number of pairs."""
     for case in cases:
         pairs, spent = [], 0.0
         for pair in in_turn(lambda side: runners[side].measure(case)):  # noqa: B023 (used at once)

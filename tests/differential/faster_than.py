@@ -1,14 +1,14 @@
 """Compare the speed of this state with a commit's: `make faster-than BASE=COMMIT`, or
 `python tests/differential/faster_than.py COMMIT [GROUP...]`.
 
-Both states run in turn on this machine: base, now, now, base, ... The times of neighbours make a
-ratio, now over base; a case has the median of its ratios and their quartiles. A case fails if the
-lower quartile is above 1.10, and a part (kernel values, commands) if the geometric mean of its
-cases is above 1.03, both after repetitions with new processes. The exit status is 1 if something
-fails. Counts that differ are listed; memory stands beside the times.
+Both states run in turn on this machine: base, now, now, base, ... Each pair of adjacent
+times gives a ratio, now over base; a case has the median and quartiles of its ratios. A case fails
+if the lower quartile is above 1.10, and a part (kernel values, commands) if the geometric mean of
+its cases is above 1.03, both after repetitions with new processes. The exit status is 1 if
+something fails. Counts that differ are listed; memory is printed beside the times.
 
-The processor must be free of other work, else the times of commands are of little use. What the
-instruction sets in the first lines do needs a run on a machine that has them.
+The processor must be free of other work, or the times of commands are of little use. The first line
+names the instruction sets that this machine lacks: measure them on a machine that has them.
 """
 
 import os
@@ -24,14 +24,14 @@ from builds import ROOT, base_of
 from ratios import MOST, MOST_ON_AVERAGE, SIDES, geometric_mean, is_slower_on_average, to_repeat
 
 PLACE = ROOT / "build" / "faster-than"
-LONGEST = 540  # seconds after which nothing is measured again
+LONGEST = 540  # seconds; after that, no case is measured again
 BUSY = 0.5  # load of a machine with other work
 REPETITIONS = 3
 TIMES_AGAIN = {"values": 3, "commands": 2}  # processes, and pairs
 
 
 def measured(part, cases, measure, latest):
-    """Measure the cases of a part, and those that would fail again; print and return them."""
+    """Measure the cases of a part; repeat cases that would fail. Print and return the results."""
     found = {}
     for one in measure(cases):
         found[one.case] = one
@@ -55,7 +55,7 @@ def print_case(one):
 
 
 def measure_values(sites, isas, groups, latest):
-    """Measure kernel values. Return what was measured, and remarks."""
+    """Measure kernel values; return the results and remarks."""
     names = values.told(sites["base"])["kernels"]
     every = values.value_cases(PLACE / "rows", isas)
     lost = dict.fromkeys(case.kernel for case in every if case.kernel not in names)

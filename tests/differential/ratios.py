@@ -11,7 +11,7 @@ MOST, MOST_ON_AVERAGE = 1.10, 1.03  # of a case, and of the geometric mean of a 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Median and quartiles of the ratios of pairs, each measured one after the other."""
+    """Median and quartiles of the ratios of pairs, which are measured back to back."""
 
     low: float
     middle: float
@@ -42,14 +42,14 @@ class Measured:
 
 
 def in_turn(measure):
-    """Measure on and on in the order base, now, now, base; yield pairs (base, now)."""
+    """Measure repeatedly in the order base, now, now, base; yield pairs (base, now)."""
     for order in cycle((SIDES, SIDES[::-1])):
         found = {side: measure(side) for side in order}
         yield tuple(found[side] for side in SIDES)
 
 
 def geometric_mean(measured):
-    """Return the geometric mean of the ratios; 1 without any."""
+    """Return the geometric mean of the ratios, 1 if there are no ratios."""
     return math.exp(fmean([math.log(one.ratio.middle) for one in measured] or [0.0]))
 
 

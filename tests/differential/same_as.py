@@ -3,7 +3,7 @@
 
 Both states use the libraries and the processor of this machine, because bits depend on them.
 Models, predictions, output and reports must be equal, counters too; times and bytes sent between
-workers are ignored. An option, a verb or a report field that only one state knows is listed and is
+workers are ignored. An option, a verb or a report field that only one state knows is listed, but is
 no difference. The exit status is 1 if there is a difference; each is printed with the two commands
 that repeat it.
 """

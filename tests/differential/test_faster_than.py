@@ -101,7 +101,7 @@ def test_every_kind_of_command_has_a_case():
 
 
 class Fake:
-    """A state with these counts; a reason instead is a failure."""
+    """A state with these counts; a string in place of a count is the reason of a failure."""
 
     def __init__(self, **counts):
         self.counts = counts

@@ -1,12 +1,12 @@
 """Time kernel values of the imported dcsvm, in one process for many cases.
 
-It reads requests from standard input and answers on standard output, one line of JSON each. First
-it tells the instruction set and the names of the kernels. {"case": ...} encodes the rows of a case
-(see values.py) and returns how they are evaluated; {"calls": n} evaluates them n times and returns
-the nanoseconds of a kernel value. They are those of one thread, without its waiting for a core.
-The answer {"error": ...} is the last: most often the inner interface of this state is another.
+It reads requests from standard input and answers on standard output, one line of JSON each. The
+first line has the instruction set and the names of the kernels. {"case": ...} encodes the rows of a
+case (see values.py) and returns how they are evaluated; {"calls": n} evaluates them n times and
+returns the nanoseconds per kernel value of one thread, without its waiting for a core. The answer
+{"error": ...} is the last; its usual cause is a different internal interface in this state.
 
-This is the only file of the harness that uses the inner interface, also that of older commits.
+No other file of the harness uses the internal interface, including the one of older commits.
 """
 
 import json
@@ -42,7 +42,7 @@ class Product:
         self.evaluate(1)
 
     def evaluate(self, calls):
-        """Return the nanoseconds of a kernel value."""
+        """Return the nanoseconds per kernel value."""
         begin = time.thread_time_ns()
         for _ in range(calls):
             self.data.product(self.weights, self.sources, target_rows=self.targets, how=self.how)
@@ -51,7 +51,7 @@ class Product:
 
 
 def answers(requests):
-    """Yield the answers to requests, and the first line before them."""
+    """Yield the first line, then an answer to each request."""
     from dcsvm._core import instruction_set
     from dcsvm.kernel.kernels import NAMES
 

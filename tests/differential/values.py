@@ -1,7 +1,7 @@
 """Time of a kernel value: the cases, and their measurement in both states.
 
-A case is a kernel of the project's table, that is a function of an argument, with rows of a kind
-(`ENCODINGS`) and a number of columns, on an instruction set. A new kernel needs no change here.
+A case combines a kernel of the project's table, a kind of rows (`ENCODINGS`), a number of columns
+and an instruction set. A new kernel needs no change here.
 """
 
 import json
@@ -31,7 +31,7 @@ ENCODINGS = {
     "sparse": "3 % of the values are not zero",
     "float64": "as float32, with float64 kernel values",
 }
-CALLS_MS = 5.0  # of a measurement, and so the number of its calls
+CALLS_MS = 5.0  # of a measurement; determines its number of calls
 N_PAIRS = 10  # in a process
 
 
@@ -54,7 +54,7 @@ class Values:
         return f"{self.kernel} {Path(self.file).stem}"
 
     def request(self):
-        """Return what timed_values.py prepares."""
+        """Return the case as timed_values.py reads it."""
         return {name: value for name, value in asdict(self).items() if name != "isa"}
 
 
@@ -75,7 +75,7 @@ def rows_of(encoding, columns):
 
 
 def applies(encoding, rows, kernel):
-    """Return whether dcsvm evaluates the rows in the way that the encoding stands for."""
+    """Return whether dcsvm evaluates the rows in the way that the encoding names."""
     from dcsvm import _core
     from dcsvm.kernel.encodings import choose_encoding
 
@@ -100,7 +100,7 @@ def usual_gamma(kernel_type, rows, X):
 
 
 def value_cases(folder, isas):
-    """Write the rows into the folder and return the cases, those of an instruction set together."""
+    """Write the rows into the folder and return the cases, grouped by instruction set."""
     from dcsvm.data.rows import Rows
     from dcsvm.kernel.kernels import KERNEL_TYPES, Kernel
 
@@ -142,7 +142,7 @@ class Worker:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self.site, self.process = site, subprocess.Popen(line, text=True, bufsize=1, **pipes)
         if hasattr(os, "sched_setaffinity"):
-            # both states on one core: other guests of a virtual machine may slow one core only
+            # both states on one core: other guests of a virtual machine may slow down a single core
             os.sched_setaffinity(self.process.pid, {max(os.sched_getaffinity(0))})
         self.told = self._answer()
 
@@ -174,7 +174,7 @@ def told(site, isa="baseline"):
 
 
 def measure(cases, sites, times=1):
-    """Measure cases, each in `times` processes of each state, because memory lies differently."""
+    """Measure cases, each in `times` processes of each state, because memory layouts differ."""
     pairs, forms = {case: [] for case in cases}, {}
     groups = [(isa, [*members]) for isa, members in groupby(cases, key=lambda case: case.isa)]
     for isa, members in groups * times:
@@ -195,7 +195,7 @@ def measure(cases, sites, times=1):
 
 
 def instruction_sets():
-    """Return the instruction sets for DCSVM_ISA that run here, and all of csrc that do not."""
+    """Return the values of DCSVM_ISA that run here, and the instruction sets that do not."""
     text = "".join(path.read_text() for path in sorted((ROOT / "csrc" / "simd").iterdir()))
     names = dict.fromkeys(re.findall(r'#define DCSVM_ISA_NAME "(\w+)"', text))
     here = [name for name in names if told(ROOT, name)["instruction_set"] == name]
@@ -203,7 +203,7 @@ def instruction_sets():
 
 
 def absent_targets(text, flags):
-    """Return the targets of functions in C++ that a processor with these flags does not have."""
+    """Return the targets of C++ functions that a processor with these flags lacks."""
     targets = {one for some in re.findall(r'target\("([^"]+)"\)', text) for one in some.split(",")}
     targets |= set(re.findall(r"defined\(__(aarch64)__\)", text))
     plain = {re.sub(r"\W|_", "", flag) for flag in flags}
