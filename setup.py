@@ -34,7 +34,9 @@ FLAGS = ["-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-con
 # A loop took up to 1.2 times as long at another address: alignment protects it from other changes.
 FLAGS += ["-falign-functions=64", "-falign-loops=32"]
 FLAGS += ["-g1"]  # line numbers for profilers; the rest of -g took a third of the time, and 16 MB
-OF_PYTHON = re.compile(r"-W(?![alp],)|-fwrapv$|-fno-strict-overflow$")  # vary by version
+# Python's flags that vary by its version; in all versions signed integers wrap.
+OF_PYTHON = re.compile(r"-W(?![alp],)|-fwrapv$|-fno-strict-overflow$")
+WRAPPING = [] if SANITIZE else ["-fwrapv"]  # the sanitizers report an overflow
 SANITIZE_FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer"]
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 WARNINGS = ["-Wall", "-Wextra", "-Werror=switch"]
@@ -61,7 +63,11 @@ def openmp_flags(compiler: list[str]) -> tuple[list[str], list[str]]:
 
 @cache
 def version_of(*compiler: str) -> str:
-    return subprocess.run([*compiler, "--version"], capture_output=True, text=True).stdout
+    told = (
+        subprocess.run([*compiler, option], capture_output=True, text=True).stdout
+        for option in ("--version", "-dumpmachine")
+    )
+    return "".join(told)
 
 
 def fingerprint(command: list[str], listed: Path) -> str:
@@ -114,10 +120,11 @@ class BuildExtensions(build_ext):
         def spawn_if_changed(command, **options):
             if "-c" in command:
                 if any(word.endswith(".cpp") for word in command):
-                    command = [*command, *CYTHON_WARNINGS]
+                    command = [*command, *WARNINGS, *CYTHON_WARNINGS]
                 else:
                     others = (word for word in command if not OF_PYTHON.match(word))
-                    command = [*(word for word in others if word not in includes), *WARNINGS]
+                    command = [word for word in others if word not in includes]
+                    command += [*WRAPPING, *WARNINGS]
                 compile_if_changed(spawn, [*launcher, *command])
             else:
                 spawn(command, **options)
@@ -147,7 +154,7 @@ def extension(name: str, sources: list[str]) -> Extension:
         [f"dcsvm/{name}.pyx", *sources],
         include_dirs=["csrc"],
         depends=["setup.py", *glob("csrc/*/*.h"), *glob("dcsvm/*.p[xy][dxi]")],
-        extra_compile_args=FLAGS + WARNINGS + (SANITIZE_FLAGS + SANITIZERS if SANITIZE else []),
+        extra_compile_args=FLAGS + (SANITIZE_FLAGS + SANITIZERS if SANITIZE else []),
         extra_link_args=SANITIZERS if SANITIZE else [],
         language="c++",
     )

@@ -27,6 +27,7 @@ The packages, lowest layer first; each imports only packages listed above it:
 
 import os
 import warnings
+from contextlib import suppress
 from importlib.machinery import EXTENSION_SUFFIXES
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -88,11 +89,14 @@ def _warn_of_old_modules(folder: str) -> None:
     if not os.path.isdir(sources):
         return
     folders = [folder, *(one.path for one in os.scandir(sources) if one.is_dir())]
-    files = [file for one in folders for file in os.scandir(one)]
-    times = {file.path: file.stat().st_mtime for file in files if file.is_file()}
     own = EXTENSION_SUFFIXES[0]  # modules of other versions of Python may be older
-    oldest = min((time for path, time in times.items() if path.endswith(own)), default=inf)
     endings = (".cc", ".h", ".pyx", ".pxd", ".pxi")
+    times = {}
+    for file in (file for one in folders for file in os.scandir(one)):
+        if file.name.endswith((own, *endings)):
+            with suppress(OSError):  # an editor may have removed it
+                times[file.path] = file.stat().st_mtime
+    oldest = min((time for path, time in times.items() if path.endswith(own)), default=inf)
     newer = [path for path, time in times.items() if path.endswith(endings) and time > oldest]
     if newer:
         told = f"{newer[0]} is newer than the compiled modules of dcsvm: run `make build`"

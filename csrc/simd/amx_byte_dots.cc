@@ -78,8 +78,6 @@ const ByteLoop& emulated_byte_dots() {
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cstdlib>
-
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("amx-tile,amx-int8"))), apply_to = function)
 #else
@@ -141,9 +139,7 @@ static bool is_lent() {
 
 const ByteLoop* amx_byte_dots() {
   static const ByteLoop loop{"amx", tile_bytes, shape_tiles, amx::sum, release_tiles};
-  const char* name = std::getenv("DCSVM_ISA");
-  const bool is_any = !name || !*name;
-  return is_any && has_amx_int8() && is_lent() ? &loop : nullptr;
+  return wanted_isa().empty() && has_amx_int8() && is_lent() ? &loop : nullptr;
 }
 
 }  // namespace dcsvm

@@ -3,7 +3,6 @@
 // at run time: see isa.h. The choice is limited to the instruction set that isa() selected, so
 // DCSVM_ISA applies here, too.
 
-#include <cstdlib>
 #include <cstring>
 
 #include "simd/amx_byte_dots.h"
@@ -159,13 +158,10 @@ static const ByteLoop* choose_distances() { return nullptr; }
 
 namespace dcsvm {
 
-static bool is_emulated() {
-  const char* name = std::getenv("DCSVM_ISA");
-  return name && std::strcmp(name, emulated_byte_dots().name) == 0;
-}
-
 const ByteLoop* byte_loop(Argument argument) {
-  static const ByteLoop *const dots = is_emulated() ? &emulated_byte_dots() : choose_dots(),
+  static const ByteLoop *const dots = wanted_isa() == emulated_byte_dots().name
+                                          ? &emulated_byte_dots()
+                                          : choose_dots(),
                                *const distances = choose_distances();
   switch (sums_of(argument)) {
     case Sums::products:

@@ -47,12 +47,17 @@
 
 namespace dcsvm {
 
+std::string_view wanted_isa() {
+  const char* name = std::getenv("DCSVM_ISA");
+  return name ? name : "";
+}
+
 // Returns the widest set that this processor supports, or the one named by the environment variable
 // DCSVM_ISA; the baseline if the named one is not supported.
 static const Isa& choose() {
-  const char* name = std::getenv("DCSVM_ISA");
+  const std::string_view name = wanted_isa();
   const auto wanted = [name](const Isa& candidate) {
-    return !name || !*name || std::strcmp(name, candidate.name) == 0;
+    return name.empty() || name == candidate.name;
   };
 #if defined(__x86_64__)
   __builtin_cpu_init();

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 #include "simd/kernel.h"
@@ -146,6 +147,9 @@ struct Isa {
 };
 
 const Isa& isa();
+
+// Returns the value of the environment variable DCSVM_ISA, or an empty string.
+std::string_view wanted_isa();
 
 template <class Real>
 const Loops<Real>& loops() {

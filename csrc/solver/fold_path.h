@@ -58,7 +58,8 @@ class FoldPath {
   };
 
   // Solves for bounds times `scale`, which must ascend, from the previous solution. Converged means
-  // that the violation reaches the tolerance with float64 kernel values.
+  // that the violation reaches the tolerance, and that the gradients of a sample of variables are
+  // nearly the same with float64 kernel values.
   Step solve(double scale);
 
   // Returns whether no variable is at a bound that grows with the scale, so that the solution holds

@@ -5,8 +5,8 @@
 //
 // A text is in memory or in an open file. Each thread copies a chunk to its own buffer. Loops over
 // a chunk do not check bounds: in the buffer, each line ends in '\n' and read_ahead bytes are
-// readable after it. A file may change between the two passes, so the second pass counts again
-// before it parses.
+// readable after it. A file may change between the two passes, so the second pass counts, too,
+// and never writes beyond the first counts.
 #pragma once
 
 #include <cstddef>

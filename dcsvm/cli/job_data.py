@@ -18,7 +18,7 @@ from dcsvm.data.dataset import (
     Dataset,
     ScalingOption,
     UnscaledSet,
-    parse_dataset,
+    check_lines,
     read_dataset,
     read_unscaled,
 )
@@ -177,13 +177,13 @@ def check_first_rows(
         return
     format = format_of(path, job, table)
     if format is None:
-        parse_dataset(first_lines(path), path, lenient=job.lenient, first_index=first_index)
+        check_lines(first_lines(path), path, lenient=job.lenient, first_index=first_index)
         return
     assert table is not None
-    from dcsvm.data.tables import other_table
+    from dcsvm.data import tables
 
     with telling_warnings(quiet=True):
-        list(other_table(path, format, table, job.label, None, is_head=True))
+        tables.check_first_rows(path, format, table, job.label)
 
 
 def scaling_given(job: DataJob) -> Scaling | None:

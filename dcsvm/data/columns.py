@@ -72,10 +72,10 @@ class Texts:
         """Number of rows of each value, int64 (n_values,)."""
         return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))
 
-    def as_numbers(self) -> list[float | None]:
-        """Return the number of each value, None for other text; booleans alone are 0 and 1."""
-        if set(self.values) <= set(TRUTH):
-            return [TRUTH[one] for one in self.values]
+    def as_numbers(self, kind: str) -> list[float | None]:
+        """Return the number of each value for a column of a kind, None for other text."""
+        if kind == BOOLEAN and {one.lower() for one in self.values} <= set(TRUTH):
+            return [TRUTH[one.lower()] for one in self.values]
         return [_as_number(one) for one in self.values]
 
 
@@ -214,7 +214,7 @@ class Column:
             and values.has_words
             and None not in map(_as_number, values.values)
         ):  # numbers, as a CSV file has them
-            values = as_numbers(frame, name, values)
+            values = as_numbers(frame, name, values, NUMBER)
         if isinstance(values, Texts):
             _check_not_numeric(frame, name, values)
             used = values.counts > 0
@@ -257,7 +257,7 @@ class Column:
                 own = unknown.setdefault(self.name, {})
                 own[(*texts.values, MISSING)[code]] = int(counts[code])
             return places[texts.codes]
-        numbers = as_numbers(frame, self.name, values)
+        numbers = as_numbers(frame, self.name, values, self.kind)
         _check_finite(frame, self.name, numbers)
         n_missing = int(np.count_nonzero(np.isnan(numbers)))
         if self.kind == BOOLEAN and n_missing:
@@ -277,11 +277,11 @@ def as_texts(values: Values) -> Texts:
     return Texts(found.codes[codes.reshape(-1)], found.values)
 
 
-def as_numbers(frame: Frame, name: str, values: Values) -> np.ndarray:
-    """Return a column as float64. Raises DataError for text that is no number."""
+def as_numbers(frame: Frame, name: str, values: Values, kind: str) -> np.ndarray:
+    """Return a column of a kind as float64. Raises DataError for text that is no number."""
     if not isinstance(values, Texts):
         return values.astype(np.float64, copy=False)
-    found = values.as_numbers()
+    found = values.as_numbers(kind)
     is_wrong = np.array([one is None for one in found], bool) & (values.counts > 0)
     if is_wrong.any():
         raise _no_number(frame, name, values, is_wrong)

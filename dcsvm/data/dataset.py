@@ -137,14 +137,17 @@ def read_pieces(path: str | os.PathLike[str], **options: Unpack[ReadOptions]) ->
     name, first_line = os.fspath(path), 1
     n_rows = 0
     for text in text_pieces(name):
-        lines = (line.lstrip(b" \t") for line in io.BytesIO(text))
-        if not (options.get("lenient") and all(line.startswith(b"#") for line in lines)):
+        if not (options.get("lenient") and _is_comment(text)):
             data = parse_dataset(text, name, first_line, **options)
             n_rows += data.rows.n_samples
             yield data
         first_line += text.count(b"\n")
     if n_rows == 0:
         raise DataError(f"{name}: no rows")
+
+
+def _is_comment(text: bytes) -> bool:
+    return all(line.lstrip(b" \t").startswith(b"#") for line in io.BytesIO(text))
 
 
 def parse_dataset(
@@ -223,17 +226,12 @@ def read_unscaled(
     source = _Source(read_text(name), name, lenient=lenient, threads=threads)
     if not len(source.text):
         raise DataError(f"{name}: no rows")
+    rows = _Float64Text(source)
     try:
-        rows = _Float64Text(source)
-        try:
-            for _ in rows:
-                pass
-        except _svmlight.ZeroIndex:
-            rows = _Float64Text(replace(source, first_index=0))
-            for _ in rows:
-                pass
-    except _svmlight.ParseError as error:
-        raise DataError(f"{name}:{error}") from None
+        rows.check()
+    except _svmlight.ZeroIndex:
+        rows = _Float64Text(replace(source, first_index=0))
+        rows.check()
     return UnscaledSet(rows, np.concatenate(rows.labels), rows.source.first_index)
 
 
@@ -243,7 +241,19 @@ def extremes_of_text(
     """Return the extremes of the features of a text. Raises DataError for invalid text."""
     try:
         return Extremes.of(_Float64Text(_Source(text, name, first_line, lenient=lenient)))
-    except _svmlight.ParseError as error:
+    except _svmlight.ZeroIndex as error:
+        raise DataError(f"{name}:{error}") from None
+
+
+def check_lines(text: bytes, name: str, *, lenient: bool = False, first_index: int = 1) -> None:
+    """Check the first lines of a LIBSVM file. Raises DataError for an empty or an invalid text."""
+    if not text:
+        raise DataError(f"{name}: no rows")
+    if lenient and _is_comment(text):  # rows may follow
+        return
+    try:
+        _Float64Text(_Source(text, name, first_index=first_index, lenient=lenient)).check()
+    except _svmlight.ZeroIndex as error:
         raise DataError(f"{name}:{error}") from None
 
 
@@ -251,7 +261,8 @@ class _Float64Text:
     """Rows of a text in batches of CSR arrays with float64 values, for `Scaling.scaled_rows`.
 
     After an iteration, `labels` has the labels of each batch, and `n_features` is the number of
-    features in the whole text.
+    features in the whole text. Iterating raises DataError, and ZeroIndex if the first index is 1
+    and an index is 0.
     """
 
     def __init__(self, source: _Source):
@@ -260,11 +271,21 @@ class _Float64Text:
 
     def __iter__(self) -> Iterator[Part]:
         self.labels = []
-        for part in self.source.parts(PART_BYTES):
-            prefix, indptr, indices, values, n_features = part.csr(float64=True)
-            self.labels.append(prefix[:, 0])
-            self.n_features = max(self.n_features, n_features)
-            yield indptr, indices, values
+        try:
+            for part in self.source.parts(PART_BYTES):
+                prefix, indptr, indices, values, n_features = part.csr(float64=True)
+                self.labels.append(prefix[:, 0])
+                self.n_features = max(self.n_features, n_features)
+                yield indptr, indices, values
+        except _svmlight.ZeroIndex:
+            raise
+        except _svmlight.ParseError as error:
+            raise DataError(f"{self.source.name}:{error}") from None
+
+    def check(self) -> None:
+        """Parse the text."""
+        for _ in self:
+            pass
 
     def take(self, row_numbers: np.ndarray) -> list[Part]:
         """Parse the text again; return the rows with the given indices, which ascend."""

@@ -242,12 +242,13 @@ BATCH_READ = 2**18
 HEAD = 2**18
 
 
-def text_pieces(name: str) -> Iterator[bytes]:
-    """Yield the text of a file, decompressed, in pieces of whole lines.
+def text_pieces(name: str, n_bytes: int | None = None) -> Iterator[bytes]:
+    """Yield the text of a file, decompressed, in pieces of whole lines, about `n_bytes` each.
 
     "-" and /dev/stdin are the standard input. Raises DataError for a file that cannot be opened,
     read or decompressed.
     """
+    n_bytes = n_bytes or PIECE_BYTES
     with opened(name) as file:
         data = file_text(file, name)
         raw = file.raw if data is None else _FileTextReader(data)
@@ -256,32 +257,25 @@ def text_pieces(name: str) -> Iterator[bytes]:
         module = module_for(start)
         if module is not None:
             with decompressing(source, name, module) as text:
-                yield from _whole_lines(iter(lambda: text.read(PIECE_BYTES), b""))
+                yield from _whole_lines(iter(lambda: text.read(n_bytes), b""))
         elif data is None:
             yield from _whole_lines(_ReadAhead(start, file.raw.read))
         else:
-            yield from _lines_of(data)
+            yield from _lines_of(data, n_bytes)
 
 
 def first_lines(name: str) -> bytes:
-    """Return the first lines of a file, decompressed: at most HEAD bytes, and at least one line.
+    """Return the first lines of a file, decompressed: HEAD bytes or somewhat more.
 
-    A newline within quotes does not end a line. Raises DataError as `text_pieces`.
+    Raises DataError as `text_pieces`.
     """
-    text = next(text_pieces(name), b"")
-    end = min(len(text), HEAD)
-    while 0 < end < len(text):
-        end = text.rfind(b"\n", 0, end) + 1
-        if text.count(b'"', 0, end) % 2 == 0:
-            return text[:end] or text
-        end -= 1
-    return text
+    return next(text_pieces(name, HEAD), b"")
 
 
-def _lines_of(data: FileText) -> Iterator[bytes]:
+def _lines_of(data: FileText, n_bytes: int) -> Iterator[bytes]:
     begin = 0
     while begin < len(data):
-        newline = data.find(b"\n", begin + PIECE_BYTES)
+        newline = data.find(b"\n", begin + n_bytes)
         end = newline + 1 if newline >= 0 else len(data)
         yield data[begin:end]
         begin = end

@@ -548,9 +548,9 @@ def of_columns(values: np.ndarray, columns: np.ndarray, wanted: np.ndarray) -> n
 def narrowed(rows: Rows, used: np.ndarray) -> Rows:
     """Keep only the columns `used`, renumbered from 0; others are zero in all rows."""
     if rows.is_dense:
-        return replace(
-            rows.as_floats(), n_features=len(used), dense=rows.as_floats().features[:, used]
-        )
+        floats = rows.as_floats()
+        dense = np.take(floats.features, used, axis=1)
+        return replace(floats, n_features=len(used), dense=dense)
     indices = np.searchsorted(used, rows.csr.indices).astype(np.int32)
     return replace(rows, n_features=len(used), indices=indices)
 

@@ -23,7 +23,7 @@ def group_order(group: np.ndarray) -> np.ndarray:
 def distinct(values: np.ndarray) -> np.ndarray:
     """Return the different values, ascending.
 
-    Without counts, np.unique imports numpy.ma, which takes a twentieth of a short command's time.
+    Without counts, np.unique of NumPy 2.4 imports numpy.ma: 14 ms of the start of a command.
     """
     return np.unique(values, return_counts=True)[0]
 

@@ -26,6 +26,7 @@ from dcsvm.data.files import DataError, as_file, check_room, first_lines, read_t
 DELIMITERS = ",;\t"
 FIRST_LINE = 2**16  # bytes that have the first line
 HEAD_ROWS = 1000  # of Parquet
+HEAD_BATCH = 2**16  # bytes of text; the last record of a head may be cut, and is beyond it
 BATCH = 2**20  # bytes of text in a batch
 LARGE = 2**24  # bytes of text that show the types of the columns; limit of a line
 INSTALL = "pip install 'dcsvm[tables]'"
@@ -42,7 +43,7 @@ def read_table(path: str, format: str, *, is_head: bool = False) -> Frame:
         raise DataError(f"{path}: no rows")
     arrow = _pyarrow(path, format)
     if is_text:
-        frame = _Csv(path, bytes(text[:FIRST_LINE]), text, format).frame(arrow)
+        frame = _Csv(path, bytes(text[:FIRST_LINE]), text, format, is_head).frame(arrow)
     else:
         frame = _columnar(path, text, format, arrow, HEAD_ROWS if is_head else None)
     if frame.n_rows == 0:
@@ -64,7 +65,7 @@ def _pyarrow(path: str, format: str) -> Any:
 
 
 def _columnar(path: str, text: Any, format: str, arrow: Any, n_rows: int | None) -> Frame:
-    """Read a Parquet, Arrow or Feather file; of Parquet, at most `n_rows` rows unless None."""
+    """Read a Parquet, Arrow or Feather file, or its first rows: `n_rows` of Parquet, or a batch."""
     source = as_file(text)
     try:
         if format == "parquet":
@@ -72,15 +73,28 @@ def _columnar(path: str, text: Any, format: str, arrow: Any, n_rows: int | None)
 
             table = parquet.read_table(source) if n_rows is None else _head(source, n_rows)
         else:
-            from pyarrow import feather
-
-            table = feather.read_table(source)
+            table = _arrow_table(source, is_head=n_rows is not None)
         table.validate(full=True)  # reading damaged columns would crash
         return _frame_of(path, table)
     except DataError:
         raise
     except (arrow.ArrowException, OSError, ValueError, EOFError, KeyError, TypeError) as error:
         raise DataError(f"{path}: not a readable {format} file: {_sentence(error)}") from None
+
+
+def _arrow_table(source: Any, *, is_head: bool) -> Any:
+    """Read an Arrow or Feather file, or its first batch."""
+    import pyarrow
+    from pyarrow import feather
+
+    if is_head:
+        try:
+            with pyarrow.ipc.open_file(source) as file:
+                batches = [file.get_batch(0)] if file.num_record_batches else []
+                return pyarrow.Table.from_batches(batches, file.schema)
+        except pyarrow.ArrowInvalid:  # the first version of Feather is another format
+            source.seek(0)
+    return feather.read_table(source)
 
 
 def _head(source: Any, n_rows: int) -> Any:
@@ -166,12 +180,13 @@ def _texts(column: Any) -> Texts:
 
 @dataclass
 class _Csv:
-    """A text table: its beginning, its text, and its format."""
+    """A text table: its beginning, its text, and its format; `is_head` for its first rows."""
 
     path: str
     head: bytes
     text: Any
     format: str
+    is_head: bool = False
 
     def __post_init__(self) -> None:
         if b"\0" in self.head:
@@ -243,13 +258,15 @@ class _Csv:
         if encoding == "latin-1":
             warnings.warn(f"{self.path} is not UTF-8: read as Latin-1", stacklevel=2)
         types: dict[str, Any] = {}
-        size = min(BATCH, LARGE)
+        sample = HEAD_BATCH if self.is_head else LARGE
+        size = min(BATCH, sample)
         for _ in range(len(names) + 2):
             try:
                 if not types:
-                    types = _likely_types(self._opened(arrow_csv, names, has_names, types, LARGE))
+                    types = _likely_types(self._opened(arrow_csv, names, has_names, types, sample))
                 batches = self._opened(arrow_csv, names, has_names, types, size)
-                table = arrow.Table.from_batches(list(batches), batches.schema)
+                some = islice(batches, 1 if self.is_head else None)
+                table = arrow.Table.from_batches(list(some), batches.schema)
             except DataError:
                 raise
             except (arrow.ArrowException, ValueError, OSError) as error:
@@ -259,7 +276,7 @@ class _Csv:
                     types[names[place]] = arrow.string()
                     continue
                 if size < LARGE:  # a line may be longer than a batch
-                    size = LARGE
+                    size = sample = LARGE
                     continue
                 raise self._error(error, len(names)) from None
             return _frame_of(self.path, table, self._line_of(has_names), has_names=has_names)
@@ -302,8 +319,8 @@ class _Csv:
 
     def _numbers(self, names: list[str], *, has_names: bool) -> Frame:
         """Read numbers without pyarrow."""
-        values = array("d")
-        for line, fields in islice(self.records(), int(has_names), None):
+        values, end = array("d"), HEAD_ROWS if self.is_head else None
+        for line, fields in islice(self.records(), int(has_names), end):
             if len(fields) != len(names):
                 raise DataError(
                     f"{self.path}:{line}: {len(fields)} columns, the first line has {len(names)}"

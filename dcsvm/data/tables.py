@@ -104,30 +104,40 @@ def other_table(
     label: str | None,
     scaling: Scaling | None,
     piece_rows: int | None = PIECE_ROWS,
-    *,
-    is_head: bool = False,
 ) -> Iterator[Dataset]:
     """Read rows to predict or to test, in pieces or at once, as the training set was encoded.
 
-    With `is_head`, only the first rows are read. Unknown categories give a warning. Raises
-    DataError.
+    Unknown categories give a warning. Raises DataError.
     """
-    frame = read_table(path, format, is_head=is_head)
-    name = label or encoding.label
-    if label is not None and label not in frame.names:
-        name, _ = label_column(frame.names, label, path)
-    rows, labels = encoding.rows(frame), None
-    if name is not None and name in frame.names and (label or _has_label(encoding, frame)):
-        labels = labels_of(frame, name)
+    rows, labels = _encoded(read_table(path, format), encoding, label)
     for sentence in rows.warnings():
         warnings.warn(f"{path}: {sentence}", stacklevel=2)
-    for some in slices(frame.n_rows, piece_rows or frame.n_rows):
+    for some in slices(rows.n_rows, piece_rows or rows.n_rows):
         piece = rows.part(some)
         data = _dataset(
             piece, encoding, np.zeros(piece.n_rows) if labels is None else labels[some], path,
             scaling,
         )  # fmt: skip
         yield replace(data, has_labels=labels is not None)
+
+
+def check_first_rows(path: str, format: str, encoding: TableEncoding, label: str | None) -> None:
+    """Encode the first rows of a table to predict or to test. Raises DataError."""
+    rows, _ = _encoded(read_table(path, format, is_head=True), encoding, label)
+    for _ in rows:
+        pass
+
+
+def _encoded(
+    frame: Frame, encoding: TableEncoding, label: str | None
+) -> tuple[TableRows, np.ndarray | None]:
+    """Return the rows of a frame, and their labels if it has them. Raises DataError."""
+    name = label or encoding.label
+    if label is not None and label not in frame.names:
+        name, _ = label_column(frame.names, label, frame.name)
+    rows = encoding.rows(frame)
+    has_labels = name in frame.names and (label or _has_label(encoding, frame))
+    return rows, labels_of(frame, name) if name is not None and has_labels else None
 
 
 def _has_label(encoding: TableEncoding, frame: Frame) -> bool:

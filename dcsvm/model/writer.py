@@ -246,7 +246,8 @@ def _needs_digits(kernel: Kernel, exact: ExactModel) -> bool:
     if not kernel.type.is_within_one:
         norms = [_largest_norm(exact.rows.part(batch)) for batch in _slices(exact.rows, 1)]
         largest = kernel.largest_value(max(norms, default=0.0))
-    return is_seen(2.0**-24 * largest * np.abs(exact.dual_coef).max(initial=0.0), 1.0)
+    largest *= float(np.abs(exact.dual_coef).max(initial=0.0))  # inf beyond float64
+    return is_seen(2.0**-24 * largest, 1.0)
 
 
 def _largest_norm(rows: Rows) -> float:

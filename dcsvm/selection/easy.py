@@ -83,9 +83,11 @@ class Clock:
     def stop(self, share: float = 1.0) -> _core.Stop:
         """Return a stop at the end of a share of the time limit. Raises Stopped if it is over."""
         left = self.left(share)
-        if left <= 0:
-            raise _core.Stopped("no time is left")
-        return self._stop_after(left)
+        if left > 0:
+            stop = self._stop_after(left)
+            if not self.is_requested:  # a request from now on ends this stop
+                return stop
+        raise _core.Stopped("no time is left")
 
     def _stop_after(self, seconds: float) -> _core.Stop:
         self.current = _core.Stop(seconds)
@@ -99,7 +101,13 @@ class Clock:
 
     def stop_of_last(self, *, early: bool) -> _core.Stop:
         """Return the stop of the training on all rows."""
-        return _core.Stop() if early else self._stop_after(self.left_of_last)
+        if early:
+            return _core.Stop()
+        was_requested = self.is_requested
+        stop = self._stop_after(self.left_of_last)
+        if self.is_requested and not was_requested:  # the request may have ended the previous stop
+            stop = self._stop_after(GRACE)
+        return stop
 
     def request(self) -> None:
         self.is_requested = True

@@ -82,7 +82,8 @@ class ChunkingSolver:
             before = self.iterate.alpha[active]
             one = Subproblems.of_sizes(self.whole, active, np.array([len(active)]))
             wanted = max(self.settings.tolerance, ROUND_SHARE * worst)
-            settings = replace(self.settings, tolerance=wanted, neglected=self.neglected)
+            settings = replace(self.settings, limits=budget.left)
+            settings = replace(settings, tolerance=wanted, neglected=self.neglected)
             round_control = replace(control, state=_core.SolveState(one.sizes))
             done = self.engine.solve_together(one, self.iterate, settings, round_control)
             self._add(done)

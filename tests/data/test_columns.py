@@ -147,6 +147,16 @@ def test_values_that_are_missing_only_in_rows_to_predict(library):
     ]
 
 
+def test_text_of_booleans_belongs_to_a_column_of_booleans():
+    encoding = TableEncoding.of(frame_of(truth=np.array([True, False]), number=np.array([1.0, 2])))
+    zeros = np.zeros(3)
+    for words in (["true", "false", None], ["True", "FALSE", None]):
+        rows = dense(encoding, frame_of(truth=words, number=zeros))
+        assert rows[:2, 0].tolist() == [1, 0]
+        with pytest.raises(DataError, match="column number: '[Tt]rue' is not a number"):
+            dense(encoding, frame_of(truth=zeros, number=words))
+
+
 def test_a_model_with_texts_that_are_missing_words_or_have_blanks_keeps_its_categories():
     encoding = TableEncoding((Column("a", "category", categories=(" x", "?", "y")),))
     table = pytest.importorskip("pandas").DataFrame({"a": [" x", "?", "y"]})

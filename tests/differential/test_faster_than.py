@@ -1,15 +1,18 @@
 """Test the comparison of speed: its statistics, its tables of cases, its processes."""
 
 from itertools import islice
+from pathlib import Path
 from types import SimpleNamespace
 
 import commands
 import pytest
 import values
-from builds import ROOT
 from ratios import Measured, Ratio, geometric_mean, in_turn, is_slower_on_average, to_repeat
 
+import dcsvm
 from dcsvm.kernel.kernels import KERNEL_TYPES
+
+SITE = Path(dcsvm.__file__).resolve().parents[1]
 
 NAMED = (
     "levels", "early", "bias", "free vectors", "300 binary columns", "linear", "nu-SVC", "SVR",
@@ -74,14 +77,14 @@ def test_an_inner_interface_is_measured_or_named(value_cases, monkeypatch):
     monkeypatch.setattr(values, "N_PAIRS", 1)
     monkeypatch.setattr(values, "CALLS_MS", 0.01)
     one_each = {(case.encoding, case.is_matrix): case for case in value_cases[::-1]}
-    sites = {"base": ROOT, "now": ROOT}
+    sites = {"base": SITE, "now": SITE}
     found = list(values.measure(list(one_each.values()), sites))
     assert len(found) == len(values.ENCODINGS) + 2
     assert all(one.ratio.middle > 0 and not one.remark for one in found)
     wrong = values.replace(value_cases[0], kernel="of another commit")
     with pytest.raises(values.OtherInterfaceError, match="of another commit") as raised:
         list(values.measure([wrong], sites))
-    assert raised.value.site == ROOT
+    assert raised.value.site == SITE
 
 
 def test_instruction_sets_that_a_processor_lacks_are_named():
@@ -135,7 +138,7 @@ def test_a_command_runs_in_its_folder_and_its_failure_has_the_reason(tmp_path, m
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").mkdir()
     commands.write_text(tmp_path / "data" / "rows", *commands.made(40, "two", 0))
-    runner = commands.Runner(ROOT, tmp_path / "base", tmp_path / "data")
+    runner = commands.Runner(SITE, tmp_path / "base", tmp_path / "data")
     case = commands.train("exact", "few rows", "", "-l 0 -g 1 rows")
     assert runner.prepare(case)["kernel_evaluations"] > 0
     assert runner.measure(case).peak_mb > 1

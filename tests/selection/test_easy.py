@@ -222,13 +222,13 @@ def test_the_search_sees_rows_that_are_not_rounded(tmp_path, monkeypatch):
     times = 1.7e9 + rng.uniform(0, 600, 400)
     X = np.column_stack([times, rng.normal(size=400)])
     y = np.where(np.sin((times - 1.7e9) / 40) > 0, 1, -1)
-    found = [dcsvm.easy(X, y, time_limit=3, threads=1).report.selection["loss"]]
+    found = [dcsvm.easy(X, y, time_limit=LIMIT, threads=1).report.selection["loss"]]
     lines = [f"{label} 1:{a!r} 2:{b!r}" for label, (a, b) in zip(y, X.tolist(), strict=True)]
     (tmp_path / "data").write_text("\n".join([*lines, ""]))
     rows = [f"{a!r},{b!r},{label}" for label, (a, b) in zip(y, X.tolist(), strict=True)]
     (tmp_path / "data.csv").write_text("\n".join(["time,b,label", *rows, ""]))
     for name in ("data", "data.csv"):
-        call(easy_command, "-q", "--time-limit", 3, "--report", "report.json", name)
+        call(easy_command, "-q", "--time-limit", LIMIT, "--report", "report.json", name)
         found.append(json.loads((tmp_path / "report.json").read_text())["selection"]["loss"])
     assert max(found) < 0.05
 
@@ -316,7 +316,7 @@ def test_repeated_scores_of_a_setting_are_one_trial(files):
 
 
 def test_the_outputs_are_named_and_there_is_no_range_file(files):
-    done = call(easy_command, "--time-limit", "2", "data", "test")
+    done = call(easy_command, "--time-limit", LIMIT, "data", "test")
     assert "model file: data.model; this command trains it again:" in done.stderr
     assert "predictions of test: test.predict" in done.stderr
     assert {one.name for one in files.iterdir()} == {"data", "test", "data.model", "test.predict"}

@@ -393,7 +393,7 @@ def test_a_constructor_has_scikit_learns_parameters_by_keyword_with_its_defaults
     }
     assert all(one.kind is one.KEYWORD_ONLY for one in ours.values())
     for name, one in ours.items():
-        assert re.search(rf"^    {name} : .*, default={re.escape(repr(one.default))}$",
+        assert re.search(rf"^ *{name} : .*, default={re.escape(repr(one.default))}$",
                          Estimator.__doc__, re.M)  # fmt: skip
     with pytest.raises(TypeError, match="unexpected keyword argument 'Gamma'"):
         Estimator(Gamma=1)
