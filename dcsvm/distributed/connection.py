@@ -7,7 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,19 +56,22 @@ def workers_of_scheduler(
 @contextmanager
 def workers_of_this_machine(n_workers: int, threads: int) -> Iterator[Client]:
     """Start `n_workers` worker processes that share `threads` threads, and connect to them."""
-    with (
-        dask.config.set(CONFIG),
-        LocalCluster(
+    with dask.config.set(CONFIG):
+        cluster = LocalCluster(
             n_workers=n_workers,
             threads_per_worker=max(1, threads // n_workers),
             processes=True,
             dashboard_address=":0",
             silence_logs=logging.CRITICAL,
             preload=["dcsvm.distributed.worker_tasks"],
-        ) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
+        )
+        try:
+            with Client(cluster, set_as_default=False) as client:
+                yield client
+        finally:
+            # Dask may wait for a worker that died while it was started again
+            with suppress(*NO_ANSWER):
+                cluster.close(timeout=SECONDS_TO_ANSWER)
 
 
 def workers_of(client: Client) -> dict[str, dict[str, Any]]:
