@@ -33,7 +33,7 @@ SANITIZE = bool(os.environ.get("DCSVM_SANITIZE"))
 FLAGS = ["-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"]
 # A loop took up to 1.2 times as long at another address: alignment protects it from other changes.
 FLAGS += ["-falign-functions=64", "-falign-loops=32"]
-FLAGS += ["-g1"]  # line numbers for profilers; the rest of -g took a third of the time, and 16 MB
+FLAGS += ["-g1"]  # line numbers for profilers; the rest of -g took a quarter of the time, and 15 MB
 # Python's flags that vary by its version; in all versions signed integers wrap.
 OF_PYTHON = re.compile(r"-W(?![alp],)|-fwrapv$|-fno-strict-overflow$")
 WRAPPING = [] if SANITIZE else ["-fwrapv"]  # the sanitizers report an overflow

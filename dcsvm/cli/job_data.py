@@ -57,7 +57,7 @@ def read_training_set(job: TrainingJob, options: TrainOptions) -> Dataset:
 
 def warn_of_absent(options: TrainOptions, data: Dataset) -> None:
     """Warn of each label that has a class weight but no rows."""
-    if not isinstance(options.class_weight, dict):
+    if options.has_unused_weights or not isinstance(options.class_weight, dict):
         return
     for label in options.class_weight:
         if label not in data.labels:
