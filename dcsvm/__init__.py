@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 __all__ = [
     "Checkpoint",
+    "Dataset",
     "Model",
     "Progress",
     "Stop",
@@ -47,6 +48,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from dcsvm.data.dataset import Dataset
     from dcsvm.model.model import Model
     from dcsvm.model.reader import load_model
     from dcsvm.problem.options import TrainOptions
@@ -54,10 +56,11 @@ if TYPE_CHECKING:
     from dcsvm.selection.grid_search import grid_search
     from dcsvm.solving.checkpoint import Checkpoint
     from dcsvm.solving.report import Progress
-    from dcsvm.training.arguments import train
+    from dcsvm.training.train import train
 
 _ATTRIBUTES = {
     "Checkpoint": "dcsvm.solving.checkpoint",
+    "Dataset": "dcsvm.data.dataset",
     "Model": "dcsvm.model.model",
     "Progress": "dcsvm.solving.report",
     "Stop": "dcsvm._core",
@@ -66,7 +69,7 @@ _ATTRIBUTES = {
     "easy": "dcsvm.selection.easy",
     "grid_search": "dcsvm.selection.grid_search",
     "load_model": "dcsvm.model.reader",
-    "train": "dcsvm.training.arguments",
+    "train": "dcsvm.training.train",
 }
 
 

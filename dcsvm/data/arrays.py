@@ -1,4 +1,4 @@
-"""Check and convert the user's NumPy arrays and SciPy matrices.
+"""Check and convert the user's NumPy arrays and SciPy matrices: features, labels, weights.
 
 CSR rows have `indptr` int64 (n + 1,), `indices` int32 ascending within a row, and `values` float32
 without zeros.
@@ -19,7 +19,48 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 MAX_N_FEATURES = 2**31 - 2
+MAX_INTEGER = 2**53  # float64 represents all integers up to this one
 BYTES_OF_VALUE = 8  # a CSR value (float32) and its index (int32)
+
+
+def as_labels(y: ArrayLike) -> np.ndarray:
+    """Convert labels or targets to float64 (n,) or strings. Raises ValueError."""
+    labels = np.asarray(y).reshape(-1)
+    if labels.dtype.kind == "O":
+        is_text = [isinstance(label, str) for label in labels]
+        if any(is_text) and not all(is_text):
+            raise ValueError("labels must be numbers, or strings all of them")
+        labels = np.array(labels.tolist())
+    if labels.dtype.kind == "U":
+        return labels
+    if labels.dtype.kind not in "biuf":
+        raise ValueError("labels must be numbers, or strings all of them")
+    if labels.dtype.kind in "iu" and np.any(np.abs(labels.astype(np.float64)) > MAX_INTEGER):
+        raise ValueError("labels that are integers must be within 2^53 in size")
+    return labels.astype(np.float64)
+
+
+def as_weights(sample_weight: ArrayLike | None, n_rows: int) -> np.ndarray:
+    """Convert sample weights to float64 (n_rows,), by default ones. Raises ValueError.
+
+    A weight acts as the number of copies of a row. Rows of weight 0 are ignored.
+    """
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_rows,):
+        raise ValueError(f"sample weights must have shape ({n_rows},), got {weights.shape}")
+    for wrong, reason in ((~np.isfinite(weights), "finite numbers"), (weights < 0, "at least 0")):
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ValueError(f"sample weights must be {reason}, got {weights[row]:g} (row {row})")
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not 0 < total < float("inf"):
+        raise ValueError(
+            f"the sum of the sample weights must be positive and finite, got {total:g}"
+        )
+    return weights
 
 
 def check_form(shape: tuple[int, ...], dtype: np.dtype) -> None:
@@ -102,6 +143,13 @@ class Float64Parts:
         if not are_finite:
             for _ in self:  # raises the error of the value
                 pass
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether values of an array are nan; a sparse matrix has no missing values."""
+        if self.is_sparse or self.rows.dtype.kind != "f":
+            return False
+        return any(np.isnan(self.rows[batch]).any() for batch in self.slices)
 
     def take(self, row_numbers: np.ndarray) -> Float64Parts:
         """Copy the rows with the given indices."""

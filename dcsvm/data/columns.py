@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -111,74 +110,11 @@ class Frame:
                 raise DataError(f"{self.name}: two columns have the name {name}")
             seen.add(name)
 
-    @staticmethod
-    def of(table: Any, name: str = "X") -> Frame:
-        """Make a frame of a data frame. Raises DataError."""
-        names = names_of(table)
-        places = {one: k for k, one in enumerate(names)}
-
-        def column(key: str) -> Values:
-            return plain_column(array_of(table, places[key]), name, key)
-
-        return Frame(name, names, len(table), column)
-
     def error(self, column: str, reason: str, row: int) -> DataError:
         """Return an error that names the file, the line and the column."""
         if self.line_of is None:
             return DataError(f"{self.name}: row {row}, column {column}: {reason}")
         return DataError(f"{self.name}:{self.line_of(row)}: column {column}: {reason}")
-
-
-def names_of(table: Any) -> tuple[str, ...]:
-    """Return the names of the columns of a data frame."""
-    return tuple(str(one) for one in table.columns)
-
-
-def array_of(table: Any, k: int) -> np.ndarray:
-    """Return column k of a data frame."""
-    return np.asarray(table.iloc[:, k] if hasattr(table, "iloc") else table[table.columns[k]])
-
-
-def is_frame(X: object) -> bool:
-    """Return whether X is a data frame, as of pandas or polars."""
-    return hasattr(X, "columns") and hasattr(X, "shape") and not hasattr(X, "tocsr")
-
-
-def plain_column(values: np.ndarray, name: str, column: str) -> Values:
-    """Convert a column to float64, bool or text. Raises DataError for other types."""
-    kind = values.dtype.kind
-    if kind == "b":
-        return values
-    if kind in "iuf":
-        return values.astype(np.float64)
-    if kind in "UST":
-        return Texts.of([str(one) for one in values.tolist()]).read()
-    if kind == "O":
-        return _of_objects(values, name, column)
-    found = "dates or times" if kind in "Mm" else f"values of type {values.dtype}"
-    raise DataError(f"{name}: column {column} has {found}{HINT}")
-
-
-def _of_objects(values: np.ndarray, name: str, column: str) -> Values:
-    objects = [None if _is_missing(one) else one for one in values.tolist()]
-    kinds = {type(one) for one in objects} - {type(None)}
-    if kinds == {bool}:
-        if None not in objects:
-            return values.astype(bool)
-        return Texts.of([None if one is None else str(one).lower() for one in objects])
-    if kinds and all(issubclass(one, (int, float, np.number)) for one in kinds - {bool}):
-        return np.array([np.nan if one is None else float(one) for one in objects])
-    for one in kinds:
-        if not issubclass(one, (str, bool, int, float, np.number)):
-            raise DataError(f"{name}: column {column} has values of type {one.__name__}{HINT}")
-    return Texts.of([None if one is None else str(one) for one in objects]).read()
-
-
-HINT = ": turn them into numbers, such as the year, or drop the column"
-
-
-def _is_missing(value: object) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
 @dataclass(frozen=True)
@@ -353,6 +289,21 @@ class TableEncoding:
     @property
     def n_features(self) -> int:
         return int(self.start[-1])
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether no column has text."""
+        return all(one.kind != CATEGORY for one in self.columns)
+
+    @property
+    def is_of_matrix(self) -> bool:
+        """Whether this is the encoding of an array with missing values, not of a table."""
+        return not self.has_names and self.label is None
+
+    @property
+    def n_columns_of_matrix(self) -> int:
+        """Number of columns of the array, up to the last one with values."""
+        return 1 + max((int(one.name[1:]) for one in self.columns), default=-1)
 
     @property
     def feature_names(self) -> list[str]:

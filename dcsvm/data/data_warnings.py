@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dcsvm.data.rows import Rows, without_empty_columns
+from dcsvm.data.rows import Rows
 from dcsvm.data.sorting import distinct
+from dcsvm.data.used_columns import without_empty_columns
 
 MIN_ROWS = 20  # with fewer rows, only the check for serial numbers is done
 DIFFERENT_SCALES = 1000  # warn above this ratio: largest span of a feature / lower quartile

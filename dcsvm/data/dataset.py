@@ -1,375 +1,478 @@
-"""Read labels and rows from LIBSVM text.
-
-Labels are float64. The parser is in csrc/text, and scaling is in scaling.py. This module does not
-split or weight the data, and does not interpret labels.
-"""
+"""Dataset: rows, labels, sample weights, columns of a table and scaling, from any kind of data."""
 
 from __future__ import annotations
 
-import io
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypedDict
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from dcsvm import _core, _svmlight
-from dcsvm.data.allocation import zeros
-from dcsvm.data.arrays import BYTES_OF_VALUE
-from dcsvm.data.columns import TableEncoding
-from dcsvm.data.files import DataError, FileText, check_room, read_text, text_pieces
-from dcsvm.data.rows import Rows, Storage, storage_of, with_ends, zero_bytes
-from dcsvm.data.scaling import Extremes, Part, Scaling, quantile_scaling
+from dcsvm.data.arrays import Float64Parts, as_labels, as_weights
+from dcsvm.data.columns import TableRows
+from dcsvm.data.data_warnings import data_warnings
+from dcsvm.data.files import DataError, first_lines, text_pieces
+from dcsvm.data.reading import Encoded, Unscaled, kind_of, read_file, read_values, text_rows
+from dcsvm.data.rows import Rows, Storage, of_columns, stacked
+from dcsvm.data.scaling import Extremes, PartsInMemory, Scaling, Source, quantile_scaling
+from dcsvm.data.sorting import slices
+from dcsvm.data.svmlight_file import Buffer, SvmlightRows, check_lines, is_comment
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
+    from numpy.typing import ArrayLike
 
-PART_BYTES = 2**23  # bytes of text parsed at once when rows are scaled
-# scalings computed from the data
-OWN_RANGES: Final = "own ranges"
-OWN_QUANTILES: Final = "own quantiles"
-
-Buffer = bytes | bytearray | FileText
-Serials = Literal["training", "any"]
-ScalingOption = Scaling | Literal["own ranges", "own quantiles"]
+OWN_SCALINGS = ("auto", "quantile")  # computed from the data
+PIECE_ROWS = 2**17  # rows of a piece of a table
+AnyModel = TypeVar("AnyModel", bound=Any)
+Result = TypeVar("Result")
 
 
-class ReadOptions(TypedDict, total=False):
-    """Keyword arguments of the readers, see `parse_dataset`."""
-
-    first_index: int | None
-    lenient: bool
-    scaling: ScalingOption | None
-    serials: Serials | None
-    threads: int
-
-
-@dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows with their labels.
+    """Rows with labels and sample weights, made once and trained many times.
 
-    `labels` is float64 (n_samples,). `scaling` has been applied to the rows; None if they
-    are not scaled. `first_index` is the index of column 0 in the text, 0 or 1. `n_features` counts
-    the features of the text, including features that the scaling drops. `table` is the encoding of
-    a table, None for LIBSVM text. `sample_weight` is float64 (n_samples,) or None. `has_labels` is
-    False for rows to predict without a label column; their labels are zeros.
+    >>> data = dcsvm.Dataset(X, y, scale="auto")
+    >>> models = [dcsvm.train(data, C=C) for C in (1, 10, 100)]
+
+    Parameters
+    ----------
+    X : array, scipy sparse matrix or data frame of shape (n, d)
+        Rows; features are used as float32. A data frame is one of pandas or polars, or an object
+        with Arrow's C stream. Its columns may be numbers, booleans or text; categories become
+        one-hot features of value 0.5. NaN in an array or a gap in a data frame is a missing value:
+        the median of its column, and another feature marks it.
+    y : array of shape (n,), optional
+        Labels, numbers or strings, or the targets of a regression.
+    sample_weight : array of shape (n,), optional
+        Nonnegative weights: a row counts as that many copies of itself.
+    scale : {"auto", "quantile"} or a scaling, optional
+        Scale the features: to [-1, 1], or to a normal distribution by the ranks of their values,
+        or as other data, by the attribute `scaling` of a Dataset or a Model. Models have the
+        scaling and apply it to the rows they predict.
+    feature_weights : array of shape (d,), optional
+        Factors of the scaled features.
+    like : Dataset or Model, optional
+        Encode, scale and weight the rows as the training rows of this one.
+
+    Attributes
+    ----------
+    labels : float64 or str (n,)
+        Zeros if there are none, see `has_labels`.
+    sample_weight : float64 (n,) or None
+    scaling : Scaling or None
+        Applied to the rows; it has the feature weights.
+    table : TableEncoding or None
+        Encoding of the columns of a table or a data frame.
+    first_index : int
+        Index of column 0 in the file, 0 or 1.
+
+    Raises
+    ------
+    ValueError
+        If the input is invalid.
     """
 
-    rows: Rows
-    labels: np.ndarray
-    scaling: Scaling | None = None
-    first_index: int = 1
-    n_features: int = 0
-    table: TableEncoding | None = None
-    sample_weight: np.ndarray | None = None
-    has_labels: bool = True
+    says_first_index = True
 
+    def __init__(
+        self,
+        X: ArrayLike | Rows | Unscaled,
+        y: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        scale: str | Scaling | None = None,
+        feature_weights: ArrayLike | None = None,
+        like: Encoded | None = None,
+    ):
+        self._rows: Rows | None = None
+        self.labels: np.ndarray
+        if isinstance(X, Rows):  # of other modules of dcsvm
+            self._rows, self._data = X, Unscaled("X", PartsInMemory([], X.n_features))
+        else:
+            self._data = X if isinstance(X, Unscaled) else read_values(X, like)
+        self.name, self.table = self._data.name, self._data.table
+        self.is_scaling_stored, self.is_disposable, self.first_index = True, False, 1
+        self.scaling = self._scaling_of(scale, like)
+        text = self._data.rows
+        if isinstance(text, SvmlightRows):
+            if not text.n_rows:
+                assert self.rows  # a pass over the text finds its labels
+            self._set_labels(text.labels, sample_weight)
+            assert text.first_index is not None
+            self.first_index = text.first_index
+            if self.scaling is not None:
+                self.scaling = self.scaling.with_first_index(self.first_index)
+                self.labels = self.scaling.scaled_labels(text.labels, self.name)
+        else:
+            labels = self._data.labels if y is None else as_labels(y)
+            if isinstance(X, Rows) and y is not None:  # class indices are not converted
+                labels = np.asarray(y)
+            given = self._data.sample_weight if sample_weight is None else sample_weight
+            self._set_labels(labels, given)
+        if feature_weights is not None:
+            weighted = self.weighted(feature_weights)
+            self.scaling, self._rows = weighted.scaling, weighted.rows
 
-class Unscaled(Protocol):
-    """Rows before they are scaled or rounded: batches as CSR arrays with float64 values."""
+    def _scaling_of(self, scale: str | Scaling | None, like: Encoded | None) -> Scaling | None:
+        """Return the scaling to apply. Raises ValueError."""
+        if scale is None:
+            return None if like is None else like.scaling
+        if isinstance(scale, Scaling):
+            return scale
+        if not isinstance(scale, str) or scale not in OWN_SCALINGS:
+            raise ValueError(f"scale must be one of {', '.join(OWN_SCALINGS)}, got {scale!r}")
+        one_hot = None if self.table is None else self.table.one_hot
 
-    n_features: int
+        def found(rows: Source) -> Scaling:
+            first_index = rows.first_index if isinstance(rows, SvmlightRows) else None
+            first_index = 1 if first_index is None else first_index
+            if scale == "auto":
+                return Extremes.of(rows).scaling(self.name, first_index, one_hot)
+            return quantile_scaling(rows, self.name, first_index, one_hot)
 
-    def __iter__(self) -> Iterator[Part]: ...
+        return first_pass(self._data.rows, found)
 
-    def take(self, row_numbers: np.ndarray) -> Iterable[Part]:
-        """Copy the rows with the given indices, which ascend."""
+    def _set_labels(self, labels: np.ndarray | None, sample_weight: ArrayLike | None) -> None:
+        """Set labels and sample weights. Raises ValueError."""
+        n_rows, self.has_labels = self.n_rows, labels is not None
+        self.labels = np.zeros(n_rows) if labels is None else labels
+        if len(self.labels) != n_rows:
+            raise ValueError(f"{n_rows} rows have {len(self.labels)} labels")
+        self.sample_weight: np.ndarray | None = None
+        if sample_weight is not None:
+            self.sample_weight = as_weights(sample_weight, n_rows)
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self._data.rows.n_rows if self._rows is None else self._rows.n_samples
 
-@dataclass(frozen=True, eq=False)
-class UnscaledSet:
-    """Training rows before scaling; the other attributes are as in Dataset."""
+    @property
+    def n_features(self) -> int:
+        """Number of features before scaling, which may drop some."""
+        return self._data.rows.n_features
 
-    rows: Unscaled
-    labels: np.ndarray
-    first_index: int = 1
-    table: TableEncoding | None = None
-    sample_weight: np.ndarray | None = None
+    @property
+    def description(self) -> str:
+        """One line on a table, empty for other data."""
+        return self._data.description
 
+    @property
+    def rows(self) -> Rows:
+        """The rows as they are trained: encoded, scaled and weighted. Raises ValueError."""
+        if self._rows is None:
+            data, scaling = self._data.rows, self.scaling
+            if scaling is None and isinstance(data, SvmlightRows):
+                self._rows = data.unscaled()
+            elif scaling is None and isinstance(data, Float64Parts):
+                self._rows = Rows.from_array(data.rows)
+            else:
+                used = scaling or Scaling.identity(data.n_features, self.name)
+                self._rows = first_pass(data, lambda rows: self._scaled_rows(used, rows))
+        return self._rows
 
-@dataclass(frozen=True)
-class _Source:
-    """LIBSVM text and the options of its parser."""
+    def _scaled_rows(self, scaling: Scaling, rows: Source) -> Rows:
+        if isinstance(rows, SvmlightRows) and rows.first_index is not None:
+            scaling = scaling.with_first_index(rows.first_index)
+        return scaling.scaled_rows(rows, self.name)
 
-    text: Buffer
-    name: str
-    first_line: int = 1
-    first_index: int = 1
-    lenient: bool = False
-    threads: int = 1
+    @staticmethod
+    def read(
+        path: str | os.PathLike[str],
+        *,
+        like: Encoded | None = None,
+        scale: str | os.PathLike[str] | Scaling | None = None,
+        is_lazy: bool = False,
+        is_disposable: bool = False,
+        **options: Any,
+    ) -> Dataset:
+        """Read a file: LIBSVM text or a table (CSV, TSV, Parquet, Arrow, Feather).
 
-    def parser(
-        self, first_line: int, serials: Serials | None = None, part: tuple[int, int] | None = None
-    ) -> _svmlight.Text:
-        return _svmlight.Text(
-            self.text, 1, first_line, self.threads,
-            lenient=self.lenient, serials=serials, first_index=self.first_index, part=part,
-        )  # fmt: skip
+        Parameters
+        ----------
+        path : str or path-like
+            The file, also packed by gzip, bzip2 or xz. "-" is the standard input.
+        like : Dataset or Model, optional
+            Encode and scale the rows as the training rows of this one.
+        scale : {"auto", "quantile"}, range file of svm-scale, or a scaling, optional
+            As for a Dataset. Models do not contain the scaling of a range file.
+        is_lazy : bool, default False
+            Make the rows when they are used first; errors of labels and syntax are found at once.
+        is_disposable : bool, default False
+            The data are trained once: training may reorder the rows in place.
+        format : {"csv", "tsv", "parquet", "arrow", "libsvm"}, optional
+            The default is told by the ending of the name.
+        label : str, optional
+            Label column of a table, by name or number, by default a column named target, label,
+            class or y, else the last one.
+        drop : sequence of str, optional
+            Columns of a table to leave out.
+        weight : str, optional
+            Column of a table with sample weights.
+        lenient : bool, default False
+            Accept malformed lines of LIBSVM text that svm-train accepts.
+        kernel_values : bool, default False
+            The file is LIBSVM text of a precomputed kernel.
+        threads : int, optional
+            Number of threads; the default is all available cores.
 
-    def parts(self, n_bytes: int) -> Iterator[_svmlight.Text]:
-        """Yield the text in parts of whole lines, about `n_bytes` each."""
-        begin, line = 0, self.first_line
-        while begin < len(self.text):
-            newline = self.text.find(b"\n", begin + n_bytes)
-            end = newline + 1 if newline >= 0 else len(self.text)
-            part = self.parser(line, part=(begin, end))
-            yield part
-            begin, line = end, line + part.n_lines
+        Raises
+        ------
+        DataError
+            If the file cannot be opened or parsed.
+        """
+        known = loaded(scale)
+        read = read_file(os.fspath(path), like, options)
+        if is_lazy and isinstance(read.rows, SvmlightRows):
+            read.rows.check()
+        data = Dataset(read, scale=known, like=like)
+        if not is_lazy:
+            assert data.rows
+        data.is_scaling_stored = known is scale
+        return data.disposable() if is_disposable else data
 
+    @staticmethod
+    def of_text(
+        text: Buffer,
+        name: str,
+        *,
+        first_line: int = 1,
+        like: Encoded | None = None,
+        scale: str | Scaling | None = None,
+        **options: Any,
+    ) -> Dataset:
+        """Parse a LIBSVM text, a part of the file `name`; for options see `read`."""
+        rows = text_rows(text, name, like, options, first_line)
+        data = Dataset(Unscaled(name, rows), scale=scale, like=like)
+        assert data.rows
+        return data
 
-def read_dataset(path: str | os.PathLike[str], **options: Unpack[ReadOptions]) -> Dataset:
-    """Read a LIBSVM file, compressed or not, with the options of `parse_dataset`.
+    @staticmethod
+    def pieces(
+        path: str | os.PathLike[str],
+        *,
+        like: Encoded | None = None,
+        scale: str | os.PathLike[str] | Scaling | None = None,
+        **options: Any,
+    ) -> Iterator[Dataset]:
+        """Read a file piece by piece; for options see `read`.
 
-    "-" and /dev/stdin are the standard input, which may be a pipe. Raises DataError for a file that
-    cannot be opened or parsed.
-    """
-    name = os.fspath(path)
-    return parse_dataset(read_text(name), name, **options)
+        Only one piece of a LIBSVM text is in memory; each has its own number of features. Rows of a
+        precomputed kernel are one piece.
+        """
+        name, known = os.fspath(path), loaded(scale)
+        if options.get("kernel_values"):
+            yield Dataset.read(name, like=like, scale=known, **options)
+            return
+        if kind_of(name, options, like) is not None:
+            table = Dataset.read(name, like=like, scale=known, is_lazy=True, **options)
+            for some in slices(table.n_rows, PIECE_ROWS):
+                yield table.part(some)
+            return
+        first_line, n_rows = 1, 0
+        for text in text_pieces(name):
+            if not (options.get("lenient") and is_comment(text)):
+                data = Dataset.of_text(
+                    text, name, first_line=first_line, like=like, scale=known, **options
+                )
+                n_rows += data.n_rows
+                yield data
+            first_line += text.count(b"\n")
+        if n_rows == 0:
+            raise DataError(f"{name}: no rows")
 
+    @staticmethod
+    def check_first_rows(path: str, like: Encoded, **options: Any) -> None:
+        """Encode the first rows of a test file, to find its errors before long work.
 
-def read_pieces(path: str | os.PathLike[str], **options: Unpack[ReadOptions]) -> Iterator[Dataset]:
-    """Read a LIBSVM file piece by piece; only one piece is in memory.
+        For options see `read`. A stream can be read only once and is not checked. Raises DataError.
+        """
+        if not os.path.isfile(path):
+            return
+        kind = kind_of(path, options, like)
+        if kind is None:
+            lenient = options.get("lenient", False)
+            check_lines(first_lines(path), path, lenient=lenient, first_index=like.first_index)
+            return
+        from dcsvm.data.tables import first_table_rows
 
-    Options and errors are as for `read_dataset`. Each piece has its own number of features.
-    """
-    name, first_line = os.fspath(path), 1
-    n_rows = 0
-    for text in text_pieces(name):
-        if not (options.get("lenient") and _is_comment(text)):
-            data = parse_dataset(text, name, first_line, **options)
-            n_rows += data.rows.n_samples
-            yield data
-        first_line += text.count(b"\n")
-    if n_rows == 0:
-        raise DataError(f"{name}: no rows")
-
-
-def _is_comment(text: bytes) -> bool:
-    return all(line.lstrip(b" \t").startswith(b"#") for line in io.BytesIO(text))
-
-
-def parse_dataset(
-    text: Buffer, name: str, first_line: int = 1, **options: Unpack[ReadOptions]
-) -> Dataset:
-    """Parse the text of a LIBSVM file.
-
-    `name` is the file name and `first_line` the number of the first line of `text`, both for
-    errors. Options:
-
-    - first_index: index of column 0; None (default) means 0 if a feature has index 0, else 1
-    - lenient: accept comments, and malformed lines that LIBSVM's reader accepts
-    - scaling: applied to the values in the text; OWN_RANGES and OWN_QUANTILES come from the data
-    - serials: only for a precomputed kernel; "training" for training rows, "any" for rows to
-      predict, whose serial numbers are arbitrary
-
-    Raises DataError for text that cannot be parsed.
-    """
-    first_index, serials = options.get("first_index"), options.get("serials")
-    lenient, threads = options.get("lenient", False), options.get("threads", 1)
-    source = _Source(
-        text, name, first_line, 1 if first_index is None else first_index, lenient, threads
-    )
-    scaling = options.get("scaling")
-    try:
-        return _parsed(source, scaling, serials)
-    except _svmlight.ZeroIndex as error:
-        if first_index is None and serials is None:
-            return _parsed(replace(source, first_index=0), scaling, serials)
-        raise DataError(f"{name}:{error}") from None
-
-
-def _parsed(source: _Source, scaling: ScalingOption | None, serials: Serials | None) -> Dataset:
-    """Parse text with a known first index. Raises ZeroIndex if it is 1 but an index is 0."""
-    name = source.name
-    if serials is not None and scaling is not None:
-        raise DataError(f"{name}: the values of a precomputed kernel cannot be scaled")
-    if not len(source.text):
-        raise DataError(f"{name}: no rows")
-    try:
-        if scaling is not None:
-            return _scaled_dataset(source, scaling)
-        text = source.parser(source.first_line, serials)
-        if serials is not None:
-            check_room(name, text.n_rows * (8 + 4 * text.n_features))
-            return _kernel_dataset(text, serials)
-        prefix, rows = parsed_rows(text, name=name)
-    except _svmlight.ZeroIndex:
-        raise
-    except _svmlight.ParseError as error:
-        raise DataError(f"{name}:{error}") from None
-    return Dataset(rows, prefix[:, 0], None, source.first_index, rows.n_features)
-
-
-def _scaled_dataset(source: _Source, scaling: ScalingOption) -> Dataset:
-    name, parts = source.name, _Float64Text(source)
-    if scaling == OWN_QUANTILES:
-        scaling = quantile_scaling(parts, name, source.first_index)
-    elif scaling == OWN_RANGES:
-        scaling = Extremes.of(parts).scaling(name, source.first_index)
-    assert isinstance(scaling, Scaling)
-    scaling = scaling.with_first_index(source.first_index)
-    rows = scaling.scaled_rows(parts, name)
-    labels = scaling.scaled_labels(np.concatenate(parts.labels), name)
-    return Dataset(rows, labels, scaling, source.first_index, parts.n_features)
-
-
-def read_unscaled(
-    path: str | os.PathLike[str], *, lenient: bool = False, threads: int = 1
-) -> UnscaledSet:
-    """Read a LIBSVM file to be scaled later; `take` parses its text again.
-
-    Raises DataError as `read_dataset`.
-    """
-    name = os.fspath(path)
-    source = _Source(read_text(name), name, lenient=lenient, threads=threads)
-    if not len(source.text):
-        raise DataError(f"{name}: no rows")
-    rows = _Float64Text(source)
-    try:
-        rows.check()
-    except _svmlight.ZeroIndex:
-        rows = _Float64Text(replace(source, first_index=0))
-        rows.check()
-    return UnscaledSet(rows, np.concatenate(rows.labels), rows.source.first_index)
-
-
-def extremes_of_text(
-    text: Buffer, name: str, *, lenient: bool = False, first_line: int = 1
-) -> Extremes:
-    """Return the extremes of the features of a text. Raises DataError for invalid text."""
-    try:
-        return Extremes.of(_Float64Text(_Source(text, name, first_line, lenient=lenient)))
-    except _svmlight.ZeroIndex as error:
-        raise DataError(f"{name}:{error}") from None
-
-
-def check_lines(text: bytes, name: str, *, lenient: bool = False, first_index: int = 1) -> None:
-    """Check the first lines of a LIBSVM file. Raises DataError for an empty or an invalid text."""
-    if not text:
-        raise DataError(f"{name}: no rows")
-    if lenient and _is_comment(text):  # rows may follow
-        return
-    try:
-        _Float64Text(_Source(text, name, first_index=first_index, lenient=lenient)).check()
-    except _svmlight.ZeroIndex as error:
-        raise DataError(f"{name}:{error}") from None
-
-
-class _Float64Text:
-    """Rows of a text in batches of CSR arrays with float64 values, for `Scaling.scaled_rows`.
-
-    After an iteration, `labels` has the labels of each batch, and `n_features` is the number of
-    features in the whole text. Iterating raises DataError, and ZeroIndex if the first index is 1
-    and an index is 0.
-    """
-
-    def __init__(self, source: _Source):
-        self.source, self.n_features = source, 0
-        self.labels: list[np.ndarray] = []
-
-    def __iter__(self) -> Iterator[Part]:
-        self.labels = []
-        try:
-            for part in self.source.parts(PART_BYTES):
-                prefix, indptr, indices, values, n_features = part.csr(float64=True)
-                self.labels.append(prefix[:, 0])
-                self.n_features = max(self.n_features, n_features)
-                yield indptr, indices, values
-        except _svmlight.ZeroIndex:
-            raise
-        except _svmlight.ParseError as error:
-            raise DataError(f"{self.source.name}:{error}") from None
-
-    def check(self) -> None:
-        """Parse the text."""
-        for _ in self:
+        assert like.table is not None
+        for _ in first_table_rows(path, kind, like.table, options.get("label")):
             pass
 
-    def take(self, row_numbers: np.ndarray) -> list[Part]:
-        """Parse the text again; return the rows with the given indices, which ascend."""
-        counts, columns, taken, begin = [np.zeros(1, np.int64)], [], [], 0
-        for indptr, indices, values in self:
-            lengths, end = np.diff(indptr), begin + len(indptr) - 1
-            first, last = np.searchsorted(row_numbers, [begin, end])
-            is_taken = np.zeros(len(lengths), bool)
-            is_taken[row_numbers[first:last] - begin] = True
-            stored = np.repeat(is_taken, lengths)
-            counts.append(lengths[is_taken])
-            columns.append(indices[stored])
-            taken.append(values[stored])
-            begin = end
-        return [(np.cumsum(np.concatenate(counts)), np.concatenate(columns), np.concatenate(taken))]
+    def scaled(self, scale: str | Scaling | None) -> Dataset:
+        """Return the data set in a scaling, without weights; for `scale` see the constructor."""
+        if self._data.rows.n_rows == 0 < self.n_rows:
+            raise ValueError(f"{self.name}: the rows before scaling are not kept")
+        scaling = self._scaling_of(scale, None)
+        return self._with(scaling=scaling, is_scaling_stored=True, _rows=None)
 
+    def weighted(self, weights: ArrayLike, columns: np.ndarray | None = None) -> Dataset:
+        """Multiply the scaled features by weights, float64 (n_features,), all at least 0.
 
-def parsed_rows(
-    text: _svmlight.Text, form: str | None = None, *, name: str = "a model"
-) -> tuple[np.ndarray, Rows]:
-    """Parse a text. Return (numbers before the features, rows).
+        `columns`, ascending, are the columns of the weights if they are not all; others have
+        weight 0. Raises ValueError for invalid weights, or products beyond float32.
+        """
+        values = np.asarray(weights, np.float64)
+        scaling = self._weighted_scaling(values, columns)
+        if columns is None:
+            values = values[: self.rows.n_features]  # a scaling drops constant columns at the end
+        with np.errstate(over="ignore", invalid="ignore"):
+            weighted = self.rows.weighted(values, columns)
+        products = weighted.csr.values if weighted.dense is None else weighted.dense
+        if not np.isfinite(products).all():
+            raise ValueError(
+                f"feature weights of up to {values.max():.3g} make features of {self.name} too "
+                "large for float32"
+            )
+        return self._with(scaling=scaling, is_scaling_stored=True, _rows=weighted)
 
-    `form` is "dense", "sparse", or None for the storage that `storage_of` chooses. Raises
-    DataError, which names the file `name`, if the rows do not fit in memory.
-    """
-    if form == "sparse":
-        return _csr_rows(text, name)
-    # n_pairs also counts explicit zeros: without them, the rows may need a sparser storage
-    likely = storage_of(text.n_rows, text.n_features, text.n_pairs, are_bytes=False)
-    tried: list[Storage] = []
-    if form == "dense" or likely is Storage.FLOATS:
-        tried = [Storage.BYTES, Storage.FLOATS]
-    elif likely is Storage.PACKED:
-        tried = [Storage.BYTES]
-    for storage in tried:
-        parsed = _dense_rows(text, storage, name)
-        if parsed is None:
-            continue
-        prefix, dense, n_values = parsed
-        n_rows, n_features = dense.shape
-        chosen = storage_of(n_rows, n_features, n_values, are_bytes=storage is Storage.BYTES)
-        if form == "dense" or storage is chosen:
-            return prefix, Rows(n_rows, n_features, dense=dense)
-        del parsed, prefix, dense
-    prefix, csr = _csr_rows(text, name)
-    storage = storage_of(
-        csr.n_samples, csr.n_features, csr.count_values(), are_bytes=csr.are_bytes()
-    )
-    return prefix, csr.in_storage(storage)
+    def _weighted_scaling(self, values: np.ndarray, columns: np.ndarray | None) -> Scaling:
+        """Return the scaling times weights. Raises ValueError for invalid weights."""
+        if columns is None and values.shape != (self.n_features,):
+            raise ValueError(
+                f"feature_weights must have shape ({self.n_features},), got {values.shape}"
+            )
+        if not (np.isfinite(values).all() and (values >= 0).all()):
+            raise ValueError("feature_weights must be finite and at least 0")
+        used = np.arange(len(values)) if columns is None else columns
+        scaling = self.scaling or Scaling.identity(used, self.name, self.first_index)
+        return scaling.weighted(of_columns(values, used, scaling.columns))
 
+    def weighted_as(self, other: Encoded, name: str) -> Dataset:
+        """Multiply the features by the weights of a model, which is named in errors."""
+        scaling = other.scaling
+        if scaling is None or scaling.weights is None:
+            raise DataError(f"{name}: the model has no feature weights")
+        columns = scaling.indices - self.first_index
+        absent = scaling.indices[(columns < 0) | (columns >= self.rows.n_features)]
+        if len(absent):
+            raise DataError(
+                f"{name}: feature {absent[0]} has a weight, but {self.name} has no values of it"
+            )
+        return self.weighted(scaling.weights, columns)
 
-def _dense_rows(
-    text: _svmlight.Text, storage: Storage, name: str
-) -> tuple[np.ndarray, np.ndarray, int] | None:
-    """Parse a text. Return (numbers before the features, dense rows, number of nonzero values).
+    @property
+    def unknown_categories(self) -> list[str]:
+        """A sentence for each column with categories that the training rows lack."""
+        rows = self._data.rows
+        return rows.warnings() if isinstance(rows, TableRows) else []
 
-    Returns None if `storage` is BYTES but bytes cannot hold the values, or do not suit the number
-    of features.
-    """
-    shape, make = (text.n_rows, text.n_features), partial(zeros, name=name)
-    if storage is Storage.FLOATS:
-        rows = make(shape, np.float32)
-        prefix, n_values = text.dense(rows)
-        return prefix, rows, n_values
-    if not _core.suit_bytes(text.n_features):
+    @property
+    def weights_by_index(self) -> dict[int, float]:
+        """The weight of each feature index; features of weight 0 are absent."""
+        scaling = self.scaling
+        if scaling is None or scaling.weights is None:
+            return {}
+        return dict(zip(scaling.indices.tolist(), scaling.weights.tolist(), strict=True))
+
+    def take(self, row_numbers: np.ndarray) -> Dataset:
+        """Copy the rows with the given indices, which ascend."""
+        data = replace(self._data, rows=self._data.rows.take(row_numbers))
+        return self._with(_data=data, _rows=None, **self._labels_of(row_numbers))
+
+    def part(self, some: slice) -> Dataset:
+        """Return consecutive rows of a table."""
+        assert isinstance(self._data.rows, TableRows)
+        data = replace(self._data, rows=self._data.rows.part(some))
+        return self._with(_data=data, _rows=None, **self._labels_of(some))
+
+    def followed_by(self, other: Dataset) -> Dataset:
+        """Return these rows and then those of another data set, whose rows have weight 1."""
+        n_features = max(self.rows.n_features, other.rows.n_features)
+        rows, others = (one.rows.with_features(n_features) for one in (self, other))
+        weights = self.sample_weight
+        if weights is not None:
+            weights = np.append(weights, np.ones(other.n_rows))
+        labels = np.concatenate([self.labels, other.labels])
+        joined = stacked(rows, others.in_form_of(rows, 1))
+        return self._with(_rows=joined, labels=labels, sample_weight=weights)
+
+    def changed(
+        self, sample_weight: ArrayLike | None = None, scale: str | Scaling | None = None
+    ) -> Dataset:
+        """Return the data set with other weights or another scaling, where they are given."""
+        data = self if scale is None else self.scaled(scale)
+        if sample_weight is None:
+            return data
+        return data._with(sample_weight=as_weights(sample_weight, self.n_rows))  # noqa: SLF001
+
+    def _labels_of(self, some: np.ndarray | slice) -> dict[str, np.ndarray | None]:
+        weights = self.sample_weight
+        weights = None if weights is None else weights[some]
+        return {"labels": self.labels[some], "sample_weight": weights}
+
+    def as_floats(self) -> Dataset:
+        """Return the data set with dense rows as float32, also where bytes would do."""
+        rows = self.rows
+        return self._with(_rows=rows.in_storage(Storage.FLOATS) if rows.is_dense else rows)
+
+    def disposable(self) -> Dataset:
+        """Return the data set for one training, which may reorder the rows in place.
+
+        It does not keep the rows before scaling.
+        """
+        nothing = PartsInMemory([], self.n_features)
+        data = replace(self._data, rows=nothing, labels=None, sample_weight=None)
+        return self._with(_rows=self.rows, _data=data, is_disposable=True)
+
+    def encoded_as(self, other: Encoded) -> Dataset:
+        """Return these rows in the scaling of others. Raises ValueError."""
+        return self._with(scaling=other.scaling, _rows=None)
+
+    def _with(self, **changes: Any) -> Dataset:
+        """Return a copy with other attributes."""
+        other = copy(self)
+        vars(other).update(changes)
+        return other
+
+    def row_source(self, control: Any, test: Dataset | None) -> Any:  # noqa: ARG002 (of RemoteDataset)
+        """Return the RowSource of rows on workers, None for rows in this process."""
         return None
-    rows = zero_bytes(*shape, zeros=make)
-    parsed = text.bytes(with_ends(rows))
-    return None if parsed is None else (parsed[0], rows, parsed[1])
+
+    def model(self, model: AnyModel) -> AnyModel:
+        """Add to a model what it needs to predict rows like these: scaling, columns, first index.
+
+        The scaling of a range file is not added.
+        """
+        model = replace(model, first_index=self.first_index, table=self.table)
+        if self.scaling is None or not self.is_scaling_stored:
+            return model
+        return replace(model, scaling=self.scaling)
+
+    def warnings(self, *, has_classes: bool) -> list[str]:
+        """Return a sentence for each thing that is suspicious in training data."""
+        return data_warnings(self.rows, self.labels if has_classes else None, self.first_index)
 
 
-def _csr_rows(text: _svmlight.Text, name: str) -> tuple[np.ndarray, Rows]:
-    in_memory = 16 * text.n_rows  # labels and indptr
-    check_room(name, in_memory)
-    make = partial(zeros, name=name, total_bytes=in_memory + BYTES_OF_VALUE * text.n_pairs)
-    prefix, indptr, indices, values, n_features = text.csr(make=make)
-    return prefix, Rows(len(prefix), n_features, indptr=indptr, indices=indices, values=values)
+def as_dataset(
+    X: ArrayLike | Dataset,
+    y: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    scale: str | Scaling | None = None,
+) -> Dataset:
+    """Return the Dataset X, with other weights or another scaling if given, or make one.
+
+    Raises ValueError.
+    """
+    if not isinstance(X, Dataset):
+        return Dataset(X, y, sample_weight=sample_weight, scale=scale)
+    if y is not None:
+        raise ValueError("a Dataset has its own labels: y must be None")
+    return X.changed(sample_weight, scale)
 
 
-def _kernel_dataset(text: _svmlight.Text, serials: Serials) -> Dataset:
-    if text.n_pairs < text.n_rows * (text.n_features + 1):
-        text.csr()  # raises an error that names the missing value; needs no dense rows
-    n_samples, n_features = text.n_rows, text.n_features
-    dense = np.zeros((n_samples, n_features), np.float32)
-    prefix, _ = text.dense(dense)
-    columns = prefix[:, 1].astype(np.int32) - 1 if serials == "training" else None
-    return Dataset(Rows(n_samples, n_features, dense=dense, columns=columns), prefix[:, 0].copy())
+def first_pass(rows: Source, work: Callable[[Source], Result]) -> Result:
+    """Return work(rows); it is repeated for a text whose first index turns out to be 0."""
+    return rows.first_pass(work) if isinstance(rows, SvmlightRows) else work(rows)
+
+
+def loaded(scale: Any) -> Any:
+    """Read a range file; return other values unchanged. Raises DataError."""
+    if scale is None or isinstance(scale, Scaling) or scale in OWN_SCALINGS:
+        return scale
+    from dcsvm.data.range_file import load_scaling
+
+    return load_scaling(scale)

@@ -13,7 +13,7 @@ PACKED = (".gz", ".bz2", ".xz")
 
 
 @dataclass(frozen=True)
-class TableOptions:
+class TableOptionsX:
     """What the user says of a table; None means the default."""
 
     format: str | None = None

@@ -305,11 +305,15 @@ class Rows:
         """
         if self.is_dense:
             return 2.0 * float(np.var(self.features, axis=0, dtype=np.float64).sum())
-        csr = without_empty_columns(self)[0].csr
-        sums, squares = np.zeros(int(csr.indices.max(initial=-1)) + 1), 0.0
+        csr = self.csr
+        places, n_columns = csr.indices, int(csr.indices.max(initial=-1)) + 1
+        if are_far(self.n_features, len(csr.values)):
+            used = distinct(csr.indices)
+            places, n_columns = np.searchsorted(used, csr.indices), len(used)
+        sums, squares = np.zeros(n_columns), 0.0
         for some in slices(len(csr.values), BATCH_SIZE):
             values = csr.values[some].astype(np.float64)
-            sums += np.bincount(csr.indices[some], values, len(sums))
+            sums += np.bincount(places[some], values, len(sums))
             squares += float(values @ values)
         means = sums / self.n_samples
         return 2.0 * float(squares / self.n_samples - means @ means)
@@ -512,32 +516,6 @@ def are_byte_values(values: np.ndarray) -> bool:
     return bool(is_inside and np.array_equal(values, np.floor(values)))
 
 
-# largest excess of columns over values; training then takes up to 64 MB of scratch memory
-LARGE_N_FEATURES = 2**20
-
-
-def has_far_columns(*sides: Rows) -> bool:
-    """Return whether rows with equal n_features have far more columns than values."""
-    if any(rows.is_dense for rows in sides):
-        return False
-    return are_far(sides[0].n_features, sum(len(rows.csr.values) for rows in sides))
-
-
-def are_far(n_features: int, n_values: int) -> bool:
-    """Return whether there are far more columns than values."""
-    return n_features > LARGE_N_FEATURES + n_values
-
-
-def used_columns(*sides: Rows) -> np.ndarray | None:
-    """Return the columns with values in any side, int32 ascending; None means all columns.
-
-    The sides are rows with equal n_features.
-    """
-    if not has_far_columns(*sides):
-        return None
-    return distinct(np.concatenate([rows.csr.indices for rows in sides]))
-
-
 def of_columns(values: np.ndarray, columns: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Look up the values of `wanted` columns among ascending `columns`; 0 for absent ones."""
     place = np.searchsorted(columns, wanted)
@@ -545,25 +523,10 @@ def of_columns(values: np.ndarray, columns: np.ndarray, wanted: np.ndarray) -> n
     return np.where(is_known, np.append(values, values.dtype.type(0))[place], values.dtype.type(0))
 
 
-def narrowed(rows: Rows, used: np.ndarray) -> Rows:
-    """Keep only the columns `used`, renumbered from 0; others are zero in all rows."""
-    if rows.is_dense:
-        floats = rows.as_floats()
-        dense = np.take(floats.features, used, axis=1)
-        return replace(floats, n_features=len(used), dense=dense)
-    indices = np.searchsorted(used, rows.csr.indices).astype(np.int32)
-    return replace(rows, n_features=len(used), indices=indices)
+# largest excess of columns over values; training then takes up to 64 MB of scratch memory
+LARGE_N_FEATURES = 2**20
 
 
-def widened(rows: Rows, used: np.ndarray, n_features: int) -> Rows:
-    """Give the rows from narrowed() their original columns again."""
-    return replace(rows, n_features=n_features, indices=used[rows.csr.indices])
-
-
-def without_empty_columns(*sides: Rows) -> tuple[Rows, ...]:
-    """Remove columns that are zero in all sides if there are far more columns than values.
-
-    The sides are rows with equal n_features.
-    """
-    used = used_columns(*sides)
-    return sides if used is None else tuple(narrowed(rows, used) for rows in sides)
+def are_far(n_features: int, n_values: int) -> bool:
+    """Return whether there are far more columns than values."""
+    return n_features > LARGE_N_FEATURES + n_values

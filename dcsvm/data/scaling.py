@@ -35,6 +35,49 @@ RANKED_VALUES = 2**24  # largest number of values to rank; larger data are sampl
 Part = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
+class Source(Protocol):
+    """Rows before they are scaled or rounded, in batches of `Part`."""
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def n_features(self) -> int: ...
+
+    def __iter__(self) -> Iterator[Part]: ...
+
+    def take(self, row_numbers: np.ndarray) -> Source:
+        """Copy the rows with the given indices, which ascend."""
+
+
+@dataclass(frozen=True, eq=False)
+class PartsInMemory:
+    """A Source of rows that were copied from another one."""
+
+    parts: list[Part]
+    n_features: int
+
+    @property
+    def n_rows(self) -> int:
+        return sum(len(indptr) - 1 for indptr, _, _ in self.parts)
+
+    def __iter__(self) -> Iterator[Part]:
+        return iter(self.parts)
+
+    def take(self, row_numbers: np.ndarray) -> PartsInMemory:
+        """Copy the rows with the given indices, which ascend."""
+        taken, begin = [], 0
+        for indptr, indices, values in self.parts:
+            end = begin + len(indptr) - 1
+            own = row_numbers[(row_numbers >= begin) & (row_numbers < end)] - begin
+            lengths = np.diff(indptr)[own]
+            ends = np.concatenate(([0], np.cumsum(lengths)))
+            at = np.arange(ends[-1]) + np.repeat(indptr[own] - ends[:-1], lengths)
+            taken.append((ends, indices[at], values[at]))
+            begin = end
+        return PartsInMemory(taken, self.n_features)
+
+
 @runtime_checkable
 class NamesColumns(Protocol):
     """Rows of a table, whose errors name the column of a feature."""

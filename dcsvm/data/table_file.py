@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from dcsvm.data.columns import MISSING_TEXTS, Frame, Texts, Values
+from dcsvm.data.columns import MISSING_TEXTS, Frame
 from dcsvm.data.files import DataError, as_file, check_room, first_lines, read_text
+from dcsvm.data.frames import frame_of_arrow
 
 DELIMITERS = ",;\t"
 FIRST_LINE = 2**16  # bytes that have the first line
@@ -75,7 +76,7 @@ def _columnar(path: str, text: Any, format: str, arrow: Any, n_rows: int | None)
         else:
             table = _arrow_table(source, is_head=n_rows is not None)
         table.validate(full=True)  # reading damaged columns would crash
-        return _frame_of(path, table)
+        return frame_of_arrow(path, table)
     except DataError:
         raise
     except (arrow.ArrowException, OSError, ValueError, EOFError, KeyError, TypeError) as error:
@@ -113,22 +114,6 @@ def _sentence(error: Exception) -> str:
     return lines[0][:200].rstrip(". ") if lines else type(error).__name__
 
 
-def _frame_of(path: str, table: Any, line_of: Any = None, *, has_names: bool = True) -> Frame:
-    names = tuple(str(name) for name in table.column_names)
-    unread = dict(zip(names, table.columns, strict=True))
-    found: dict[str, Values] = {}
-    n_rows = table.num_rows
-
-    def column(name: str) -> Values:
-        if name not in found:  # one of both is in memory
-            found[name] = _column(unread[name], path, name)
-            del unread[name]
-            _release()
-        return found[name]
-
-    return Frame(path, names, n_rows, column, line_of, has_names)
-
-
 def _likely_types(batches: Any) -> dict[str, Any]:
     """Return the type of each column in the first batch; a number may have decimals later."""
     import pyarrow
@@ -138,44 +123,6 @@ def _likely_types(batches: Any) -> dict[str, Any]:
         return pyarrow.float64() if is_number else kind
 
     return {field.name: likely(field.type) for field in batches.schema}
-
-
-def _release() -> None:
-    """Return freed memory of Arrow columns to the system."""
-    import pyarrow
-
-    pyarrow.default_memory_pool().release_unused()
-
-
-def _column(column: Any, path: str, name: str) -> Values:
-    """Convert an Arrow column. Raises DataError for a type that is no number or text."""
-    from pyarrow import types
-
-    kind = column.type
-    if types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = column.type
-    if types.is_boolean(kind) and column.null_count == 0:
-        return column.to_numpy()
-    if types.is_boolean(kind):
-        return _texts(column.cast("string"))
-    if types.is_string(kind) or types.is_large_string(kind):
-        return _texts(column)
-    if types.is_null(kind):
-        return np.full(len(column), np.nan)
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        return column.cast("float64", safe=False).to_numpy()
-    hint = ""
-    if types.is_temporal(kind):
-        hint = ": turn it into numbers, such as the year, or --drop it"
-    raise DataError(f"{path}: column {name} has the type {kind}, which is no number or text{hint}")
-
-
-def _texts(column: Any) -> Texts:
-    """Convert an Arrow column of text."""
-    encoded = column.combine_chunks().dictionary_encode()
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return Texts(codes.astype(np.int32), tuple(encoded.dictionary.to_pylist())).read()
 
 
 @dataclass
@@ -279,7 +226,7 @@ class _Csv:
                     size = sample = LARGE
                     continue
                 raise self._error(error, len(names)) from None
-            return _frame_of(self.path, table, self._line_of(has_names), has_names=has_names)
+            return frame_of_arrow(self.path, table, self._line_of(has_names), has_names=has_names)
         raise AssertionError("each column becomes text once, and the size changes once")
 
     def _opened(

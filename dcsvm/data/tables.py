@@ -1,10 +1,10 @@
-"""Make data sets of tables: encoded rows, labels and sample weights."""
+"""Tables in files: encoded rows, labels and sample weights."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,57 +17,44 @@ from dcsvm.data.columns import (
     label_column,
     labels_of,
 )
-from dcsvm.data.dataset import (
-    OWN_QUANTILES,
-    OWN_RANGES,
-    Dataset,
-    ScalingOption,
-    UnscaledSet,
-)
 from dcsvm.data.files import DataError
-from dcsvm.data.formats import TableOptions
-from dcsvm.data.scaling import Extremes, Scaling, quantile_scaling
-from dcsvm.data.sorting import slices
 from dcsvm.data.table_file import read_table
 
-PIECE_ROWS = 2**17  # rows of a piece to predict
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table from a file. `labels` (n,) is None without a label column."""
+
+    rows: TableRows
+    encoding: TableEncoding
+    labels: np.ndarray | None
+    sample_weight: np.ndarray | None = None
+    description: str = ""
 
 
 def training_table(
-    path: str, format: str, options: TableOptions, scaling: ScalingOption | None
-) -> tuple[Dataset, str]:
-    """Read a training set as `unscaled_table`, and scale it."""
-    found, described = unscaled_table(path, format, options)
-    rows, encoding = found.rows, found.table
-    assert isinstance(rows, TableRows) and encoding is not None
-    data = _dataset(rows, encoding, found.labels, path, scaling)
-    return replace(data, sample_weight=found.sample_weight), described
+    path: str, format: str, label: str | None, drop: Sequence[str], weight: str | None
+) -> Table:
+    """Read a training set and find its encoding.
 
-
-def unscaled_table(path: str, format: str, options: TableOptions) -> tuple[UnscaledSet, str]:
-    """Read a training set and find its encoding. Return it and its description.
-
-    Raises DataError.
+    `label`, `drop` and `weight` name columns. Raises DataError.
     """
     frame = read_table(path, format)
-    for name in options.drop:
+    for name in drop:
         if name not in frame.names:
             raise DataError(f"{path}: no column {name} to drop")
-    left = [name for name in frame.names if name not in options.drop and name != options.weight]
+    left = [name for name in frame.names if name not in drop and name != weight]
     if not left:
         raise DataError(f"{path}: no columns are left")
-    label, how = label_column(left, options.label, path)
-    weight = None
-    dropped = [*options.drop]
-    if options.weight is not None:
-        weight = _weights(frame, options.weight)
-        dropped.append(options.weight)
+    label, how = label_column(left, label, path)
+    sample_weight = None if weight is None else _weights(frame, weight)
+    dropped = [*drop, *([] if weight is None else [weight])]
     encoding = TableEncoding.of(frame, label, dropped)
     lost = set(left) - {label} - {one.name for one in encoding.columns}
     for name in sorted(lost):
         warnings.warn(f"{path}: column {name} has no values: dropped", stacklevel=2)
-    data = UnscaledSet(encoding.rows(frame), labels_of(frame, label), 1, encoding, weight)
-    return data, _described(encoding, frame, how)
+    rows, labels = encoding.rows(frame), labels_of(frame, label)
+    return Table(rows, encoding, labels, sample_weight, _described(encoding, frame, how))
 
 
 def _weights(frame: Frame, name: str) -> np.ndarray:
@@ -97,35 +84,22 @@ def _described(encoding: TableEncoding, frame: Frame, how: str) -> str:
     )
 
 
-def other_table(
-    path: str,
-    format: str,
-    encoding: TableEncoding,
-    label: str | None,
-    scaling: Scaling | None,
-    piece_rows: int | None = PIECE_ROWS,
-) -> Iterator[Dataset]:
-    """Read rows to predict or to test, in pieces or at once, as the training set was encoded.
+def other_table(path: str, format: str, encoding: TableEncoding, label: str | None) -> Table:
+    """Read rows to predict or to test, encoded as the training set.
 
     Unknown categories give a warning. Raises DataError.
     """
     rows, labels = _encoded(read_table(path, format), encoding, label)
     for sentence in rows.warnings():
         warnings.warn(f"{path}: {sentence}", stacklevel=2)
-    for some in slices(rows.n_rows, piece_rows or rows.n_rows):
-        piece = rows.part(some)
-        data = _dataset(
-            piece, encoding, np.zeros(piece.n_rows) if labels is None else labels[some], path,
-            scaling,
-        )  # fmt: skip
-        yield replace(data, has_labels=labels is not None)
+    return Table(rows, encoding, labels)
 
 
-def check_first_rows(path: str, format: str, encoding: TableEncoding, label: str | None) -> None:
+def first_table_rows(
+    path: str, format: str, encoding: TableEncoding, label: str | None
+) -> TableRows:
     """Encode the first rows of a table to predict or to test. Raises DataError."""
-    rows, _ = _encoded(read_table(path, format, is_head=True), encoding, label)
-    for _ in rows:
-        pass
+    return _encoded(read_table(path, format, is_head=True), encoding, label)[0]
 
 
 def _encoded(
@@ -143,29 +117,3 @@ def _encoded(
 def _has_label(encoding: TableEncoding, frame: Frame) -> bool:
     """Return whether a table without names has the label column, by its number of columns."""
     return frame.has_names or len(frame.names) > len(encoding.columns)
-
-
-def _dataset(
-    rows: TableRows,
-    encoding: TableEncoding,
-    labels: np.ndarray,
-    name: str,
-    scaling: ScalingOption | None,
-) -> Dataset:
-    """Scale encoded rows."""
-    own = table_scaling(rows, encoding, scaling, name)
-    used = own or Scaling.identity(encoding.n_features, name)
-    scaled = used.scaled_rows(rows, name)
-    return Dataset(scaled, labels, own, 1, encoding.n_features, encoding)
-
-
-def table_scaling(
-    rows: TableRows, encoding: TableEncoding, scaling: ScalingOption | None, name: str
-) -> Scaling | None:
-    """Return a scaling, computed from the rows if it is OWN_RANGES or OWN_QUANTILES."""
-    if scaling == OWN_RANGES:
-        return Extremes.of(rows).scaling(name, one_hot=encoding.one_hot)
-    if scaling == OWN_QUANTILES:
-        return quantile_scaling(rows, name, one_hot=encoding.one_hot)
-    assert scaling is None or isinstance(scaling, Scaling)
-    return scaling

@@ -7,10 +7,9 @@ model = train(client, X, y, C=32, gamma=2)   # dask arrays, dataframes or delaye
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["DaskSVC", "DaskSVR", "train"]
+__all__ = ["DaskSVC", "DaskSVR", "RemoteDataset", "train"]
 
 try:
     import distributed as _distributed  # noqa: F401
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from dcsvm._core import Stop
+    from dcsvm.data.dataset import Dataset
+    from dcsvm.data.scaling import Scaling
     from dcsvm.model.model import Model
     from dcsvm.solving.checkpoint import Checkpoint
     from dcsvm.solving.report import Progress
@@ -30,14 +31,16 @@ if TYPE_CHECKING:
 def train(  # noqa: PLR0913 (a client and the arguments of dcsvm.train)
     client: Client,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     sample_weight: Any = None,
     progress: Progress | None = None,
     stop: Stop | None = None,
     checkpoint: Checkpoint | None = None,
     init_model: Model | None = None,
-    test: tuple[ArrayLike, ArrayLike] | None = None,
+    test: tuple[ArrayLike, ArrayLike] | Dataset | None = None,
+    scale: str | Scaling | None = None,
+    feature_weights: ArrayLike | str | None = None,
     **options: Any,
 ) -> Model:
     """Train a support vector machine on the workers of a Dask cluster.
@@ -51,13 +54,14 @@ def train(  # noqa: PLR0913 (a client and the arguments of dcsvm.train)
     client : distributed.Client
         A client of the cluster.
     X : dask array of shape (n, d), dask dataframe, or list of delayed chunks
-        The rows. A delayed chunk is a NumPy array or a SciPy sparse matrix. A dataframe is encoded
-        as by `dcsvm.train`; the columns of rows to predict are matched by name.
-    y : dask array of shape (n,), dask series, or list of delayed chunks
-        The labels or targets. A list, or an array with unknown chunk sizes, must be chunked as X.
+        The rows. A delayed chunk is an array, a SciPy sparse matrix or a data frame. Columns of
+        text and missing values are encoded as by `dcsvm.train`.
+    y : dask array of shape (n,), dask series, or list of delayed chunks, optional
+        The labels or targets, not used by one-class SVM. A list, or an array with unknown chunk
+        sizes, must be chunked as X.
     sample_weight : array or dask array of shape (n,), optional
         The weight of each row, at least 0.
-    progress, stop, checkpoint, init_model, test
+    progress, stop, checkpoint, init_model, test, scale, feature_weights
         As in `dcsvm.train`.
     **options
         As in `dcsvm.train`. `cache_mb` is the memory budget of a task in MB, 1000 by default. A
@@ -78,31 +82,25 @@ def train(  # noqa: PLR0913 (a client and the arguments of dcsvm.train)
         If training is stopped before a model exists.
     """
     from dcsvm.distributed.connection import check_workers
-    from dcsvm.distributed.tasks import Tasks
-    from dcsvm.distributed.training import chunks_of, remote_data, train_data, whole_array
+    from dcsvm.distributed.dataset import RemoteDataset
     from dcsvm.problem.options import TrainOptions
-    from dcsvm.training import arguments
+    from dcsvm.training.train import train as train_data
 
-    checked = TrainOptions.of(**options)
-    control = arguments.checked_control(progress, stop, checkpoint, init_model)
+    TrainOptions.of(**options)  # errors are found before work begins
     check_workers(client)
-    tasks = Tasks(client)
-    chunks, table = chunks_of(tasks, X, y, has_table=True)
-    test_rows = arguments.test_rows_of(test, X, checked, table=table)
-    if test_rows is not None:
-        checked = checked.choosing_by_test()
-    data = remote_data(tasks, chunks, control, test_rows)
-    arguments.warn_of_labels(checked, data.labels)
-    weights = whole_array(client, sample_weight)
-    model, report = train_data(
-        data, checked, control, sample_weight=weights, init_model=init_model, test=test_rows
-    )
-    arguments.warn_of_report(report)
-    return replace(model, table=table)
+    data = RemoteDataset(client, X, y, sample_weight=sample_weight, scale=scale)
+    return train_data(
+        data.disposable(), progress=progress, stop=stop, checkpoint=checkpoint,
+        init_model=init_model, test=test, feature_weights=feature_weights, **options,
+    )  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     """Import the estimators on first use, because they require scikit-learn."""
+    if name == "RemoteDataset":
+        from dcsvm.distributed.dataset import RemoteDataset
+
+        return RemoteDataset
     if name not in ("DaskSVC", "DaskSVR"):
         raise AttributeError(f"module 'dcsvm.distributed' has no attribute {name!r}")
     import dcsvm.sklearn  # noqa: F401 (its ImportError names the extra)

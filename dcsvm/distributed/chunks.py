@@ -11,18 +11,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import fsspec
 import numpy as np
 from dask.sizeof import sizeof
 from distributed import get_worker
 
-from dcsvm.data.dataset import extremes_of_text, parse_dataset
+from dcsvm.data.arrays import Float64Parts
+from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import COMPRESSED, DataError
-from dcsvm.data.rows import Rows, Storage, narrowed, stacked, storage_of
-from dcsvm.data.scaling import Extremes, Scaling
-from dcsvm.data.sorting import distinct
+from dcsvm.data.frames import array_of, is_frame
+from dcsvm.data.reading import Encoding, read_values, text_rows
+from dcsvm.data.rows import Rows, Storage, stacked, storage_of
+from dcsvm.data.scaling import Extremes, Part, PartsInMemory, Source
+from dcsvm.data.sorting import BATCH_SIZE, distinct, slices
+from dcsvm.data.used_columns import narrowed
 from dcsvm.kernel.kernel_sums import TermIndex
 from dcsvm.solving.checkpoint import digest_of
 
@@ -59,8 +63,9 @@ sizeof.register((Rows, Section, TermIndex), nbytes_of)
 class SectionStats:
     """Statistics of a section, for the client.
 
-    `n_values` counts nonzero values; `total` is the sum of all values, `squares` the sum of their
-    squares. `nbytes` is the size of the rows. `digest` identifies the rows in checkpoints.
+    `n_values` counts nonzero values. The `n_stored` values, all of a dense section, have the `mean`
+    and the sum `squares` of squared deviations from it. `nbytes` is the size of the rows. `digest`
+    identifies the rows in checkpoints.
     """
 
     n_rows: int
@@ -68,9 +73,9 @@ class SectionStats:
     n_values: int
     are_bytes: bool
     nbytes: int
-    total: float
+    n_stored: int
+    mean: float
     squares: float
-    labels: np.ndarray
     digest: str | None = None
 
 
@@ -113,17 +118,46 @@ def _facts_of(section: Section, *, with_digest: bool) -> SectionStats:
     rows = section.rows
     values = rows.values if rows.dense is None else rows.dense.reshape(-1)
     assert values is not None  # rows are dense or CSR
+    mean, squares = mean_and_squares(values)
     return SectionStats(
         rows.n_samples,
         rows.n_features,
         rows.count_values(),
         rows.are_bytes(),
         rows.nbytes,
-        float(values.sum(dtype=np.float64)),
-        float(np.einsum("i,i->", values, values, dtype=np.float64)),
-        section.labels,
+        values.size,
+        mean,
+        squares,
         digest_of(rows) if with_digest else None,
     )
+
+
+def mean_and_squares(values: np.ndarray) -> tuple[float, float]:
+    """Return the mean of values and the sum of squared deviations, exact for equal values."""
+    if values.size == 0:
+        return 0.0, 0.0
+    first, total, squares = values[0], 0.0, 0.0
+    for some in slices(values.size, BATCH_SIZE):
+        total += float(np.subtract(values[some], first, dtype=np.float64).sum())
+    mean = float(first) + total / values.size
+    for some in slices(values.size, BATCH_SIZE):
+        squares += float(np.square(np.subtract(values[some], mean, dtype=np.float64)).sum())
+    return mean, squares
+
+
+def variance_of(facts: Sequence[SectionStats], size: int) -> float:
+    """Return the variance of all `size` values of sections, as `numpy.var`.
+
+    Sums are merged as by Chan, Golub and LeVeque (1983); values that are not stored are zeros.
+    """
+    groups = [(one.n_stored, one.mean, one.squares) for one in facts if one.n_stored]
+    n_zeros = size - sum(n for n, _, _ in groups)
+    groups += [(n_zeros, 0.0, 0.0)] if n_zeros else []
+    if not groups:
+        return 0.0
+    shift = groups[0][1]
+    mean = shift + sum(n * (own - shift) for n, own, _ in groups) / size
+    return sum(squares + n * (own - mean) ** 2 for n, own, squares in groups) / size
 
 
 def columns_of(chunk: Sequence[Section]) -> np.ndarray:
@@ -197,27 +231,94 @@ def chunks_of_ranges(ranges: list[ByteRange], n_threads: int) -> list[list[ByteR
     return [ranges[begin:end] for begin, end in pairwise(ends)]
 
 
-def read_ranges(
-    ranges: list[ByteRange], *, lenient: bool = False, scaling: Scaling | None = None
-) -> list[Section]:
-    """Read the rows of several ranges. Raises as `read_range`."""
-    return [read_range(one, lenient=lenient, scaling=scaling) for one in ranges]
+def sections_of(block: Any, labels: Any, encoding: Encoding, *, lenient: bool) -> list[Section]:
+    """Read a block, encoded and scaled: ranges of a file, or values with their labels.
+
+    Raises ValueError, and DataError, which names the line of the file.
+    """
+    if is_ranges(block):
+        return [read_range(one, encoding, lenient=lenient) for one in block]
+    data = Dataset(block, labels, like=encoding)
+    return [Section(data.rows, data.labels)]
 
 
-def read_range(
-    part: ByteRange, *, lenient: bool = False, scaling: Scaling | None = None
-) -> Section:
-    """Read the rows of a range. Raises DataError, which names the line of the file."""
-    parse = partial(parse_dataset, lenient=lenient, scaling=scaling, first_index=1)
-    data = _parse_range(part, parse)
+def read_range(part: ByteRange, encoding: Encoding, *, lenient: bool = False) -> Section:
+    """Read the rows of a range, see `sections_of`."""
+    data = _parse_range(part, partial(Dataset.of_text, like=encoding, lenient=lenient))
     if data is None:
         return Section(Rows(0, 0, dense=np.zeros((0, 0), np.float32)), np.zeros(0))
     return Section(data.rows, data.labels)
 
 
-def extremes_of_range(part: ByteRange, *, lenient: bool = False) -> Extremes:
-    """Compute the extremes of the features of a range. Raises as `read_range`."""
-    return _parse_range(part, partial(extremes_of_text, lenient=lenient)) or Extremes.joined([])
+def extremes_of(block: Any, encoding: Encoding, *, lenient: bool) -> Extremes:
+    """Compute the extremes of the features of a block before scaling."""
+    return Extremes.joined(_of_sources(block, encoding, Extremes.of, lenient=lenient))
+
+
+def sizes_of(block: Any, encoding: Encoding, *, lenient: bool) -> tuple[int, int]:
+    """Count the rows and the values of a block before scaling."""
+    found = _of_sources(block, encoding, _size, lenient=lenient)
+    return sum(n_rows for n_rows, _ in found), sum(n_values for _, n_values in found)
+
+
+def _size(rows: Source) -> tuple[int, int]:
+    ends = [(len(indptr) - 1, int(indptr[-1])) for indptr, _, _ in rows]
+    return sum(n_rows for n_rows, _ in ends), sum(n_values for _, n_values in ends)
+
+
+def sample_of(
+    block: Any, first: int, step: int, encoding: Encoding, *, lenient: bool
+) -> list[Part]:
+    """Return every `step`-th row of a block before scaling; its first row has number `first`."""
+    parts: list[Part] = []
+    for own in _of_sources(block, encoding, list, lenient=lenient):
+        for part in own:
+            n_rows = len(part[0]) - 1
+            chosen = np.flatnonzero((first + np.arange(n_rows)) % step == 0)
+            parts += PartsInMemory([part], 0).take(chosen).parts
+            first += n_rows
+    return parts
+
+
+def _of_sources(
+    block: Any, encoding: Encoding, work: Callable[[Source], Parsed], *, lenient: bool
+) -> list[Parsed]:
+    """Apply `work` to the rows before scaling of each range of a block, or of its values."""
+    if not is_ranges(block):
+        return [work(read_values(block, encoding).rows)]
+
+    def of_text(text: bytes, name: str, first_line: int = 1) -> Parsed:
+        rows = text_rows(text, name, encoding, {"lenient": lenient}, first_line)
+        return rows.first_pass(work)
+
+    found = [_parse_range(one, of_text) for one in block]
+    return [one for one in found if one is not None]
+
+
+def is_ranges(block: object) -> bool:
+    """Return whether a block is a list of ranges of a file."""
+    return isinstance(block, list) and bool(block) and isinstance(block[0], ByteRange)
+
+
+def n_of_gaps(block: Any) -> int:
+    """Return the number of columns of an array with missing values, -1 for other blocks."""
+    parts = Float64Parts(block)
+    return parts.n_features if parts.has_gaps else -1
+
+
+def n_of_rows(block: Any) -> int:
+    """Return the number of rows of an array or a data frame."""
+    return block.shape[0]
+
+
+def column_of(block: Any, k: int) -> np.ndarray:
+    """Return column k of an array or a data frame."""
+    return array_of(block, k) if is_frame(block) else np.asarray(block)[:, k]
+
+
+def labels_of(sections: Sequence[Section]) -> np.ndarray:
+    """Return the labels of a chunk."""
+    return np.concatenate([one.labels for one in sections])
 
 
 def _parse_range(part: ByteRange, parse: Callable[..., Parsed]) -> Parsed | None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import Rows, without_empty_columns
+from dcsvm.data.rows import Rows
+from dcsvm.data.used_columns import without_empty_columns
 from dcsvm.kernel.encodings import Choice, Encoding, encode
 from dcsvm.kernel.kernels import SQUARED_DISTANCE, Kernel
 from dcsvm.machine import default_threads, usable_threads

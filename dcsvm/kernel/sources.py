@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import Rows, has_far_columns, without_empty_columns
+from dcsvm.data.rows import Rows
+from dcsvm.data.used_columns import has_far_columns, without_empty_columns
 from dcsvm.kernel.kernel_rows import ClusterRanges, Cutoff, KernelEvalOptions, KernelRows, two_sides
 from dcsvm.kernel.kernels import PRODUCT, Kernel
 from dcsvm.kernel.row_components import MIN_ROWS, is_worth_ordering, is_worth_skipping

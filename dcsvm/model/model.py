@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dcsvm.data.arrays import Float64Parts
-from dcsvm.data.columns import Frame, TableEncoding, TableRows, is_frame
+from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import write_beside
 from dcsvm.data.html import table_html
 from dcsvm.data.range_file import is_range, range_file_of, range_text
 from dcsvm.data.rows import Rows
-from dcsvm.data.scaling import Scaling
 from dcsvm.kernel.kernel_rows import threads_that_pay
 from dcsvm.machine import default_threads, usable_threads
 from dcsvm.model.parts import ModelParts
@@ -59,7 +57,7 @@ class Model(ModelParts):
         Encoding of the columns of a table, if the training set was a table or a data frame.
     """
 
-    report: object | None = None
+    report: Any = None
 
     def __repr__(self) -> str:
         described = [
@@ -188,7 +186,7 @@ class Model(ModelParts):
         return rows, usable_threads(threads)
 
     def rows_of(self, X: ArrayLike) -> Rows:
-        """Convert an array or matrix to rows, scaled as the training rows were.
+        """Convert rows to predict as the training rows were: encoded, scaled and weighted.
 
         Dense rows must have as many features as the training rows; sparse rows may have fewer. More
         features are allowed for a LIBSVM model, which does not store their number, and for a model
@@ -196,7 +194,7 @@ class Model(ModelParts):
 
         Parameters
         ----------
-        X : array-like or sparse matrix (n, n_features)
+        X : array-like, sparse matrix or data frame (n, n_features)
             Rows, or kernel values for a precomputed kernel.
 
         Returns
@@ -210,46 +208,21 @@ class Model(ModelParts):
             If X does not fit the model.
         """
         part = self.part()
+        data = Dataset(X, like=self)
+        for sentence in data.unknown_categories:
+            warnings.warn(sentence, stacklevel=4)
+        rows, n_trained = data.rows, part.rows.n_features
         if self.table is not None:
-            return self._rows_of_table(X, self.table)
-        if is_frame(X):
-            X = np.asarray(X)
-        if self.scaling is None:
-            rows = Rows.from_array(X)
-            n_input_rows = rows.n_features
-        else:
-            parts = Float64Parts(X)
-            rows, n_input_rows = self.scaling.scaled_rows(parts, "X"), parts.n_features
-        n_trained = part.rows.n_features
+            return rows.with_features(n_trained)
         is_longer_allowed = part.row_numbers is None or self.scaling is not None
-        too_few = n_input_rows < n_trained and not hasattr(X, "tocsr")
-        too_many = n_input_rows > n_trained and not is_longer_allowed
+        too_few = data.n_features < n_trained and not hasattr(X, "tocsr")
+        too_many = data.n_features > n_trained and not is_longer_allowed
         if (too_few and not self.kernel.is_precomputed) or too_many:
             name = "kernel values" if self.kernel.is_precomputed else "features"
             raise ValueError(
-                f"rows have {n_input_rows} {name}, the model was trained on {n_trained}"
+                f"rows have {data.n_features} {name}, the model was trained on {n_trained}"
             )
         return rows
-
-    def _rows_of_table(self, X: Any, table: TableEncoding) -> Rows:
-        """Encode a data frame like the training rows, with columns matched by name.
-
-        An array must hold the encoded features.
-        """
-        parts: Float64Parts | TableRows
-        if is_frame(X):
-            parts = table.rows(Frame.of(X))
-            for sentence in parts.warnings():
-                warnings.warn(sentence, stacklevel=5)
-        else:
-            parts = Float64Parts(X)
-            if parts.n_features != table.n_features:
-                raise ValueError(
-                    f"the model was trained on a table: give a data frame, or {table.n_features} "
-                    f"features instead of {parts.n_features}"
-                )
-        scaling = self.scaling or Scaling.identity(table.n_features, "X")
-        return scaling.scaled_rows(parts, "X").with_features(self.part().rows.n_features)
 
     def compress(
         self,
@@ -329,7 +302,3 @@ class Model(ModelParts):
         if self.scaling is not None and is_range(self.scaling):
             write_beside(range_file_of(path), [range_text(self.scaling)])
         write_beside(path, model_text(self, format))
-
-    def scaled_by(self, scaling: Scaling) -> Model:
-        """Return the model with this scaling, which it applies to rows before prediction."""
-        return replace(self, scaling=scaling)

@@ -11,10 +11,10 @@ import numpy as np
 
 from dcsvm import _svmlight
 from dcsvm.data.arrays import MAX_N_FEATURES
-from dcsvm.data.dataset import parsed_rows
 from dcsvm.data.files import FileText
 from dcsvm.data.rows import Rows
 from dcsvm.data.sorting import slices
+from dcsvm.data.svmlight_file import parsed_rows
 
 MAX_QUOTE = 40  # characters of the file in an error message
 BATCH_SCANNED = 2**22  # bytes scanned at a time for line ends

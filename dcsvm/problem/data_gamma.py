@@ -45,14 +45,16 @@ class RowStatistics:
 
 
 def with_number(options: TrainOptions, rows: RowStatistics) -> TrainOptions:
-    """Replace a gamma that is text by its number for these rows. Raises OptionError.
+    """Replace a gamma that is text, or the default, by its number for these rows.
 
-    The gamma of a kernel without gamma becomes None.
+    The gamma of a kernel without gamma becomes None if it is text. Raises OptionError.
     """
-    if not isinstance(options.gamma, str):
+    if isinstance(options.gamma, float):
         return options
     if not options.kernel_type.has_gamma:
-        return replace(options, gamma=None)
+        return replace(options, gamma=None) if options.gamma else options
+    if options.gamma is None:
+        return replace(options, gamma=1.0 / max(rows.n_features, 1))
     return replace(options, gamma=_number_of(options.gamma, Kernel(options.kernel), rows))
 
 

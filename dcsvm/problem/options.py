@@ -301,6 +301,23 @@ class TrainOptions(OptionTable):
             raise OptionError("early_level", reason)
 
 
+LEARN = "learn"  # value of `feature_weights`
+
+
+def check_feature_weights(options: TrainOptions, weights: object) -> None:
+    """Raise OptionError if rows cannot have feature weights, or if they cannot be learned."""
+    reason = ""
+    if options.kernel_type.is_precomputed:
+        reason = "need features, not a precomputed kernel"
+    elif isinstance(weights, str) and weights == LEARN:
+        if options.kernel_type.fall is None:
+            reason = f"can be learned for a kernel of a distance only, got {options.kernel}"
+        elif options.svm_type == "one_class":
+            reason = "are learned from labels or targets, got one_class"
+    if reason:
+        raise OptionError("feature_weights", reason)
+
+
 of_size = partial(option, None, group="Size (give one)", is_basic=True)
 of_method = partial(option, group="Method")
 

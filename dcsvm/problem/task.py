@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,11 +11,6 @@ from dcsvm.problem.dual_problems import c_svc_pairs, epsilon_svr, nu_svc_pairs, 
 from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.option_table import CLASSIFIERS, REGRESSIONS
 from dcsvm.problem.options import TrainOptions
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-MAX_INTEGER = 2**53  # float64 represents all integers up to this one
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,23 +108,6 @@ class Task:
         return "nu", np.where(are_equal, nu, np.nan)
 
 
-def as_labels(y: ArrayLike) -> np.ndarray:
-    """Convert labels or targets to float64 (n,) or strings. Raises ValueError."""
-    labels = np.asarray(y).reshape(-1)
-    if labels.dtype.kind == "O":
-        is_text = [isinstance(label, str) for label in labels]
-        if any(is_text) and not all(is_text):
-            raise ValueError("labels must be numbers, or strings all of them")
-        labels = np.array(labels.tolist())
-    if labels.dtype.kind == "U":
-        return labels
-    if labels.dtype.kind not in "biuf":
-        raise ValueError("labels must be numbers, or strings all of them")
-    if labels.dtype.kind in "iu" and np.any(np.abs(labels.astype(np.float64)) > MAX_INTEGER):
-        raise ValueError("labels that are integers must be within 2^53 in size")
-    return labels.astype(np.float64)
-
-
 def task_of(labels: np.ndarray, sample_weight: np.ndarray, options: TrainOptions) -> Task:
     """Make a task from labels (n,) and sample weights float64 (n,). Raises ValueError."""
     if len(labels) == 0:
@@ -165,29 +142,6 @@ def balanced_factors(
     """
     totals = np.bincount(classes, sample_weight, minlength=n_classes)
     return totals.sum() / (n_classes * totals)
-
-
-def checked_weights(sample_weight: ArrayLike | None, n_rows: int) -> np.ndarray:
-    """Convert sample weights to float64 (n_rows,), by default ones. Raises ValueError.
-
-    A weight acts as the number of copies of a row. Rows of weight 0 are ignored.
-    """
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n_rows,):
-        raise ValueError(f"sample weights must have shape ({n_rows},), got {weights.shape}")
-    for wrong, reason in ((~np.isfinite(weights), "finite numbers"), (weights < 0, "at least 0")):
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise ValueError(f"sample weights must be {reason}, got {weights[row]:g} (row {row})")
-    with np.errstate(over="ignore"):
-        total = weights.sum()
-    if not 0 < total < float("inf"):
-        raise ValueError(
-            f"the sum of the sample weights must be positive and finite, got {total:g}"
-        )
-    return weights
 
 
 def class_order(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

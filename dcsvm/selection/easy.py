@@ -19,26 +19,37 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.arrays import Float64Parts
-from dcsvm.data.dataset import Unscaled
-from dcsvm.data.rows import Rows
-from dcsvm.data.scaling import Extremes
+from dcsvm.data.dataset import Dataset, as_dataset
+from dcsvm.data.sorting import distinct
 from dcsvm.kernel.kernels import KERNEL_TYPES
+from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
 from dcsvm.problem.data_gamma import RowStatistics, with_number
 from dcsvm.problem.duplicates import find_duplicates
-from dcsvm.problem.options import TrainOptions
-from dcsvm.problem.task import as_labels
+from dcsvm.problem.options import TrainOptions, check_feature_weights
 from dcsvm.selection.grid import Grid, Score, best_of
 from dcsvm.selection.search import Search, fold_of_rows
-from dcsvm.selection.trials import Candidate, Problem, Sample, Trial, held_out
+from dcsvm.selection.trials import (
+    GIVEN,
+    Candidate,
+    Problem,
+    Sample,
+    Trial,
+    described_loss,
+    held_out,
+    scaled_as,
+)
+from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.memory import early_plan
-from dcsvm.solving.report import TrainReport
-from dcsvm.training.arguments import scaled_rows, table_of, train, unscaled_rows
+from dcsvm.solving.report import Progress
 from dcsvm.training.feature_weights import MAX_FEATURES
+from dcsvm.training.fit import fit
+from dcsvm.training.train import check_labels, checked_control, label_warnings
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+    from dcsvm.data.scaling import Scaling
 
 SCALINGS = ("auto", "quantile")
 SCREENED_C = (2.0, 16.0)
@@ -147,47 +158,44 @@ Tell = Callable[[str, Trial, Trial], None]  # step, trial, best trial so far
 
 
 class EasySearch:
-    """Search for the best candidate on samples of the rows.
+    """Search for the best candidate on samples of a data set.
 
-    `one_hot` bool (n_features,) marks features that keep their values under each scaling. `tell` is
-    called after each trial. `skipped` lists omitted parts of the search.
+    A scaling of the data set, and `feature_weights` (n_features,), are not chosen but given. `tell`
+    is called after each trial. `skipped` lists omitted parts of the search.
 
     Raises ValueError if all rows are equal.
     """
 
     def __init__(
         self,
-        rows: Unscaled,
-        labels: np.ndarray,
+        data: Dataset,
         problem: Problem,
         clock: Clock,
-        one_hot: np.ndarray | None = None,
-        sample_weight: np.ndarray | None = None,
-        tell: Tell | None = None,
+        tell: Tell,
+        feature_weights: ArrayLike | None = None,
     ):
-        if rows.n_features == 0:
+        if data.n_features == 0:
             raise ValueError("the training set has no features")
-        self.rows, self.labels, self.problem, self.clock = rows, labels, problem, clock
-        self.sample_weight = sample_weight
-        self.one_hot, self.tell = one_hot, tell or (lambda _step, _trial, _best: None)
+        self.data, self.problem, self.clock, self.tell = data, problem, clock, tell
         self.trials: list[Trial] = []
         self.skipped: list[str] = []
         self.candidates: set[Candidate] = set()
+        self.scalings = SCALINGS if data.scaling is None else (GIVEN,)
+        self.feature_weights = feature_weights
         self.sample = self._sample(SCREENING_ROWS)
-        is_constant = self.sample.scaled("auto").n_features == 0  # a sample may lack rare rows
-        if is_constant and len(Extremes.of(rows).scaling("X").columns) == 0:
+        is_constant = self.sample.scaled(self.scalings[0]).rows.n_features == 0
+        # a sample may lack rare rows
+        if is_constant and data.scaled("auto").rows.n_features == 0:
             raise ValueError("all rows are equal: there is nothing to learn from")
         self.share = SHARE_OF_SEARCH if self.is_small else SHARE_OF_SAMPLES
 
     def _sample(self, n_rows: int) -> Sample:
-        return Sample.of(
-            self.rows, self.labels, self.problem, n_rows, self.one_hot, self.sample_weight
-        )
+        return Sample.of(self.data, self.problem, n_rows, self.feature_weights)
 
     @property
     def is_small(self) -> bool:
         """Whether there are so few rows that an early model has no use."""
-        return len(self.labels) <= SEARCH_ROWS
+        return self.data.n_rows <= SEARCH_ROWS
 
     @property
     def n_trials(self) -> int:
@@ -227,7 +235,7 @@ class EasySearch:
 
     def _screen(self, step: str) -> None:
         epsilon = EPSILON if self.problem.is_regression else None
-        for kernel, scale, C in product(KERNEL_TYPES, SCALINGS, SCREENED_C):
+        for kernel, scale, C in product(KERNEL_TYPES, self.scalings, SCREENED_C):
             if kernel.start is not None:
                 self._try(step, Candidate(kernel.name, scale, C, kernel.start, epsilon))
                 if self.n_trials == 1:
@@ -265,8 +273,10 @@ class EasySearch:
             self._try(step, replace(best, epsilon=epsilon))
 
     def _weigh(self, step: str) -> None:
-        if self.rows.n_features > MAX_FEATURES:
+        if self.data.n_features > MAX_FEATURES:
             self.skipped.append(f"{step} (too many features)")
+            return
+        if self.feature_weights is not None:
             return
         best = self.best.candidate
         self._try(step, replace(best, source=best))
@@ -291,7 +301,7 @@ class EasySearch:
 
     def _enlarge(self, step: str) -> None:
         """Continue on a larger sample, as large as the time allows; score the best there."""
-        n_now, n_all = len(self.sample.labels), len(self.labels)
+        n_now, n_all = self.sample.data.n_rows, self.data.n_rows
         if n_all <= n_now:
             return
         best = self.best
@@ -323,7 +333,7 @@ class EasySearch:
     def seconds_of_all(self) -> float:
         """Estimate the seconds of an exact training of the best candidate on all rows."""
         each = self.best.seconds / self.sample.n_folds
-        growth = (len(self.labels) / self.sample.n_trained) ** GROWTH
+        growth = (self.data.n_rows / self.sample.n_trained) ** GROWTH
         return LAST_TRAINING * each * growth
 
 
@@ -344,16 +354,16 @@ class Choice:
     n_held: int
 
 
-def choose(search: EasySearch, scaled: Callable[[str], Rows]) -> Choice:
+def choose(search: EasySearch) -> tuple[Choice, Dataset]:
     """Search for the best setting, of an exact or an early model. Raises Stopped as `run`.
 
-    `scaled` returns all rows in a scaling. It is called at most once, if there are many rows.
+    Returns it, and all rows, scaled and weighted.
     """
     best = search.run()
-    candidate, problem = best.candidate, search.problem
+    candidate, problem, data = best.candidate, search.problem, search.data
     weights = None
     if candidate.source is not None:
-        weights = np.zeros(search.rows.n_features)
+        weights = np.zeros(data.n_features)
         try:
             search.sample.stop = search.clock.stop()
             learned = search.sample.weights(candidate.source, -1)
@@ -362,23 +372,22 @@ def choose(search: EasySearch, scaled: Callable[[str], Rows]) -> Choice:
         weights[: len(learned)] = learned  # constant columns at the end have none
     options = candidate.options(problem)
     choice = Choice(options, candidate.scale, weights, best.loss, best.error, search.sample.n_held)
-    if search.is_small and search.seconds_of_all() < search.clock.left_of_last:
-        return choice
-    rows = scaled(candidate.scale)
+    data = scaled_as(data, candidate.scale, search.feature_weights)
     if weights is not None:
-        rows = rows.weighted(weights[: rows.n_features])
-    return _of_many_rows(search, rows, choice)
+        data = data.weighted(weights)
+    if search.is_small and search.seconds_of_all() < search.clock.left_of_last:
+        return choice, data
+    return _of_many_rows(search, data, choice), data
 
 
-def _of_many_rows(search: EasySearch, rows: Rows, exact: Choice) -> Choice:
+def _of_many_rows(search: EasySearch, data: Dataset, exact: Choice) -> Choice:
     """Choose between exact and early models on scaled, weighted rows."""
-    statistics = RowStatistics.of(rows, 1)
-    options = with_number(exact.options, statistics)
+    options = with_number(exact.options, RowStatistics.of(data.rows, 1))
     exact = replace(exact, options=options)
-    level = _finest_level(search, rows, options)
+    level = _finest_level(data, options)
     if level is None:
         return exact
-    clock, early = search.clock, _by_clusters(search, rows, options)
+    clock, early = search.clock, _by_clusters(search, data, options)
     if early is None and search.seconds_of_all() < clock.left_of_last:
         return exact
     if early is None:
@@ -394,10 +403,7 @@ def _of_many_rows(search: EasySearch, rows: Rows, exact: Choice) -> Choice:
     for choice in choices:
         begin = clock.used
         try:
-            stop = clock.stop(half)
-            outcome = held_out(
-                rows, search.labels, search.sample_weight, is_held, choice.options, stop
-            )
+            outcome = held_out(data, is_held, choice.options, clock.stop(half))
         except _core.Stopped:
             continue
         if clock.used - begin > clock.left():  # no time to train it on all rows
@@ -407,22 +413,22 @@ def _of_many_rows(search: EasySearch, rows: Rows, exact: Choice) -> Choice:
     return min(found, key=lambda choice: choice.loss, default=choices[-1])
 
 
-def _finest_level(search: EasySearch, rows: Rows, options: TrainOptions) -> int | None:
+def _finest_level(data: Dataset, options: TrainOptions) -> int | None:
     """Return the finest level of an early model; None if it has too few distinct rows."""
-    _, targets = np.unique(search.labels, return_inverse=True)
-    weights = np.ones(len(targets)) if search.sample_weight is None else search.sample_weight
-    n_different = len(find_duplicates(rows, targets.astype(np.float64), weights).first)
+    _, targets = np.unique(data.labels, return_inverse=True)
+    weights = np.ones(len(targets)) if data.sample_weight is None else data.sample_weight
+    n_different = len(find_duplicates(data.rows, targets.astype(np.float64), weights).first)
     plan = early_plan(n_different, None, options.branching, None)
     return plan.early_level or max(plan.choices, default=None)
 
 
 def _compared(search: EasySearch) -> np.ndarray:
     """Mark the rows, bool (n,), that are held out to compare exact and early models."""
-    n, options = len(search.labels), search.problem.options
-    return fold_of_rows(search.labels, options, max(-(-n // MAX_COMPARED), N_EARLY_FOLDS)) == 0
+    n, options = search.data.n_rows, search.problem.options
+    return fold_of_rows(search.data.labels, options, max(-(-n // MAX_COMPARED), N_EARLY_FOLDS)) == 0
 
 
-def _by_clusters(search: EasySearch, rows: Rows, options: TrainOptions) -> Choice | None:
+def _by_clusters(search: EasySearch, data: Dataset, options: TrainOptions) -> Choice | None:
     """Score larger gamma and C on the clusters of the early level, which all rows share.
 
     The loss is the error rate, or the root mean squared error.
@@ -437,9 +443,9 @@ def _by_clusters(search: EasySearch, rows: Rows, options: TrainOptions) -> Choic
     by_clusters = None
     try:
         stop = search.clock.stop(SHARE_OF_CLUSTERS)
-        fold = fold_of_rows(search.labels, early, N_EARLY_FOLDS)
+        fold = fold_of_rows(data.labels, early, N_EARLY_FOLDS)
         by_clusters = Search(
-            rows, search.labels, fold, early, sample_weight=search.sample_weight, stop=stop
+            data.rows, data.labels, fold, early, sample_weight=data.sample_weight, stop=stop
         )
         scores.extend(by_clusters.run(grid))
     except _core.Stopped:
@@ -468,15 +474,19 @@ def task_of(labels: np.ndarray) -> str:
     return "c_svc" if is_whole and len(np.unique(labels)) <= MAX_CLASSES else "epsilon_svr"
 
 
-def easy(
-    X: ArrayLike,
-    y: ArrayLike,
+def easy(  # noqa: PLR0913 (a public function with keyword parameters)
+    X: ArrayLike | Dataset,
+    y: ArrayLike | None = None,
     *,
     time_limit: float = 60.0,
     metric: str | None = None,
     svm_type: str | None = None,
     stop: _core.Stop | None = None,
     tell: Tell | None = None,
+    sample_weight: ArrayLike | None = None,
+    scale: str | Scaling | None = None,
+    feature_weights: ArrayLike | str | None = None,
+    progress: Progress | None = None,
     **options: Any,
 ) -> Model:
     """Choose all settings within a time limit, then train a model on all rows.
@@ -487,10 +497,10 @@ def easy(
 
     Parameters
     ----------
-    X : array, scipy sparse matrix or data frame of shape (n, d)
-        Training rows.
-    y : array of shape (n,)
-        Labels, numbers or strings, or the targets of a regression.
+    X : array, scipy sparse matrix, data frame of shape (n, d), or dcsvm.Dataset
+        Training rows, as for `dcsvm.train`.
+    y : array of shape (n,), optional
+        Labels, numbers or strings, or the targets of a regression. A Dataset has its own.
     time_limit : float, default 60
         Seconds for the search and the training on all rows. The training of an early model may
         exceed it.
@@ -505,8 +515,16 @@ def easy(
         rows, else as an early model.
     tell : callable, optional
         Called as tell(step, trial, best) after each trial.
+    sample_weight : array of shape (n,), optional
+        Weights as for `dcsvm.train`. They count in trainings, not in losses on held-out rows.
+    scale : {"auto", "quantile"} or a scaling, optional
+        Scale the features so, instead of by the better of auto and quantile.
+    feature_weights : array of shape (d,) or "learn", optional
+        Weights to use. By default they are learned, and used if held-out rows tell so.
+    progress : dcsvm.Progress, optional
+        As for `dcsvm.train`; it also receives the steps of the search.
     **options
-        The options seed, threads, cache_mb and probability of `dcsvm.train`.
+        The options seed, threads, cache_mb, probability and class_weight of `dcsvm.train`.
 
     Returns
     -------
@@ -523,26 +541,86 @@ def easy(
     """
     if not time_limit > 0:
         raise ValueError(f"time_limit must be above 0, got {time_limit}")
-    if stop is not None and not isinstance(stop, _core.Stop):
-        raise TypeError(f"stop must be a dcsvm.Stop or None, not {stop!r}")
-    labels, clock = as_labels(y), Clock(time_limit)
-    base = TrainOptions.of(svm_type=svm_type or task_of(labels), **options)
+    control, clock = checked_control(progress, stop), Clock(time_limit)
+    data = as_dataset(X, y, sample_weight=sample_weight, scale=scale)
+    labels = data.labels
+    base = TrainOptions.of(**{"svm_type": svm_type or task_of(labels), **options})
+    check_labels(data, base)
+    check_feature_weights(base, feature_weights)
+    given = None if isinstance(feature_weights, str) else feature_weights  # "learn": as always
     problem = Problem.of(labels, metric, base)
-    table = table_of(X)
-    one_hot = None if table is None else table.one_hot
-    rows = unscaled_rows(X, table)
-    if len(labels) != rows.n_rows:
-        raise ValueError(f"{rows.n_rows} rows have {len(labels)} labels")
-    if isinstance(rows, Float64Parts):
-        rows.check()
+    told = SearchLines(control.progress, problem, clock, tell)
+    told.begin(data)
+    for sentence in label_warnings(base, labels):
+        control.progress.warn(sentence)
     with clock.following(stop):
-        search = EasySearch(rows, labels, problem, clock, one_hot, tell=tell)
-        choice = choose(search, lambda scale: scaled_rows(X, scale, table)[0])
-        chosen = {name: getattr(choice.options, name) for name in TrainOptions.names()}
-        model = train(
-            X, labels, scale=choice.scale, feature_weights=choice.weights,
-            stop=clock.stop_of_last(early=choice.options.early), **chosen,
-        )  # fmt: skip
-    assert isinstance(model.report, TrainReport)
-    model.report.selection = search.described(choice)
+        search = EasySearch(data, problem, clock, told.tell, given)
+        choice, chosen = choose(search)
+        told.end(search, choice)
+        last = RunControl(control.progress, clock.stop_of_last(early=choice.options.early))
+        model = fit(chosen.disposable(), choice.options, last)
+    report = model.report
+    report.options = replace(choice.options, gamma=report.gamma)
+    report.selection = search.described(choice)
+    caveat = report.caveat(choice.options.tolerance, choice.options.gap)
+    if caveat:
+        control.progress.warn(caveat)
     return model
+
+
+class SearchLines:
+    """Tells a Progress of the search: a line for each step, and the trials within a step."""
+
+    def __init__(self, progress: Progress, problem: Problem, clock: Clock, tell: Tell | None):
+        self.progress, self.problem, self.clock, self.user = progress, problem, clock, tell
+        self.step, self.n_trials = "", 0
+        self.told: set[Candidate] = set()
+        self.best: Trial | None = None
+
+    def begin(self, data: Dataset) -> None:
+        """Describe the data and the problem."""
+        kind = "regression"
+        if not self.problem.is_regression:
+            kind = f"classification, {len(distinct(data.labels))} classes"
+        threads, n = usable_threads(self.problem.options.threads), data.n_features
+        self.progress.note(
+            f"{data.n_rows} rows, {n} feature{'s'[: n != 1]}, {kind}; "
+            f"at most {self.clock.limit:g} s with {threads} thread{'s'[: threads != 1]}"
+        )
+
+    def tell(self, step: str, trial: Trial, best: Trial) -> None:
+        """Receive a trial; a candidate that is scored again is not counted."""
+        if step != self.step:
+            self._end_step()
+            self.step, self.n_trials = step, 0
+        self.n_trials += trial.candidate not in self.told
+        self.told.add(trial.candidate)
+        self.best = best
+        self.progress.trial(step, self.n_trials, self._quality(best.loss, best.error))
+        if self.user is not None:
+            self.user(step, trial, best)
+
+    def _end_step(self) -> None:
+        if self.best is None:
+            return
+        one = self.best.candidate
+        weights = "" if one.source is None else ", weights"
+        self.progress.note(
+            f"{self.step}: {self.n_trials} trial{'s'[: self.n_trials != 1]}; best: {one.kernel}, "
+            f"{one.scaling_name}{weights}, C={one.C * self.problem.unit:.4g}, "
+            f"gamma={one.gamma:.3g}/median: {self._quality(self.best.loss, self.best.error)}"
+        )
+
+    def end(self, search: EasySearch, choice: Choice) -> None:
+        """Tell the end of the search, and what it left out."""
+        self._end_step()
+        if choice.options.early:
+            self.progress.note(
+                f"early model on all rows, C={choice.options.C:.4g}, "
+                f"gamma={choice.options.gamma:.4g}: {self._quality(choice.loss, choice.error)}"
+            )
+        if search.skipped:
+            self.progress.note(f"left out: {', '.join(search.skipped)}")
+
+    def _quality(self, loss: float, error: float) -> str:
+        return described_loss(self.problem.metric, loss, error)

@@ -1,8 +1,7 @@
-"""The function `dcsvm.grid_search` and its result."""
+"""The function `dcsvm.grid_search`, its result, and the search behind it."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -10,21 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.dataset import Dataset, as_dataset
 from dcsvm.data.html import table_html
-from dcsvm.data.rows import Rows, stacked
 from dcsvm.kernel.kernel_rows import threads_to_train
 from dcsvm.problem.data_gamma import RowStatistics, median_unit, with_number
-from dcsvm.problem.option_table import MEDIAN
+from dcsvm.problem.option_table import MEDIAN, checked_metric
 from dcsvm.problem.options import TrainOptions
-from dcsvm.problem.task import as_labels
 from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, best_of
 from dcsvm.selection.search import Search, fold_of_rows
-from dcsvm.training.arguments import scaled_rows, table_of, warn_of_labels
+from dcsvm.solving.report import Progress
+from dcsvm.training.feature_weights import with_weights
+from dcsvm.training.train import as_test_rows, check_labels, checked_control, label_warnings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import ArrayLike
+
+    from dcsvm.data.scaling import Scaling
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +86,84 @@ class GridResult:
         return f"GridResult({len(self.scores)} settings, best {text}: loss {self.best_loss:.6g})"
 
 
+class GridSearch:
+    """A search of the best setting of a grid on held-out rows of a data set.
+
+    Parameters
+    ----------
+    data : the training rows, scaled and weighted; their weights count in the losses.
+    folds, test, Cs, gammas, epsilons, gamma_unit, every, metric : as for `grid_search`.
+    tell : progress callback, called with the number of finished settings.
+
+    Attributes
+    ----------
+    options : the training options, with the number of gamma.
+    grid, gamma_unit : the settings, and the gamma that the number 1 of `gammas` stands for.
+    n_held : number of held-out rows.
+    scores : the scores so far.
+    is_stopped : whether the search stopped before all settings were scored.
+
+    Raises ValueError for invalid input, Stopped if weights are not learned in time.
+    """
+
+    def __init__(  # noqa: PLR0913 (keyword parameters)
+        self,
+        data: Dataset,
+        options: TrainOptions,
+        *,
+        Cs: Sequence[float] | None = None,  # noqa: N803 (several C)
+        gammas: Sequence[float] | None = None,
+        epsilons: Sequence[float] | None = None,
+        gamma_unit: str | None = None,
+        folds: int | ArrayLike = 5,
+        test: Dataset | None = None,
+        every: bool = False,
+        metric: str | None = None,
+        stop: _core.Stop | None = None,
+        tell: Callable[[float], None] | None = None,
+    ):
+        self.metric = checked_metric(metric, options.svm_type)
+        grid = _default_grid(options, Cs, gammas, epsilons)
+        statistics, self.gamma_unit = RowStatistics.of(data.rows, 1), 1.0
+        if gamma_unit == MEDIAN:
+            self.gamma_unit = median_unit(options, statistics)
+            grid = grid.in_gamma_unit(self.gamma_unit)
+        options, self.grid = with_number(options, statistics), grid
+        self.options = replace(options, threads=threads_to_train(options.threads, data.rows))
+        if test is None:
+            fold = _fold_of_each(folds, data.labels, options)
+        else:
+            fold = np.repeat([-1, 0], [data.n_rows, test.n_rows])
+            data = data.followed_by(test)
+        self.n_held = int(np.count_nonzero(fold >= 0))
+        self.search = Search(
+            data.rows, data.labels, fold, self.options,
+            sample_weight=data.sample_weight, every=every, metric=metric, stop=stop, tell=tell,
+        )  # fmt: skip
+        self.scores: list[Score] = []
+        self.is_stopped = False
+
+    def run(self, known: Iterable[Score] = (), *, refine: bool = False) -> Iterator[Score]:
+        """Score the settings of the grid that are not `known`, then a fine grid with `refine`."""
+        self.scores += known
+        try:
+            for score in self.search.run(self.grid, list(self.scores), refine=refine):
+                self.scores.append(score)
+                yield score
+        except _core.Stopped:
+            self.is_stopped = True
+            if not any(score.is_complete for score in self.scores):
+                self.scores += self.search.estimates
+
+    @property
+    def best(self) -> Score | None:
+        """The best score so far, None before the first."""
+        return best_of(self.scores)
+
+
 def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
-    X: ArrayLike,
-    y: ArrayLike,
+    X: ArrayLike | Dataset,
+    y: ArrayLike | None = None,
     *,
     Cs: Sequence[float] | None = None,  # noqa: N803 (several C)
     gammas: Sequence[float] | None = None,
@@ -97,6 +174,9 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
     metric: str | None = None,
     refine: bool = False,
     sample_weight: ArrayLike | None = None,
+    scale: str | Scaling | None = None,
+    feature_weights: ArrayLike | str | None = None,
+    test: tuple[ArrayLike, ArrayLike] | Dataset | None = None,
     stop: _core.Stop | None = None,
     **options: Any,
 ) -> GridResult:
@@ -106,7 +186,7 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
 
     Parameters
     ----------
-    X, y : arrays, or a data frame and an array
+    X, y : array, sparse matrix, data frame or dcsvm.Dataset, and array
         Rows and labels or targets, as for `dcsvm.train`.
     Cs : sequence of float, optional
         Values of C. The default is 2^-5, 2^-3, ..., 2^15, as in svm-grid.
@@ -132,6 +212,10 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
         Afterwards, score a fine grid around the best setting.
     sample_weight : array of shape (n,), optional
         Weights as for `dcsvm.train`. They also weight the losses.
+    scale, feature_weights
+        As for `dcsvm.train`. Weights are learned once, from all rows, before the search.
+    test : tuple (X, y) or dcsvm.Dataset, optional
+        Score on these rows instead of folds; models are trained on all rows of X.
     stop : dcsvm.Stop, optional
         Ends the search early.
     **options
@@ -158,43 +242,29 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
         If settings did not converge. They are chosen only if no complete setting converged.
     """
     settings = TrainOptions.of(**options)
-    if stop is not None and not isinstance(stop, _core.Stop):
-        raise TypeError(f"stop must be a dcsvm.Stop or None, not {stop!r}")
+    control = checked_control(Progress(), stop)
     if gamma_unit not in (None, MEDIAN):
         raise ValueError(f"gamma_unit must be {MEDIAN!r} or None, got {gamma_unit!r}")
-    grid = _default_grid(settings, Cs, gammas, epsilons)
-    labels, table = as_labels(y), table_of(X)
-    rows, _ = scaled_rows(X, None, table)
-    warn_of_labels(settings, labels)
-    statistics = RowStatistics.of(rows, 1)
-    settings = with_number(settings, statistics)
-    if gamma_unit == MEDIAN:
-        grid = grid.in_gamma_unit(median_unit(settings, statistics))
-    settings = replace(settings, threads=threads_to_train(settings.threads, rows))
-    if len(labels) != rows.n_samples:
-        raise ValueError(f"{rows.n_samples} rows have {len(labels)} labels")
-    fold = _fold_of_each(folds, labels, settings)
-    search = Search(
-        rows, labels, fold, settings,
-        sample_weight=sample_weight, every=every, metric=metric, stop=stop,
+    data = as_dataset(X, y, sample_weight=sample_weight, scale=scale)
+    check_labels(data, settings)
+    for sentence in label_warnings(settings, data.labels):
+        control.progress.warn(sentence)
+    weighted = with_weights(data, feature_weights, settings, control.stop)
+    search = GridSearch(
+        weighted, settings, Cs=Cs, gammas=gammas, epsilons=epsilons, gamma_unit=gamma_unit,
+        folds=folds, test=as_test_rows(test, weighted), every=every, metric=metric,
+        stop=control.stop,
     )  # fmt: skip
-    scores: list[Score] = []
-    is_stopped = False
-    try:
-        scores.extend(search.run(grid, refine=refine))
-    except _core.Stopped:
-        is_stopped = True
-        if not any(score.is_complete for score in scores):
-            scores.extend(search.estimates)
-    best = best_of(scores)
-    if best is None and not is_stopped:
+    for _ in search.run(refine=refine):
+        pass
+    if search.best is None and not search.is_stopped:
         raise ValueError("no setting of the grid has a solution")
-    if best is None:
+    if search.best is None:
         raise _core.Stopped("stopped before any setting was scored")
-    n_missed = sum(not score.converged for score in scores)
+    n_missed = sum(not score.converged for score in search.scores)
     if n_missed:
-        warnings.warn(f"{n_missed} settings did not converge", stacklevel=2)
-    return GridResult(tuple(scores), best, is_stopped)
+        control.progress.warn(f"{n_missed} settings did not converge")
+    return GridResult(tuple(search.scores), search.best, search.is_stopped)
 
 
 def _fold_of_each(folds: int | ArrayLike, labels: np.ndarray, options: TrainOptions) -> np.ndarray:
@@ -224,14 +294,3 @@ def _default_grid(
     if gammas is None and options.kernel_type.has_gamma and options.gamma is None:
         gammas = DEFAULT_GAMMAS
     return Grid.of(options, penalties, gammas, epsilons)
-
-
-def with_test_rows(
-    rows: Rows, labels: np.ndarray, test_rows: Rows, test_labels: np.ndarray
-) -> tuple[Rows, np.ndarray, np.ndarray]:
-    """Append test rows as the held-out rows. Returns rows, labels and the fold of each row."""
-    n_features = max(rows.n_features, test_rows.n_features)
-    rows, test_rows = rows.with_features(n_features), test_rows.with_features(n_features)
-    joined = stacked(rows, test_rows.in_form_of(rows, 1))
-    fold = np.repeat([-1, 0], [rows.n_samples, test_rows.n_samples])
-    return joined, np.concatenate([labels, test_labels]), fold

@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.arrays import as_weights
 from dcsvm.data.rows import Rows
+from dcsvm.data.used_columns import UsedColumns
 from dcsvm.kernel.kernel_rows import of_square
 from dcsvm.machine import usable_threads
-from dcsvm.problem.data_gamma import RowStatistics
+from dcsvm.problem.data_gamma import RowStatistics, with_number
 from dcsvm.problem.option_table import CLASSIFIERS, WITH_LEVELS, checked_metric
 from dcsvm.problem.options import OptionError, TrainOptions
-from dcsvm.problem.task import checked_weights, class_order
+from dcsvm.problem.task import class_order
 from dcsvm.selection.cluster_search import ClusterSearch, GridProblem
 from dcsvm.selection.exact_search import ExactSearch
 from dcsvm.selection.grid import Grid, Score, Setting, best_of
 from dcsvm.selection.layout import divided, in_clusters, unit_formulation, whole
 from dcsvm.solving.memory import MB, MIN_MEAN_CLUSTER, early_plan
-from dcsvm.solving.preparation import Columns, Prepared, prepare_rows
+from dcsvm.solving.preparation import Prepared, prepare_rows
 from dcsvm.training.held_out import as_folds, fold_numbers
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ class Search:
         if options.probability:
             options = replace(options, probability=False)
         self.n_folds, self.metric = int(fold.max()) + 1, checked_metric(metric, options.svm_type)
-        weights = checked_weights(sample_weight, len(labels))
+        weights = as_weights(sample_weight, len(labels))
         if not np.all(weights):
             kept = np.flatnonzero(weights)
             rows = of_square(rows, 1) if options.kernel_type.is_precomputed else rows
@@ -104,8 +106,8 @@ class Search:
 
     def _prepared(self, options: TrainOptions) -> Prepared:
         """Prepare the rows for training options."""
-        columns = Columns.of_rows(self.rows)
-        options = columns.options(options, RowStatistics.of(self.rows, 1))
+        columns = UsedColumns.of_rows(self.rows)
+        options = with_number(options, RowStatistics.of(self.rows, 1))
         return prepare_rows(columns.of(self.rows), self.labels, options, self.weights)
 
     def run(

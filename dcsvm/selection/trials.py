@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.dataset import Unscaled
-from dcsvm.data.rows import Rows, Storage
-from dcsvm.data.scaling import Extremes, Part, quantile_scaling
+from dcsvm.data.dataset import Dataset
 from dcsvm.machine import usable_threads
 from dcsvm.model.metrics import loss_of
 from dcsvm.model.model import Model
@@ -24,10 +21,16 @@ from dcsvm.problem.task import class_order
 from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.report import Progress
 from dcsvm.training.feature_weights import learn_weights
+from dcsvm.training.fit import fit
 from dcsvm.training.held_out import fold_numbers
 from dcsvm.training.probability import fit_sigmoid, sigmoid
-from dcsvm.training.train import train_rows
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+GIVEN = "given"  # the scaling of a candidate that the data set has
+SCALING_NAMES = {"auto": "ranges", "quantile": "quantiles", GIVEN: "given"}
+PERCENTAGES = ("accuracy", "balanced-accuracy", "f1", "auc")
 N_FOLDS = 5
 MAX_HELD = 4000
 N_DRAWN = 50  # bootstrap samples of a standard error
@@ -84,6 +87,10 @@ class Candidate:
     gamma: float
     epsilon: float | None = None
     source: Candidate | None = None
+
+    @property
+    def scaling_name(self) -> str:
+        return SCALING_NAMES[self.scale]
 
     def options(self, problem: Problem) -> TrainOptions:
         """Return the training options, with gamma relative to the median distance."""
@@ -145,30 +152,42 @@ class Outcome:
         return losses[0], float(np.nanstd(losses[1:]))
 
 
+def scaled_as(data: Dataset, scale: str, feature_weights: ArrayLike | None) -> Dataset:
+    """Return a data set in a scaling, with given weights."""
+    scaled = data if scale == GIVEN else data.scaled(scale)
+    return scaled if feature_weights is None else scaled.weighted(feature_weights)
+
+
+def described_loss(metric: str, loss: float, error: float) -> str:
+    """Format a loss: the metric, its value, and its standard error."""
+    if metric in PERCENTAGES:
+        return f"{metric} {100 * (1 - loss):.2f} +- {100 * error:.2f} %"
+    return f"{metric} {1 - loss if metric == 'r2' else loss:.5g} +- {error:.2g}"
+
+
 def held_out(
-    rows: Rows,
-    labels: np.ndarray,
-    weights: np.ndarray | None,
-    is_held: np.ndarray,
-    options: TrainOptions,
-    stop: _core.Stop,
+    data: Dataset, is_held: np.ndarray, options: TrainOptions, stop: _core.Stop
 ) -> Outcome:
     """Train on the other rows and predict the held-out ones. Raises Stopped."""
     trained, held = np.flatnonzero(~is_held), np.flatnonzero(is_held)
-    if options.svm_type in CLASSIFIERS and len(np.unique(labels[trained])) < 2:
-        return Outcome(labels[held], np.repeat(labels[trained][:1], len(held)), None)
-    train = partial(
-        train_rows, rows.take(trained), labels[trained], control=RunControl(Progress(), stop),
+    labels, weights = data.labels[held], data.sample_weight
+    first = data.labels[trained][:1]
+    if options.svm_type in CLASSIFIERS and np.all(data.labels[trained] == first):
+        return Outcome(labels, np.repeat(first, len(held)), None)
+    own = Dataset(
+        data.rows.take(trained), data.labels[trained],
         sample_weight=None if weights is None else weights[trained],
     )  # fmt: skip
+    control = RunControl(Progress(), stop)
     try:
-        model, report = train(options=options)
+        model = fit(own, options, control)
     except EqualRowsError:  # K is 1 for any gamma
-        model, report = train(options=replace(options, gamma=1.0))
-    if report.stopped:
+        model = fit(own, replace(options, gamma=1.0), control)
+    if model.report.stopped:
         raise _core.Stopped
-    values = decision_values(model, rows.take(held), None, usable_threads(options.threads))
-    return Outcome(labels[held], predicted_from(model, values), _first_sign(model, values))
+    threads = usable_threads(options.threads)
+    values = decision_values(model, data.rows.take(held), None, threads)
+    return Outcome(labels, predicted_from(model, values), _first_sign(model, values))
 
 
 @dataclass(frozen=True)
@@ -196,59 +215,45 @@ class Sample:
     """Rows to score candidates on, in the scalings that were asked for.
 
     `fold` int64 (n,) is the fold that holds out each row. The first `n_folds` of at most
-    `max_folds` folds are used. Trainings count `sample_weight` (n,), losses do not. `one_hot` marks
-    features that keep their values under each scaling.
+    `max_folds` folds are used. Trainings count sample weights, losses do not.
     """
 
-    rows: Iterable[Part]
-    labels: np.ndarray
+    data: Dataset
     problem: Problem
     fold: np.ndarray
     max_folds: int
-    one_hot: np.ndarray | None = None
-    sample_weight: np.ndarray | None = None
+    feature_weights: ArrayLike | None = None
     n_folds: int = 1
     stop: _core.Stop = field(default_factory=_core.Stop)
-    _scaled: dict[str, Rows] = field(default_factory=dict)
+    _scaled: dict[str, Dataset] = field(default_factory=dict)
     _weights: dict[tuple[Candidate, int], np.ndarray] = field(default_factory=dict)
 
     @staticmethod
     def of(
-        rows: Unscaled,
-        labels: np.ndarray,
-        problem: Problem,
-        n_rows: int,
-        one_hot: np.ndarray | None = None,
-        sample_weight: np.ndarray | None = None,
+        data: Dataset, problem: Problem, n_rows: int, feature_weights: ArrayLike | None = None
     ) -> Sample:
         """Sample about `n_rows` rows, stratified by class."""
-        seed, n = problem.options.seed, len(labels)
-        chosen_rows: Iterable[Part] = rows
-        classes = None if problem.is_regression else labels
+        seed, n = problem.options.seed, data.n_rows
         if n > n_rows:
-            chosen = np.flatnonzero(fold_numbers(classes, n, -(-n // n_rows), seed) == 0)
-            chosen_rows, labels = rows.take(chosen), labels[chosen]
-            sample_weight = None if sample_weight is None else sample_weight[chosen]
-            classes, n = None if problem.is_regression else labels, len(chosen)
+            classes = None if problem.is_regression else data.labels
+            fold = fold_numbers(classes, n, -(-n // n_rows), seed)
+            data = data.take(np.flatnonzero(fold == 0))
+            n = data.n_rows
         max_folds = max(min(N_FOLDS, n), 2, -(-n // MAX_HELD))
+        classes = None if problem.is_regression else data.labels
         fold = fold_numbers(classes, n, max_folds, seed + 1)
-        n_folds = min(max_folds, N_FOLDS)
-        return Sample(chosen_rows, labels, problem, fold, n_folds, one_hot, sample_weight)
+        return Sample(data, problem, fold, min(max_folds, N_FOLDS), feature_weights)
 
     @property
     def n_trained(self) -> int:
         """Number of training rows of a fold."""
         return int(np.count_nonzero(self.fold != 0))
 
-    def scaled(self, scale: str) -> Rows:
-        """Return the scaled rows as floats."""
+    def scaled(self, scale: str) -> Dataset:
+        """Return the rows in a scaling, dense ones as floats."""
         if scale not in self._scaled:
-            if scale == "auto":
-                scaling = Extremes.of(self.rows).scaling("X", one_hot=self.one_hot)
-            else:
-                scaling = quantile_scaling(self.rows, "X", one_hot=self.one_hot)
-            rows = scaling.scaled_rows(self.rows, "X")
-            self._scaled[scale] = rows.in_storage(Storage.FLOATS) if rows.is_dense else rows
+            scaled = scaled_as(self.data, scale, self.feature_weights)
+            self._scaled[scale] = scaled.as_floats()
         return self._scaled[scale]
 
     def weights(self, source: Candidate, fold: int) -> np.ndarray:
@@ -259,9 +264,9 @@ class Sample:
         key = source, fold
         if key not in self._weights:
             chosen = np.flatnonzero(self.fold != fold) if fold >= 0 else np.arange(len(self.fold))
-            rows = self.scaled(source.scale).take(chosen)
-            options = source.options(self.problem)
-            self._weights[key] = learn_weights(rows, self.labels[chosen], options, self.stop)
+            rows = self.scaled(source.scale).rows.take(chosen)
+            options, labels = source.options(self.problem), self.data.labels[chosen]
+            self._weights[key] = learn_weights(rows, labels, options, self.stop)
         return self._weights[key]
 
     @property
@@ -276,15 +281,12 @@ class Sample:
         options = replace(options, tolerance=tolerance)
         several, seconds = [], 0.0
         for fold in range(self.n_folds):
-            rows = self.scaled(candidate.scale)
+            data = self.scaled(candidate.scale)
             if candidate.source is not None:
-                rows = rows.weighted(self.weights(candidate.source, fold))
+                weights = self.weights(candidate.source, fold)
+                data = data.weighted(weights, np.arange(len(weights)))
             start = time.perf_counter()
-            several.append(
-                held_out(
-                    rows, self.labels, self.sample_weight, self.fold == fold, options, self.stop
-                )
-            )
+            several.append(held_out(data, self.fold == fold, options, self.stop))
             seconds += time.perf_counter() - start
         outcome = Outcome.joined(several)
         loss, error = outcome.scored(self.problem.metric)

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import ChosenRows, Rows, Storage, narrowed, used_columns, widened
+from dcsvm.data.rows import ChosenRows, Rows
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.kernel.encodings import Choice, choose_encoding, encoded_row_bytes
 from dcsvm.kernel.kernel_rows import KernelRows, threads_to_train, training_matrix
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.row_components import RowComponents, find_components
-from dcsvm.model.model import Model
-from dcsvm.problem.data_gamma import RowStatistics, with_number
+from dcsvm.problem.data_gamma import RowStatistics
 from dcsvm.problem.duplicates import Duplicates, RowMap, find_duplicates
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY
 from dcsvm.problem.formulation import Formulation
@@ -172,7 +171,6 @@ def prepare(
     if len(labels) != n_rows:
         raise ValueError(f"{n_rows} rows have {len(labels)} labels")
     sample_weight = np.ones(len(labels)) if sample_weight is None else sample_weight
-    options = with_number(options, source.statistics)
     task = task_of(labels, sample_weight, options)
     source, kernel = source.with_kernel(options)
     if options.gap is not None and not kernel.is_positive_semidefinite:
@@ -375,59 +373,3 @@ def plan_of(options: TrainOptions, formulation: Formulation, n_rows: int) -> Pla
     if options.early and plan.deepest == 0:
         raise OptionError("early", f"needs a level, and {n_rows} rows are too few for one")
     return plan
-
-
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """Columns used for training, of rows with `n_features` columns.
-
-    `used`, int32 ascending, are the columns with values, None if all columns are used. Memory then
-    grows with the number of distinct indices, not with the largest index.
-    """
-
-    n_features: int
-    used: np.ndarray | None = None
-
-    @staticmethod
-    def of_rows(rows: Rows, *others: Rows) -> Columns:
-        """Find the columns with values in any of the rows; all columns if some rows are dense."""
-        sides = [rows, *others]
-        if any(one.is_dense for one in sides):  # adding features could copy dense rows
-            return Columns(rows.n_features)
-        n_features = max(one.n_features for one in sides)
-        used = used_columns(*(one.with_features(n_features) for one in sides))
-        return Columns(rows.n_features, used)
-
-    def of(self, rows: Rows) -> Rows:
-        """Return the rows with only these columns."""
-        return rows if self.used is None else narrowed(rows.in_storage(Storage.SPARSE), self.used)
-
-    def options(self, options: TrainOptions, statistics: RowStatistics) -> TrainOptions:
-        """Return the options with the gamma of rows with all columns, given their statistics.
-
-        Only the default gamma depends on the number of columns.
-        """
-        options = with_number(options, statistics)
-        if self.used is None or options.gamma is not None:
-            return options
-        return replace(options, gamma=kernel_of(options, self.n_features).gamma)
-
-    def model(self, model: Model) -> Model:
-        """Convert a model trained on these columns to the caller's column indices."""
-        if self.used is None:
-            return model
-        exact, early = model.exact, model.early
-        if exact is not None:
-            exact = replace(exact, rows=self.all_of(exact.rows))
-        if early is not None:
-            partition = replace(early.partition, sample=self.all_of(early.partition.sample))
-            early = replace(early, rows=self.all_of(early.rows), partition=partition)
-        return replace(model, exact=exact, early=early)
-
-    def all_of(self, rows: Any) -> Any:
-        """Expand Rows or ChosenRows to all columns."""
-        if self.used is None:
-            return rows
-        if isinstance(rows, ChosenRows):
-            return replace(rows, rows=self.all_of(rows.rows))
-        return widened(rows, self.used, self.n_features)

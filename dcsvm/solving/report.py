@@ -208,7 +208,7 @@ class TrainReport(Costs):
     `missing` lists requested results that a stopped run lacks. The model is `usable` if its
     violation is smaller than the scale of decision values. `gamma` is the gamma of the kernel, or
     None. `traffic` is None for rows in this process. `selection` describes the search of
-    `dcsvm.easy`, and is None without one.
+    `dcsvm.easy`, `options` are the TrainOptions that it chose; both are None without one.
     """
 
     objective: float | None = None
@@ -235,6 +235,23 @@ class TrainReport(Costs):
     support_by_level: list[np.ndarray] = field(default_factory=list, repr=False)
     traffic: Traffic | None = None
     selection: dict[str, Any] | None = None
+    options: Any = None
+
+    def caveat(self, tolerance: float, gap: float | None = None) -> str | None:
+        """Return a warning if the solution missed the tolerance or the `gap`, or lacks a result."""
+        if self.converged:
+            return f"stopped before the {' and '.join(self.missing)}" if self.missing else None
+        reached = ""
+        if gap is not None and self.relative_gap is not None:
+            reached = f": relative duality gap {self.relative_gap:.3g} > {gap:g}"
+        elif self.violation is not None and self.violation > tolerance:
+            reached = f": violation {self.violation:.3g} > {tolerance:g}"
+        return f"not converged{reached}; {self.usability}"
+
+    @property
+    def usability(self) -> str:
+        """Words on the model of a solution that did not converge."""
+        return "the model is usable" if self.usable else "the model may be far from the solution"
 
     @property
     def kernel_evaluations(self) -> int:
@@ -288,6 +305,12 @@ class Progress:
 
     def end_choice(self, choice: EarlyChoice) -> None:
         """Receive the choice of the early level."""
+
+    def note(self, text: str) -> None:
+        """Receive a line on a search."""
+
+    def trial(self, step: str, n_trials: int, best: str) -> None:
+        """Receive the end of a trial of a search: the trials of the step, and the best result."""
 
     def end(self, name: str, seconds: float, n_sv: int | None = None) -> None:
         """Receive the end of a phase other than a level.

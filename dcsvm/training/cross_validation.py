@@ -11,18 +11,19 @@ from dataclasses import replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import Rows
+from dcsvm.data.dataset import Dataset
 from dcsvm.data.sorting import distinct
+from dcsvm.data.used_columns import UsedColumns
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import predicted_from
-from dcsvm.problem.data_gamma import RowStatistics
+from dcsvm.problem.data_gamma import RowStatistics, with_number
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.option_table import CLASSIFIERS
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.memory import Plan
-from dcsvm.solving.preparation import Columns, Prepared, prepare_rows
+from dcsvm.solving.preparation import Prepared, prepare_rows
 from dcsvm.solving.report import PartOfProgress, Progress
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
@@ -37,29 +38,24 @@ FOLD_FACTOR = 4
 
 
 def cross_validate(
-    rows: Rows,
-    labels: np.ndarray,
-    options: TrainOptions,
-    n_folds: int,
-    progress: Progress | None = None,
-    *,
-    consume: bool = False,
+    data: Dataset, options: TrainOptions, n_folds: int, progress: Progress | None = None
 ) -> np.ndarray:
     """Predict every row by a model trained on the other folds.
 
     Classifiers use folds stratified by class, other types shuffled folds. The options give the
-    seed. If the training rows of a fold have one class only, that class is predicted. With
-    `consume` the rows may be reordered in place. Returns the predictions, (n,), float64 or strings
-    like `labels`. Warns if folds do not converge. Raises ValueError for invalid input.
+    seed. If the training rows of a fold have one class only, that class is predicted. Returns the
+    predictions, (n,), float64 or strings like the labels. Warns if folds do not converge. Raises
+    ValueError for invalid input.
     """
     start = time.perf_counter()
-    progress = progress or Progress()
+    progress, rows, labels = progress or Progress(), data.rows, data.labels
     if options.svm_type in CLASSIFIERS and len(distinct(labels)) == 1:
         return labels.copy()
     progress.begin("cross validation", rows.n_samples)
-    columns = Columns.of_rows(rows)
-    options = columns.options(options, RowStatistics.of(rows, 1))
-    prepared = prepare_rows(columns.of(rows), labels, options, consume=consume)
+    columns = UsedColumns.of_rows(rows)
+    options = with_number(options, RowStatistics.of(rows, 1))
+    narrow = columns.of(rows)
+    prepared = prepare_rows(narrow, labels, options, consume=data.is_disposable)
     tree = None
     if not options.early:  # levels only give starts; the exact models predict
         prepared = replace(prepared, plan=replace(prepared.plan, early_level=None))

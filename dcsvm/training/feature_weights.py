@@ -11,22 +11,27 @@ Weights are normalised to keep the median distance of the rows, so gamma keeps i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.rows import Rows, Storage, narrowed, of_columns, stacked
-from dcsvm.data.scaling import Scaling
+from dcsvm.data.dataset import Dataset
+from dcsvm.data.rows import Rows, Storage, stacked
 from dcsvm.data.sorting import slices
+from dcsvm.data.used_columns import narrowed
 from dcsvm.kernel.kernel_rows import median_distance
 from dcsvm.kernel.kernels import DEGREES, Kernel
 from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
 from dcsvm.model.predict import decision_values, predictions
-from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.options import LEARN, OptionError, TrainOptions, check_feature_weights
 from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.report import Progress
-from dcsvm.training.train import train_rows
+from dcsvm.training.fit import fit
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 MAX_FEATURES = 1000
 # On covtype, spambase and magic, 4000 rows and the tolerance 1e-3 give the same error rate within
@@ -61,54 +66,33 @@ class _Sample:
         )  # fmt: skip
 
 
-def check_weights(options: TrainOptions, n_features: int) -> None:
-    """Raise ValueError if weights cannot be learned."""
-    if options.kernel_type.fall is None:
-        raise ValueError(f"learned weights require a kernel of a distance, got {options.kernel}")
-    if options.svm_type == "one_class":
-        raise ValueError("learned weights require labels or targets, got one_class")
-    if n_features > MAX_FEATURES:
-        raise ValueError(
-            f"learned weights require at most {MAX_FEATURES} features, got {n_features}"
-        )
+def with_weights(
+    data: Dataset, given: ArrayLike | str | None, options: TrainOptions, stop: _core.Stop
+) -> Dataset:
+    """Return a data set with feature weights: none, those of an array, or learned ones.
 
-
-@dataclass(frozen=True)
-class FeatureWeights:
-    """Weights of ascending `columns`, or of all if None; other columns have weight 0."""
-
-    values: np.ndarray
-    columns: np.ndarray | None = None
-
-
-def weighted_rows(
-    rows: Rows, weights: FeatureWeights, scaling: Scaling | None, name: str, first_index: int = 1
-) -> tuple[Rows, Scaling]:
-    """Multiply scaled rows by weights. Returns them and a scaling for rows to predict.
-
-    The returned scaling is `scaling` times the weights, or the weights alone if `scaling` is None.
-    `name` is the file name in errors. Raises ValueError if a product is beyond float32.
+    Raises ValueError and Stopped.
     """
-    columns = np.arange(len(weights.values)) if weights.columns is None else weights.columns
-    scaling = scaling or Scaling.identity(columns, name, first_index)
-    factors = of_columns(weights.values, columns, scaling.columns)
-    with np.errstate(over="ignore", invalid="ignore"):
-        weighted = rows.weighted(weights.values, weights.columns)
-    values = weighted.csr.values if weighted.dense is None else weighted.dense
-    if not np.isfinite(values).all():
-        raise ValueError(
-            f"feature weights of up to {weights.values.max():.3g} make features of {name} too "
-            "large for float32"
-        )
-    return weighted, scaling.weighted(factors)
+    if given is None:
+        return data
+    check_feature_weights(options, given)
+    if not isinstance(given, str):
+        return data.weighted(given)
+    if given != LEARN:
+        raise OptionError("feature_weights", f"must be an array or {LEARN!r}, got {given!r}")
+    values, columns = learn_weights_of_used(data.rows, data.labels, options, stop)
+    return data.weighted(values, columns)
 
 
 def learn_weights_of_used(
     rows: Rows, labels: np.ndarray, options: TrainOptions, stop: _core.Stop | None = None
-) -> FeatureWeights:
-    """Learn weights as `learn_weights`; of many features, only of columns with nonzero values."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Learn weights as `learn_weights`; of many features, only of columns with nonzero values.
+
+    Returns the weights and their columns, ascending.
+    """
     if rows.n_features <= MAX_FEATURES:
-        return FeatureWeights(learn_weights(rows, labels, options, stop))
+        return learn_weights(rows, labels, options, stop), np.arange(rows.n_features)
     if rows.is_dense:
         is_used = np.zeros(rows.n_features, bool)
         for batch in rows.slices():
@@ -116,7 +100,7 @@ def learn_weights_of_used(
         used = np.flatnonzero(is_used)
     else:
         used = np.unique(rows.csr.indices)
-    return FeatureWeights(learn_weights(narrowed(rows, used), labels, options, stop), used)
+    return learn_weights(narrowed(rows, used), labels, options, stop), used
 
 
 def learn_weights(
@@ -127,7 +111,10 @@ def learn_weights(
     All weights are 1 unless other weights have a smaller loss on held-out rows. The loss is the
     error rate, or the squared error of a regression. Raises ValueError and Stopped.
     """
-    check_weights(options, rows.n_features)
+    check_feature_weights(options, LEARN)
+    if rows.n_features > MAX_FEATURES:
+        reason = f"can be learned for at most {MAX_FEATURES} features, got {rows.n_features}"
+        raise OptionError("feature_weights", reason)
     options = replace(options, early=False, early_level=None, probability=False)
     sample = _Sample.of(rows, labels, options.seed)
     none = np.ones(rows.n_features)
@@ -167,7 +154,8 @@ def _trained(
     sample: _Sample, weights: np.ndarray, options: TrainOptions, control: RunControl
 ) -> tuple[Model, float]:
     """Train on weighted rows. Returns the model and its loss on the held-out rows."""
-    model, _ = train_rows(sample.rows.weighted(weights), sample.labels, options, control)
+    data = Dataset(sample.rows.weighted(weights), sample.labels)
+    model = fit(data, options, control)
     threads = usable_threads(options.threads)
     found = predictions(model, sample.held.weighted(weights), None, threads)
     if model.is_classifier:

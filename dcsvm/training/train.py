@@ -1,330 +1,192 @@
-"""Train a model with a report from rows and labels; a stopped run gives its current model."""
+"""The function `dcsvm.train`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dcsvm import _core
-from dcsvm.data.rows import ChosenRows, Rows
-from dcsvm.data.sorting import distinct, reduce_parts
-from dcsvm.kernel.kernel_rows import KernelEvalOptions, compared_rows, distances
-from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import MAX_PARTS
+from dcsvm._core import Stop
+from dcsvm.data.dataset import Dataset, as_dataset
+from dcsvm.data.scaling import Scaling
 from dcsvm.model.model import Model
-from dcsvm.model.parts import EarlyModel, ExactModel
-from dcsvm.problem.data_gamma import RowStatistics, with_number
+from dcsvm.problem.option_table import described, label_text
 from dcsvm.problem.options import TrainOptions
-from dcsvm.problem.task import checked_weights
-from dcsvm.solving.certificate import Certificate, certificate_of_known
-from dcsvm.solving.checkpoint import RunControl
-from dcsvm.solving.conquer import put_back_best
-from dcsvm.solving.extraction import ExactResult, NoMarginError, exact_model
-from dcsvm.solving.iterate import Subproblems
-from dcsvm.solving.preparation import Columns, LocalRows, Prepared, RowSource, prepare
-from dcsvm.solving.relaxation import restore_constraint
-from dcsvm.solving.report import TrainReport
-from dcsvm.solving.solver import FormulationSolver
-from dcsvm.training.early_level import TestRows, check_test_rows
-from dcsvm.training.probability import fitted_probability
-from dcsvm.training.run import Run
-from dcsvm.training.steps import estimate_early_loss, improve, resume
-from dcsvm.training.warm_start import check_rows, first_alpha
+from dcsvm.solving.checkpoint import Checkpoint, RunControl
+from dcsvm.solving.report import Progress
+from dcsvm.training.bar import default_progress
+from dcsvm.training.feature_weights import with_weights
+from dcsvm.training.fit import fit
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-NANOSECONDS = 1e9  # time budget per thread for kernel values after a stop, by the cost model
-# A kernel is useless if nearly all values between rows are this near to 0 or to 1. Fewer rows than
-# MIN_ROWS may all be support vectors.
-TINY_VALUE, NEARLY_ALL, MIN_ROWS = 1e-3, 0.95, 20
-Part = TypeVar("Part", ExactModel, EarlyModel)
-Result = TypeVar("Result")
 
-
-def train_rows(
-    rows: Rows,
-    labels: np.ndarray,
-    options: TrainOptions,
-    control: RunControl | None = None,
+def train(  # noqa: PLR0913 (a public function with keyword parameters)
+    X: ArrayLike | Dataset,
+    y: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
+    progress: Progress | None = None,
+    stop: Stop | None = None,
+    checkpoint: Checkpoint | None = None,
     init_model: Model | None = None,
-    test: TestRows | None = None,
-    consume: bool = False,
-) -> tuple[Model, TrainReport]:
-    """Train a model. Returns it and its report.
+    test: tuple[ArrayLike, ArrayLike] | Dataset | None = None,
+    scale: str | Scaling | None = None,
+    feature_weights: ArrayLike | str | None = None,
+    **options: Any,
+) -> Model:
+    """Train a support vector machine by divide and conquer.
 
-    `labels` (n,), float64 or strings, are classes, or targets of a regression. One-class SVM
-    ignores them. Unsigned integers are class indices; classes are then in ascending order.
-    `sample_weight` (n,) is the number of times each row counts, 1 by default. Training starts from
-    an `init_model` of the same rows or of the first rows. If the early level is searched, `test`
-    rows choose it. With `consume` the rows are reordered in place and the model shares them. If
-    `control` stops training, the current model is returned. Raises ValueError for invalid input,
-    Stopped if no model exists.
+    Parameters
+    ----------
+    X : array, scipy sparse matrix, data frame of shape (n, d), or dcsvm.Dataset
+        Training rows, as for `dcsvm.Dataset`: numbers, or columns of numbers, booleans and text,
+        also with missing values. Rows to predict are alike; the columns of a data frame may have
+        another order. With kernel="precomputed", the symmetric kernel matrix (n, n); rows to
+        predict are then their kernel values with the training rows.
+    y : array of shape (n,), optional
+        Labels, numbers or strings, or the targets of a regression. Not used by one-class SVM. A
+        Dataset has its own.
+    sample_weight : array of shape (n,), optional
+        Nonnegative weights: a row counts as that many copies of itself. 1 by default, or those of
+        a Dataset.
+    progress : dcsvm.Progress, optional
+        Its methods are called as training proceeds. The default is a bar in notebooks and on
+        terminals, if training takes over two seconds; a plain dcsvm.Progress() shows nothing.
+    stop : dcsvm.Stop, optional
+        Ends training early, on request or after a time limit; the current model is returned.
+    checkpoint : dcsvm.Checkpoint, optional
+        Stores the state of the run, so that another process can resume it.
+    init_model : dcsvm.Model, optional
+        Warm start from a model of the same rows, or of the first of them.
+    test : tuple (X, y) or Dataset, optional
+        Test rows that choose the early level, if training searches for it.
+    scale : {"auto", "quantile"} or a scaling, optional
+        Scale the features: to [-1, 1], or to a normal distribution by the ranks of their values, or
+        as other data, by the attribute `scaling` of a model or a Dataset. The model has the scaling
+        and applies it to the rows it predicts.
+    feature_weights : array of shape (d,) or "learn", optional
+        Factors of the (scaled) features. "learn" finds them for kernels of a distance, from the
+        changes of decision values if a feature is permuted; held-out rows choose among them and
+        ones. They are `model.scaling.weights`; a feature of weight 0 is not used.
+    **options
+        Training options, see Notes.
+
+    Returns
+    -------
+    Model
+        Its attribute `report` is the TrainReport of the run.
+
+    Raises
+    ------
+    ValueError
+        If the input is invalid.
+    TypeError
+        If an option is unknown.
+    Stopped
+        If training is stopped before a model exists.
+
+    Warns
+    -----
+    UserWarning
+        If the solution did not converge.
+
+    Notes
+    -----
+    The options (type, default):
+
+    {options}
     """
-    columns = Columns.of_rows(rows, *([] if test is None else [test.rows]))
-    if init_model is not None:
-        check_rows(init_model, rows, options)
-    control = control or RunControl()
-    with control.held():
-        if test is not None:
-            test = replace(test, rows=columns.of(test.rows))
-        rows, options = columns.of(rows), columns.options(options, RowStatistics.of(rows, 1))
-        run = ready(
-            rows, labels, options, control,
-            consume=consume, sample_weight=sample_weight, init_model=init_model, test=test,
-        )  # fmt: skip
-        model = finished(run)
-        assert isinstance(model.report, TrainReport)
-        return columns.model(model), model.report
-
-
-def ready(
-    rows: Rows,
-    labels: np.ndarray,
-    options: TrainOptions,
-    control: RunControl | None = None,
-    *,
-    consume: bool = False,
-    sample_weight: ArrayLike | None = None,
-    init_model: Model | None = None,
-    test: TestRows | None = None,
-) -> Run:
-    """Prepare a run, with the arguments of `train_rows`, for `finished`. Raises Stopped.
-
-    It is not checked that `init_model` has the same rows.
-    """
-    return begun(
-        LocalRows.of(rows, options, consume=consume), labels, options, control or RunControl(),
-        sample_weight=sample_weight, init_model=init_model, test=test,
+    settings = TrainOptions.of(**options)
+    control = checked_control(progress, stop, checkpoint, init_model)
+    data = as_dataset(X, y, sample_weight=sample_weight, scale=scale)
+    check_labels(data, settings)
+    model = train_dataset(
+        data, settings, control,
+        init_model=init_model, test=as_test_rows(test, data), feature_weights=feature_weights,
     )  # fmt: skip
+    caveat = model.report.caveat(settings.tolerance, settings.gap)
+    if caveat:
+        control.progress.warn(caveat)
+    return model
 
 
-def begun(
-    source: RowSource,
-    labels: np.ndarray,
+def train_dataset(
+    data: Dataset,
     options: TrainOptions,
     control: RunControl,
     *,
-    sample_weight: ArrayLike | None = None,
     init_model: Model | None = None,
-    test: TestRows | None = None,
-) -> Run:
-    """Prepare a run on the rows of a source. Raises ValueError and Stopped."""
-    weights = checked_weights(sample_weight, len(labels))
-    options = with_number(options, source.statistics)
-    if control.checkpoint is not None:
-        data, is_warm = source.fingerprint(labels, weights), init_model is not None
-        control.checkpoint.begin(data, options, is_warm=is_warm)
-    prepared = prepare(source, labels, options, weights, control.stop)
-    control.progress.plan(prepared.describe())
-    for level in prepared.plan.not_alone(options):
-        control.progress.warn(
-            f"level {level} has more than {MAX_PARTS} clusters: it is clustered by a tree, not by "
-            f"{options.clustering}"
-        )
-    if options.overlap is not None and not (prepared.plan.levels or prepared.plan.choices):
-        control.progress.warn("the rows are too few for clusters: overlap has no effect")
+    test: Dataset | None = None,
+    feature_weights: ArrayLike | str | None = None,
+) -> Model:
+    """Train a model of a data set, with the arguments of `train`. Raises ValueError and Stopped."""
     if test is not None:
-        check_test_rows(test, prepared.task)
-    run = Run(prepared, control, test=test)
-    if init_model is not None:
-        run.solver.begin_with(first_alpha(prepared, init_model))
-    resume(run)
-    return run
+        if not options.chooses_early_level:
+            raise ValueError("test rows require early models whose level is searched")
+        options = options.choosing_by_test()
+    for sentence in label_warnings(options, data.labels):
+        control.progress.warn(sentence)
+    weighted = with_weights(data, feature_weights, options, control.stop)
+    if test is not None and weighted is not data:
+        test = test.encoded_as(weighted)
+    return fit(weighted, options, control, init_model=init_model, test=test)
 
 
-def finished(run: Run) -> Model:
-    """Carry out a run. Returns the model with its report.
+train.__doc__ = described(train.__doc__, TrainOptions)
 
-    A stopped run returns its current model. Raises Stopped if no model exists.
+
+def checked_control(
+    progress: Progress | None,
+    stop: Stop | None,
+    checkpoint: Checkpoint | None = None,
+    init_model: Model | None = None,
+) -> RunControl:
+    """Return the control of a run. Raises TypeError for an argument of another type."""
+    for name, value, kind in (
+        ("progress", progress, Progress),
+        ("stop", stop, Stop),
+        ("checkpoint", checkpoint, Checkpoint),
+        ("init_model", init_model, Model),
+    ):
+        if value is not None and not isinstance(value, kind):
+            raise TypeError(f"{name} must be a dcsvm.{kind.__name__} or None, not {value!r}")
+    return RunControl(progress or default_progress(), stop or Stop(), checkpoint)
+
+
+def check_labels(data: Dataset, options: TrainOptions) -> None:
+    """Raise ValueError if a data set lacks labels that the type of SVM needs."""
+    if not data.has_labels and options.svm_type != "one_class":
+        raise ValueError(f"{options.svm_type} needs labels or targets: y is None")
+
+
+def as_test_rows(
+    test: tuple[ArrayLike, ArrayLike] | Dataset | None, data: Dataset
+) -> Dataset | None:
+    """Return test rows, encoded as the training rows.
+
+    Raises ValueError, and TypeError for anything but a Dataset or a tuple (X, y).
     """
-    prepared, options, state = run.prepared, run.options, run.state
-    result = probability = None
-    try:
-        improve(run)
-    except _core.Stopped:
-        result, missing = _result_of_stopped(run)
-        converged, stopped = False, True
-    else:
-        missing, converged = [], bool(state.converged.all())
-        run.set_seconds()
-        if prepared.engine.is_out_of_core:
-            _core.trim_heap()
-        if not options.early:
-            assert state.certificate is not None
-            result = exact_model(run.solver.solution, state.certificate, converged)
-        if state.early_choice is not None:
-            _unless_stopped(run, missing, "early-level estimate", estimate_early_loss)
-            run.set_seconds()
-        if options.probability:
-            probability = _unless_stopped(run, missing, "probabilities", fitted_probability)
-        stopped = bool(missing)
-    report = report_of(run, result)
-    report.converged, report.stopped, report.missing = converged, stopped, missing
-    part = state.early if result is None else result.model
-    useless = part and useless_kernel(part, report, prepared.data.kernel, run)
-    if useless:
-        run.control.progress.warn(useless)
-    return Model(
-        prepared.data.kernel,
-        prepared.task.labels,
-        None if result is None else _with_own_rows(prepared, result.model),
-        None if state.early is None else _with_own_rows(prepared, state.early),
-        svm_type=options.svm_type,
-        probability=probability,
-        report=report,
-    )
+    if test is None or isinstance(test, Dataset):
+        return test
+    if not isinstance(test, tuple) or len(test) != 2:
+        raise TypeError(f"test must be a tuple (X, y) or None, not {test!r}")
+    rows = Dataset(*test, like=data)
+    is_short = rows.n_features != data.n_features and data.table is None
+    if is_short and not hasattr(test[0], "tocsr"):
+        raise ValueError(
+            f"test rows have {rows.n_features} features, the training rows {data.n_features}"
+        )
+    return rows
 
 
-def useless_kernel(
-    part: ExactModel | EarlyModel, report: TrainReport, kernel: Kernel, run: Run
-) -> str | None:
-    """Return a warning if a model is useless because its kernel values are all near 0, or near 1.
-
-    A useful narrow kernel also has few values above 0, between neighbours, but then not all rows
-    are support vectors. Noise can make all rows support vectors, but then kernel values differ.
-    """
-    fall, numbers = kernel.type.fall, part.row_numbers
-    n_rows = int(np.count_nonzero(run.prepared.row_map.weight_of_input > 0))
-    if fall is None or numbers is None or n_rows < MIN_ROWS:
-        return None
-    if len(distinct(numbers)) < NEARLY_ALL * n_rows:
-        return None
-    some = part.rows.take(compared_rows(part.rows.n_samples)).as_floats()
-    found = distances(some, kernel, run.prepared.threads)
-    pairs = found[np.triu_indices(len(found), 1)]
-    far, near = (fall.argument_at(kernel.gamma, K) for K in (TINY_VALUE, 1.0 - TINY_VALUE))
-    sentence = None
-    if np.mean(~(pairs <= far)) >= NEARLY_ALL:
-        sentence = f"nearly all kernel values between rows are below {TINY_VALUE:g}"
-    elif np.mean(pairs <= near) >= NEARLY_ALL and report.n_bsv >= NEARLY_ALL * report.n_sv:
-        sentence = f"nearly all kernel values between rows are above {1.0 - TINY_VALUE:g}"
-    return sentence and (
-        f"{sentence}, and nearly all rows are support vectors: the model may be useless for other "
-        "rows; scale the features (--scale auto), or set gamma by their distances (-g 2/median)"
-    )
-
-
-def _with_own_rows(prepared: Prepared, part: Part) -> Part:
-    """Copy the rows of a model part, unless the model may share them with the run."""
-    if prepared.owns_rows or not isinstance(part.rows, ChosenRows):
-        return part
-    return replace(part, rows=part.rows.part(slice(None)))
-
-
-def report_of(run: Run, result: ExactResult | None) -> TrainReport:
-    """Make the report of a finished or stopped run. `result` is its exact solution or None."""
-    prepared, state = run.prepared, run.state
-    report = TrainReport(
-        **vars(state.costs),
-        gamma=prepared.data.kernel.parameters.get("gamma"),
-        threads=prepared.threads,
-        n_duplicates=prepared.row_map.n_merged,
-        n_negligible=prepared.n_negligible,
-        n_row_components=prepared.components.n_components,
-        n_sv=0 if state.early is None else state.early.rows.n_samples,
-        n_bsv=state.n_bsv,
-        levels=state.levels,
-        support_by_level=state.support_by_level,
-        early_choice=state.early_choice,
-        traffic=prepared.engine.traffic,
-    )
-    if result is None:
-        return report
-    certificate = state.certificate
-    assert certificate is not None
-    report.objective_error = certificate.objective_error
-    report.relative_gap, report.kernel_error = certificate.relative_gap, certificate.kernel_error
-    report.n_variables_checked = certificate.n_checked
-    report.n_sv, report.n_bsv = result.model.rows.n_samples, result.n_bsv
-    report.violation, report.duality_gap = result.violation, result.gap
-    report.usable = bool(result.violation < run.solver.size_of_values)
-    report.objective = result.objective
-    report.problems = replace(result.problems, iterations=state.n_iterations)
-    return report
-
-
-def _result_of_stopped(run: Run) -> tuple[ExactResult | None, list[str]]:
-    """Return the current exact model of a stopped run and the names of missing results.
-
-    The state keeps the early model. Raises Stopped if no model exists.
-    """
-    run.save()
-    state, solver = run.state, run.solver
-    solver.count_unfinished()
-    if run.level_solver is not None:
-        run.level_solver.solver.count_unfinished()
-        run.level_solver.hand_over_counts(solver)
-    run.set_seconds()
-    run.keep_unfinished()
-    missing = ["probabilities"] if run.options.probability else []
-    if run.plan.choices and state.early_choice is None:
-        missing.insert(0, "choice of the early level")
-    restore_constraint(solver)
-    if not state.is_global:
-        solver.iterate.forget(np.flatnonzero(~run.is_whole))
-    if state.early is None and (run.options.early or not np.any(solver.alpha)):
-        raise _core.Stopped("stopped before a model existed")
-    if run.options.early:
-        return None, missing
-    state.certificate = certificate_of_stopped(solver)
-    if put_back_best(solver, {0: state.certificate}):
-        state.certificate = certificate_of_stopped(solver)
-    try:
-        return exact_model(solver.solution, state.certificate, converged=False), missing
-    except NoMarginError as error:
-        raise _core.Stopped from error
-
-
-def _unless_stopped(
-    run: Run, missing: list[str], name: str, compute: Callable[[Run], Result]
-) -> Result | None:
-    """Compute a result of a finished run; after a stop, add `name` to `missing`."""
-    try:
-        return compute(run)
-    except _core.Stopped:
-        missing.append(name)
-        return None
-
-
-def certificate_of_stopped(solver: FormulationSolver) -> Certificate:
-    """Check the current solution of a stopped run in about a second.
-
-    Unknown entries of the gradient are computed. If this would take too long, a random sample of
-    the variables is checked. The violation is then the largest one found, and objectives and gaps
-    are None.
-    """
-    iterate = solver.iterate
-    unknown = _affordable(solver, np.flatnonzero(~iterate.is_known))
-    if len(unknown):
-        gradient, _ = solver.gradient_of(unknown, KernelEvalOptions(cutoff=solver.cutoff))
-        iterate.learn(unknown, gradient)
-    is_convex = solver.data.kernel.is_positive_semidefinite
-    parts = Subproblems.of_problems(solver.formulation)
-    weight = reduce_parts(np.add, np.abs(solver.alpha), parts.start)
-    neglected = solver.state.neglected + solver.locality.between.value * weight
-    return certificate_of_known(parts, iterate, neglected, is_convex)
-
-
-def _affordable(solver: FormulationSolver, variables: np.ndarray) -> np.ndarray:
-    """Select variables whose gradients fit the time budget, ascending.
-
-    Up to half of the selected variables are free ones, because these determine rho.
-    """
-    n_sv = max(int(np.count_nonzero(solver.alpha)), 1)
-    cost = _core.value_cost(solver.data.setup, solver.data.points)
-    n_possible = int(NANOSECONDS * solver.threads / (cost * n_sv))
-    if n_possible >= len(variables):
-        return variables
-    rng = np.random.default_rng(solver.options.seed)
-    variables = rng.permutation(variables)
-    alpha, problem = solver.alpha[variables], solver.problem
-    is_free = (alpha > problem.lower[variables]) & (alpha < problem.upper[variables])
-    first = np.flatnonzero(is_free)[: n_possible // 2]
-    others = np.delete(variables, first)
-    return np.sort(np.concatenate([variables[first], others])[:n_possible])
+def label_warnings(options: TrainOptions, labels: np.ndarray) -> Iterator[str]:
+    """Yield warnings of class weights without effect."""
+    if options.has_unused_weights:
+        yield f"class weights are for C-SVC: they have no effect on {options.svm_type}"
+    elif isinstance(options.class_weight, dict):
+        for label in options.class_weight:
+            if label not in labels:
+                yield f"no row has the label {label_text(label)}, which has a class weight"

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm.data.rows import Rows
+from dcsvm.data.used_columns import UsedColumns
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.model.writer import with_label_order
@@ -31,7 +32,7 @@ from dcsvm.problem.duplicates import opposite_twins
 from dcsvm.problem.formulation import BoxQP, Formulation
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import Task
-from dcsvm.solving.preparation import Columns, Prepared
+from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training.held_out import FoldKernelSums
 from dcsvm.training.steps import LEVEL_TOLERANCE
@@ -43,12 +44,10 @@ class OtherModelError(ValueError):  # noqa: N818 (renamed together with its user
     """Error: training cannot start from the given model."""
 
 
-def check_rows(
-    model: Model, rows: Rows, options: TrainOptions, columns: Columns | None = None
-) -> None:
+def check_rows(model: Model, rows: Rows, options: TrainOptions, columns: UsedColumns) -> None:
     """Check that the support vectors of a model are training rows. Raises OtherModelError.
 
-    The rows have only the used ones of some `columns`, if given; the model has all.
+    The rows have only the used ones of the `columns`; the model has all.
     """
     part, numbers = _support_of(model)
     if numbers.max(initial=-1) >= rows.n_samples:
@@ -62,9 +61,7 @@ def check_rows(
         )
     if is_precomputed:
         return
-    taken = rows.take_for_model(numbers)
-    if columns is not None:
-        taken = columns.all_of(taken)
+    taken = columns.all_of(rows.take_for_model(numbers))
     if not _are_equal(taken, part.rows, options.threads or 1):
         raise OtherModelError(
             "the initial model has other rows, another scaling or other feature weights: "

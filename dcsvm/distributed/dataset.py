@@ -1,0 +1,296 @@
+"""A Dataset whose rows stay on the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from dask.delayed import Delayed
+from distributed import Client, Future
+
+from dcsvm.data.arrays import as_labels, as_weights
+from dcsvm.data.columns import Frame, TableEncoding, Values
+from dcsvm.data.dataset import OWN_SCALINGS, Dataset, loaded
+from dcsvm.data.frames import is_frame, matrix_names, names_of, plain_column
+from dcsvm.data.reading import Encoded, Encoding, encoding_of
+from dcsvm.data.scaling import RANKED_VALUES, Extremes, PartsInMemory, Scaling, quantile_scaling
+from dcsvm.distributed.chunks import (
+    byte_ranges,
+    chunks_of_ranges,
+    column_of,
+    extremes_of,
+    labels_of,
+    n_of_gaps,
+    n_of_rows,
+    sample_of,
+    sections_of,
+    sizes_of,
+)
+from dcsvm.distributed.connection import threads_of_hosts
+from dcsvm.distributed.tasks import Tasks
+from dcsvm.distributed.training import DaskRows, remote_rows
+from dcsvm.solving.checkpoint import RunControl
+
+Collection = Any  # a dask array or dataframe, or a list of delayed chunks
+
+
+@dataclass(frozen=True)
+class FileOnWorkers:
+    """A LIBSVM file in chunks of ranges, which workers read."""
+
+    name: str
+    chunks: list[Any]
+    lenient: bool = False
+
+
+def read_on_workers(
+    client: Client,
+    path: str,
+    *,
+    scale: str | Scaling | None = None,
+    lenient: bool = False,
+    n_threads: int | None = None,
+) -> RemoteDataset:
+    """Read a LIBSVM file, which all workers can read, or a URL of fsspec; each reads a part.
+
+    `scale` may also be a range file of svm-scale, which models do not contain. The file is divided
+    for `n_threads` threads, by default those of the workers. Raises DataError.
+    """
+    ranges = byte_ranges(path)
+    n_threads = n_threads or sum(threads_of_hosts(client).values())
+    chunks: list[Any] = chunks_of_ranges(ranges, n_threads)
+    return RemoteDataset(client, FileOnWorkers(path, chunks, lenient), scale=scale)
+
+
+class RemoteDataset(Dataset):
+    """A Dataset of rows that stay on the workers; it can be trained, scaled and weighted.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        A client of the cluster.
+    X : dask array of shape (n, d), dask dataframe, or list of delayed chunks
+        The rows. A delayed chunk is a NumPy array, a SciPy sparse matrix or a data frame.
+    y : dask array of shape (n,), dask series, or list of delayed chunks, optional
+        The labels or targets. A list, or an array with unknown chunk sizes, must be chunked as X.
+    sample_weight : array or dask array of shape (n,), optional
+    scale : as for dcsvm.Dataset
+
+    Raises ValueError or TypeError for invalid input.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        X: Collection | FileOnWorkers,
+        y: Collection | None = None,
+        *,
+        sample_weight: Any = None,
+        scale: str | Scaling | None = None,
+    ):
+        self.tasks, self.first_index = Tasks(client), 1  # no worker reads a whole file
+        self.lenient = False
+        self._chunks: list[Future] | None = None
+        self._kept: DaskRows | None = None
+        self.is_scaling_stored, self.is_disposable, self.has_labels = True, False, True
+        if isinstance(X, FileOnWorkers):
+            self.name, self.lenient, self.table = X.name, X.lenient, None
+            self._blocks, self._labels = X.chunks, [None] * len(X.chunks)
+        else:
+            self._compute(client, X, y)
+        known = loaded(scale) if isinstance(X, FileOnWorkers) else scale
+        self.is_scaling_stored = known is scale
+        self.scaling = self._scaling_of(known, None)
+        if isinstance(X, FileOnWorkers):
+            self.labels = np.concatenate(self._results("labels", labels_of, self._sections()))
+        elif self.has_labels:
+            self.labels = np.concatenate(self._results("labels", _as_labels, self._labels))
+        else:
+            self.labels = np.zeros(self.rows.n_samples)
+        weights = whole_array(client, sample_weight)
+        self.sample_weight = None if weights is None else as_weights(weights, len(self.labels))
+
+    def _compute(self, client: Client, X: Collection, y: Collection | None) -> None:
+        """Start to compute collections on the workers. Raises ValueError and TypeError."""
+        parts, labels = _parts(X), [] if y is None else _parts(_chunked_as(X, y))
+        if y is not None and len(parts) != len(labels):
+            raise ValueError(f"X has {len(parts)} chunks, y has {len(labels)}")
+        futures = client.compute([*parts, *labels])
+        self.name, self._blocks = "X", futures[: len(parts)]
+        self._labels = futures[len(parts) :] or [None] * len(parts)
+        self.has_labels = y is not None
+        self.table = _table_of(self.tasks, self._blocks)
+
+    def _submit(
+        self, name: str, function: Callable[..., Any], *columns: Sequence[Any], **kwargs: Any
+    ) -> list[Future]:
+        """Submit a task for each tuple of `zip(*columns)`."""
+        return [
+            self.tasks.submit(f"{name}-chunk{k}", function, *values, **kwargs)
+            for k, values in enumerate(zip(*columns, strict=True))
+        ]
+
+    def _results(
+        self, name: str, function: Callable[..., Any], *columns: Sequence[Any], **kwargs: Any
+    ) -> list[Any]:
+        """Return the results of the tasks of `_submit`."""
+        return self.tasks.results(self._submit(name, function, *columns, **kwargs))
+
+    def _sections(self) -> list[Future]:
+        """Submit the tasks that read, encode and scale the blocks, unless they are submitted."""
+        if self._chunks is None:
+            encoding = Encoding(self.table, self.scaling)
+            self._chunks = self._submit(
+                "read", sections_of, self._blocks, self._labels, encoding=encoding,
+                lenient=self.lenient,
+            )  # fmt: skip
+        return self._chunks
+
+    def _scaling_of(self, scale: Any, like: Encoded | None) -> Scaling | None:  # noqa: ARG002
+        """Return the scaling to apply, as without workers. Raises ValueError."""
+        if scale is None or isinstance(scale, Scaling):
+            return scale
+        if scale not in OWN_SCALINGS:
+            raise ValueError(f"scale must be one of {', '.join(OWN_SCALINGS)}, got {scale!r}")
+        one_hot = None if self.table is None else self.table.one_hot
+        options = {"encoding": Encoding(self.table), "lenient": self.lenient}
+        if scale == "auto":
+            found = self._results("ranges", extremes_of, self._blocks, **options)
+            return Extremes.joined(found).scaling(self.name, one_hot=one_hot)
+        sizes = self._results("sizes", sizes_of, self._blocks, **options)
+        n_rows, n_values = np.array(sizes, np.int64).reshape(-1, 2).T
+        step = max(-(-int(n_values.sum()) // RANKED_VALUES), 1)
+        first = [int(one) for one in np.cumsum(n_rows) - n_rows]
+        found = self._results("sample", sample_of, self._blocks, first, step=step, **options)
+        parts = PartsInMemory([part for own in found for part in own], 0)
+        return quantile_scaling(parts, self.name, one_hot=one_hot)
+
+    @property
+    def rows(self) -> Any:
+        """The rows on the workers: RemoteRows."""
+        if self._kept is None:
+            self._kept = remote_rows(self.tasks, self._sections(), RunControl())
+        return self._kept.rows
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.labels)
+
+    @property
+    def n_features(self) -> int:
+        if self.table is not None:
+            return self.table.n_features
+        assert self.rows
+        assert self._kept is not None
+        return self._kept.columns.n_features
+
+    def scaled(self, scale: str | Scaling | None) -> RemoteDataset:
+        """Return the data set in a scaling, without weights."""
+        scaling = self._scaling_of(scale, None)
+        return self._anew(scaling=scaling, is_scaling_stored=True)
+
+    def weighted(self, weights: Any, columns: np.ndarray | None = None) -> RemoteDataset:
+        """Multiply the scaled features by weights, float64 (n_features,), all at least 0."""
+        scaling = self._weighted_scaling(np.asarray(weights, np.float64), columns)
+        return self._anew(scaling=scaling, is_scaling_stored=True)
+
+    def with_labels(self, labels: np.ndarray, sample_weight: np.ndarray | None) -> RemoteDataset:
+        """Return the data set with other labels and weights."""
+        return self._with(labels=labels, sample_weight=sample_weight)  # type: ignore[return-value]
+
+    def disposable(self) -> RemoteDataset:
+        """Return the data set for one training: the workers then forget the rows as given."""
+        return self._with(is_disposable=True)  # type: ignore[return-value]
+
+    def _anew(self, **changes: Any) -> RemoteDataset:
+        """Return a copy whose rows are encoded anew."""
+        return self._with(_chunks=None, _kept=None, **changes)  # type: ignore[return-value]
+
+    def row_source(self, control: RunControl, test: Dataset | None) -> DaskRows:
+        """Return the rows for a run. Raises Stopped."""
+        chunks, self._chunks, self._kept = self._sections(), None, None
+        if self.is_disposable:
+            self._blocks, self._labels = [], []
+        return remote_rows(self.tasks, chunks, control, None if test is None else test.rows)
+
+
+def _table_of(tasks: Tasks, blocks: list[Future]) -> TableEncoding | None:
+    """Return the encoding of blocks as one data frame, or one array with gaps; None for others.
+
+    The columns are fetched to the client one by one.
+    """
+    (names,) = tasks.results([tasks.submit("names", _names, blocks[0])])
+    is_frame = names is not None
+    if names is None:
+        futures = [tasks.submit(f"gaps-chunk{k}", n_of_gaps, one) for k, one in enumerate(blocks)]
+        n_columns = max(tasks.results(futures))
+        if n_columns < 0:
+            return None
+        names = matrix_names(n_columns)
+
+    def column(name: str) -> Values:
+        place = names.index(name)
+        futures = [
+            tasks.submit(f"column{place}-chunk{k}", column_of, block, place)
+            for k, block in enumerate(blocks)
+        ]
+        arrays = tasks.results(futures)
+        used = [one for one in arrays if len(one)] or arrays[:1]  # empty blocks may differ in type
+        return plain_column(np.concatenate(used), "X", name)
+
+    sizes = tasks.results(
+        [tasks.submit(f"size-chunk{k}", n_of_rows, block) for k, block in enumerate(blocks)]
+    )
+    return encoding_of(Frame("X", names, sum(sizes), column, has_names=is_frame))
+
+
+def _names(block: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns of a data frame, None for an array."""
+    return names_of(block) if is_frame(block) else None
+
+
+def _as_labels(labels: Any) -> np.ndarray:
+    return as_labels(_plain(labels))
+
+
+def _chunked_as(X: Collection, y: Collection) -> Collection:
+    """Divide labels as the rows, if the sizes of their chunks are known."""
+    is_known = hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any()
+    return y.rechunk((X.chunks[0],)) if is_known and hasattr(y, "rechunk") else y
+
+
+def is_collection(values: object) -> bool:
+    """Return whether values are a dask collection or a list of delayed chunks."""
+    if isinstance(values, (list, tuple)):
+        return len(values) > 0 and all(isinstance(one, Delayed) for one in values)
+    return hasattr(values, "__dask_graph__")
+
+
+def whole_array(client: Client, values: Any) -> np.ndarray | None:
+    """Fetch a dask array to the client as a NumPy array; return other values unchanged."""
+    if values is None or not hasattr(values, "dask"):
+        return values
+    return np.asarray(client.compute(values).result())
+
+
+def _parts(collection: Collection) -> list[Delayed]:
+    """Split a collection along its rows into delayed chunks. Raises TypeError."""
+    if isinstance(collection, (list, tuple)):
+        return list(collection)
+    if isinstance(collection, Delayed):
+        return [collection]
+    if getattr(collection, "ndim", 1) == 2 and hasattr(collection, "rechunk"):
+        collection = collection.rechunk({1: -1})
+    if not hasattr(collection, "to_delayed"):
+        raise TypeError(
+            "X and y must be dask arrays, dataframes or lists of delayed chunks, not "
+            f"{type(collection).__name__}"
+        )
+    return np.ravel(collection.to_delayed()).tolist()
+
+
+def _plain(values: Any) -> Any:
+    """Convert dataframes to arrays; return other values unchanged."""
+    return values.to_numpy() if hasattr(values, "to_numpy") else values
