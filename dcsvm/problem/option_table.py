@@ -5,8 +5,11 @@ has the type and limits of its values, and makes the error message. NumPy scalar
 plain Python values without importing NumPy.
 """
 
+from __future__ import annotations
+
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import Field, dataclass, field, fields, replace
 from numbers import Integral, Real
 from reprlib import repr as short_repr
@@ -27,13 +30,29 @@ class OptionError(ValueError):
 
 
 @dataclass(frozen=True)
+class FileKind:
+    """What an option does with a file.
+
+    `words` are values that are not names. A file may appear later if `is_awaited`. The output of
+    the option `continued_by` may replace this input.
+    """
+
+    words: tuple[str, ...] = ()
+    is_output: bool = False
+    is_folder: bool = False
+    is_awaited: bool = False
+    continued_by: str = ""
+
+
+@dataclass(frozen=True)
 class Rule:
     """The values that an option accepts.
 
     `is_kind` checks the type of a value; messages call the type `kind`. `plain` converts a value
     to a plain Python value. It raises ValueError outside the `limits`. `names` are the valid names
     of an enumerated option, `spellings` the names in the help, in the same order. `or_none` makes
-    None valid, too.
+    None valid, too. `file` says that the value is the name of a file; a tuple has `members`.
+    `parse` converts text of the command line; its ValueError ends the message "'text' ...".
     """
 
     kind: str
@@ -43,6 +62,9 @@ class Rule:
     names: tuple[str, ...] = ()
     spellings: tuple[str, ...] = ()
     or_none: bool = False
+    file: FileKind | None = None
+    members: tuple[Rule, ...] = ()
+    parse: Callable[[str], Any] | None = None
 
     def check(self, option: str, value: object) -> Any:
         """Return the plain value of the option. Raises OptionError."""
@@ -55,49 +77,111 @@ class Rule:
         except ValueError as error:
             raise OptionError(option, str(error)) from None
 
+    @property
+    def optional(self) -> Rule:
+        """The rule that also accepts None."""
+        return replace(self, or_none=True)
 
-def optional(rule: Rule) -> Rule:
-    return replace(rule, or_none=True)
+    def or_word(self, word: str) -> Rule:
+        """Accept one word in addition to the values of this rule."""
 
+        def is_kind(value: object) -> bool:
+            return (isinstance(value, str) and value == word) or self.is_kind(value)
 
-def or_word(word: str, rule: Rule) -> Rule:
-    """Accept one word in addition to the values of a rule."""
+        def plain(value: object) -> Any:
+            return word if isinstance(value, str) else self.plain(value)
 
-    def is_kind(value: object) -> bool:
-        return (isinstance(value, str) and value == word) or rule.is_kind(value)
+        def parse(text: str) -> Any:
+            assert self.parse is not None
+            if text.lower() == word:
+                return word
+            try:
+                return self.parse(text)
+            except ValueError:
+                raise ValueError(f"is neither {self.kind} nor {word}") from None
 
-    def plain(value: object) -> Any:
-        return word if isinstance(value, str) else rule.plain(value)
+        return Rule(
+            f"{self.kind} or {word!r}", is_kind, plain, self.limits,
+            parse=None if self.parse is None else parse,
+        )  # fmt: skip
 
-    return Rule(f"{rule.kind} or {word!r}", is_kind, plain, rule.limits)
+    def index_of(self, text: str) -> int:
+        """Return the index of a name, of its spelling, or of its index as text; -1 for none."""
+        index = index_of_name(text, [one for one in self.names if one], self.spellings)
+        with suppress(ValueError):
+            index = int(text)
+        return index if 0 <= index < len(self.names) else -1
 
+    @staticmethod
+    def flag() -> Rule:
+        """Accept True and False."""
+        return Rule("True or False", is_bool, bool)
 
-def number(limits: str, holds: Callable[[float], bool]) -> Rule:
-    """Accept a number for which `holds` is true; `limits` describes the condition."""
+    @staticmethod
+    def text() -> Rule:
+        """Accept a text."""
+        return Rule("a text", lambda value: isinstance(value, str), str)
 
-    def plain(value: Any) -> float:
-        converted = _float(value)
-        if not holds(converted):
-            raise wrong(limits, f"{converted:g}")
-        return converted
+    @staticmethod
+    def texts() -> Rule:
+        """Accept a sequence of texts; the option may be repeated."""
+        return Rule("texts", lambda value: isinstance(value, (list, tuple)), tuple)
 
-    return Rule("a number", is_number, plain, limits)
+    @staticmethod
+    def path(*words: str, **kind: Any) -> Rule:
+        """Accept the name of a file, or one of `words`; for `kind` see FileKind."""
+        return replace(Rule.text(), file=FileKind(words, **kind))
 
+    @staticmethod
+    def paths(*kinds: Rule) -> Rule:
+        """Accept a tuple of names of files, of these kinds."""
+        return Rule("names of files", lambda value: isinstance(value, tuple), tuple, members=kinds)
 
-def integer(low: int, high: int = MAX_INT, *, no_limit: int | None = None) -> Rule:
-    """Accept an integer from `low` to `high`, or `no_limit`, the value for no limit."""
-    lower_limit = f"at least {low}" + ("" if no_limit is None else f" (or {no_limit} for no limit)")
+    @staticmethod
+    def number(limits: str, holds: Callable[[float], bool]) -> Rule:
+        """Accept a number for which `holds` is true; `limits` describes the condition."""
 
-    def plain(value: Any) -> int:
-        converted = int(value)
-        if converted < low and converted != no_limit:
-            raise wrong(lower_limit, converted)
-        if converted > high:
-            raise wrong(f"at most {high}", converted)
-        return converted
+        def plain(value: Any) -> float:
+            converted = _float(value)
+            if not holds(converted):
+                raise wrong(limits, f"{converted:g}")
+            return converted
 
-    limits = f"from {low} to {high}" if high < MAX_INT else lower_limit
-    return Rule("a whole number", is_integer, plain, limits)
+        return Rule("a number", is_number, plain, limits, parse=_number_of)
+
+    @staticmethod
+    def integer(low: int, high: int = MAX_INT, *, no_limit: int | None = None) -> Rule:
+        """Accept an integer from `low` to `high`, or `no_limit`, the value for no limit."""
+        lower = f"at least {low}" + ("" if no_limit is None else f" (or {no_limit} for no limit)")
+
+        def plain(value: Any) -> int:
+            converted = int(value)
+            if converted < low and converted != no_limit:
+                raise wrong(lower, converted)
+            if converted > high:
+                raise wrong(f"at most {high}", converted)
+            return converted
+
+        limits = f"from {low} to {high}" if high < MAX_INT else lower
+        return Rule("a whole number", is_integer, plain, limits, parse=_whole_number_of)
+
+    @staticmethod
+    def choice(*names: str, spellings: Sequence[str] = (), has_numbers: bool = False) -> Rule:
+        """Accept a name or its spelling in the help, in any case; `has_numbers`: or its index."""
+
+        def index(value: Any) -> int:
+            if isinstance(value, str):
+                return index_of_name(value, names, spellings)
+            return int(value) if has_numbers and is_integer(value) else -1
+
+        def plain(value: object) -> str:
+            return names[index(value)]
+
+        def is_kind(value: object) -> bool:
+            return 0 <= index(value) < len(names)
+
+        kind = f"one of {', '.join(names)}"
+        return Rule(kind, is_kind, plain, names=names, spellings=tuple(spellings))
 
 
 def index_of_name(text: str, *lists: Sequence[str]) -> int:
@@ -113,22 +197,18 @@ def index_of_name(text: str, *lists: Sequence[str]) -> int:
     return -1
 
 
-def choice(*names: str, spellings: Sequence[str] = (), has_numbers: bool = False) -> Rule:
-    """Accept a name or its spelling in the help, in any case; `has_numbers` accepts its index."""
+def _number_of(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("is not a number") from None
 
-    def index(value: Any) -> int:
-        if isinstance(value, str):
-            return index_of_name(value, names, spellings)
-        return int(value) if has_numbers and is_integer(value) else -1
 
-    def plain(value: object) -> str:
-        return names[index(value)]
-
-    def is_kind(value: object) -> bool:
-        return 0 <= index(value) < len(names)
-
-    kind = f"one of {', '.join(names)}"
-    return Rule(kind, is_kind, plain, names=names, spellings=tuple(spellings))
+def _whole_number_of(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("is not a whole number") from None
 
 
 def wrong(constraint: str, value: str | int) -> ValueError:
@@ -186,10 +266,9 @@ def label_text(label: float | str) -> str:
     return repr(label) if isinstance(label, str) else f"{label:g}"
 
 
-FLAG = Rule("True or False", is_bool, bool)
-FINITE = number("finite", math.isfinite)
-POSITIVE = number("positive and finite", lambda value: 0 < value < math.inf)
-NOT_NEGATIVE = number("at least 0 and finite", lambda value: 0 <= value < math.inf)
+FINITE = Rule.number("finite", math.isfinite)
+POSITIVE = Rule.number("positive and finite", lambda value: 0 < value < math.inf)
+NOT_NEGATIVE = Rule.number("at least 0 and finite", lambda value: 0 <= value < math.inf)
 
 
 AUTO = "auto"
@@ -224,6 +303,16 @@ def _gamma(value: Any) -> float | str:
     return str(value)
 
 
+def _gamma_of(text: str) -> float | str:
+    word = text.lower()
+    if word == AUTO or is_per_median(word):
+        return word
+    try:
+        return float(word)
+    except ValueError:
+        raise ValueError("is neither a number, auto nor F/median with a number F") from None
+
+
 GAMMA = Rule(
     f"a number, {AUTO!r} or F/median",
     lambda value: is_number(value)
@@ -231,6 +320,7 @@ GAMMA = Rule(
     or is_per_median(value),
     _gamma,
     NOT_NEGATIVE.limits,
+    parse=_gamma_of,
 )
 FACTORS = Rule("a dict of label: factor", lambda value: isinstance(value, Mapping), _factors)
 BALANCED = "balanced"  # class weights in inverse proportion to the sizes of the classes
@@ -281,6 +371,7 @@ class Option:
     group: str = ""
     default_text: str = ""
     keyword: str = ""
+    is_multiple: bool = False  # may be repeated
     is_basic: bool = False  # listed when a command is called without arguments
     is_free: bool = False  # may change on resume: does not affect the problem or solution
     in_grid: bool = True  # dcsvm-grid has the option, too
@@ -288,6 +379,11 @@ class Option:
     @property
     def names(self) -> list[str]:
         return [word for word in self.spelling.split() if word[0] == "-"]
+
+    @property
+    def is_argument(self) -> bool:
+        """Whether it is an argument of the command, such as FILE, or [FILE] if it may lack."""
+        return bool(self.spelling) and not self.names
 
     @property
     def value(self) -> str:
@@ -349,6 +445,18 @@ class OptionTable:
     @classmethod
     def names(cls) -> tuple[str, ...]:
         return tuple(one.name for one in fields(cls))
+
+    @classmethod
+    def entries(cls) -> Iterator[tuple[str, Option, Any]]:
+        """Yield the name, the description and the default of each option."""
+        for one in fields(cls):
+            yield one.name, option_of(one), one.default
+
+    @classmethod
+    def taken(cls: type[Table], given: Mapping[str, Any]) -> Table:
+        """Make a table from the values that it knows and that are not None. Raises OptionError."""
+        known = {name: given[name] for name in cls.names() if given.get(name) is not None}
+        return cls(**known)
 
     def __post_init__(self) -> None:
         for name in self.names():

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import partial
 
+from dcsvm.data.formats import FORMATS
 from dcsvm.kernel.kernels import (
     DEFAULT,
     NAMES,
@@ -24,8 +25,8 @@ from dcsvm.problem.option_table import (
     BALANCED,
     FACTORS,
     FINITE,
-    FLAG,
     GAMMA,
+    METRICS,
     NOT_NEGATIVE,
     POSITIVE,
     SVM_NAMES,
@@ -33,14 +34,10 @@ from dcsvm.problem.option_table import (
     WITH_LEVELS,
     OptionError,
     OptionTable,
-    choice,
-    integer,
+    Rule,
     is_per_median,
     label_text,
-    number,
     option,
-    optional,
-    or_word,
 )
 
 CLUSTERINGS = ("tree", "adaptive", "random", "kmeans")
@@ -53,7 +50,7 @@ CENTERED = "centered"  # value of `probability`: decision value 0 has probabilit
 DEFAULT_OVERLAP = 1.5
 MAX_C = 1e100  # keeps sums of C^2 finite
 MAX_CACHE = 10**9  # MB
-MEGABYTES = number(f"positive and at most {MAX_CACHE}", lambda mb: 0 < mb <= MAX_CACHE)
+MEGABYTES = Rule.number(f"positive and at most {MAX_CACHE}", lambda mb: 0 < mb <= MAX_CACHE)
 MAX_ITERATIONS = 2**62
 
 of_problem, of_kernel, of_accuracy, of_levels, of_long_runs = (
@@ -64,7 +61,7 @@ of_problem, of_kernel, of_accuracy, of_levels, of_long_runs = (
 threads_option = partial(
     option,
     None,
-    optional(integer(1, MAX_THREADS)),
+    Rule.integer(1, MAX_THREADS).optional,
     "--threads N",
     "number of threads",
     "The default is OMP_NUM_THREADS if set, otherwise the cores available to this process.",
@@ -83,8 +80,8 @@ class TrainOptions(OptionTable):
 
     # arguments: default, rule, spelling, help, details, and other fields of Option
     # fmt: off
-    svm_type: str = of_problem("c_svc", choice(*SVM_TYPES, spellings=SVM_NAMES, has_numbers=True),
-        "-s TYPE",
+    svm_type: str = of_problem("c_svc",
+        Rule.choice(*SVM_TYPES, spellings=SVM_NAMES, has_numbers=True), "-s TYPE",
         ", ".join(f"{number} {name}" for number, name in enumerate(SVM_NAMES)),
         "A name is accepted, too, in any case: one of these, or of model files, such as nu_svc.",
         keyword='or "nu_svc", "one_class", "epsilon_svr", "nu_svr", also with -, or LIBSVM\'s '
@@ -94,35 +91,35 @@ class TrainOptions(OptionTable):
         "penalty C of C-SVC, eps-SVR and nu-SVR",
         is_basic=True)
     class_weight: dict[float | str, float] | str | None = of_problem(None,
-        optional(or_word(BALANCED, FACTORS)),
+        FACTORS.or_word(BALANCED).optional,
         "-w LABEL FACTOR",
         "C-SVC: multiply C of class LABEL by FACTOR (-w-1 5)",
         "Give it once per class. The label follows the letter without a space.",
         keyword="label -> factor of C, for C-SVC; labels not in it have factor 1; or \"balanced\": "
         "n / (number of classes * rows of the class)")
-    nu: float = of_problem(0.5, number("above 0 and at most 1", lambda value: 0 < value <= 1),
+    nu: float = of_problem(0.5, Rule.number("above 0 and at most 1", lambda value: 0 < value <= 1),
         "-n NU",
         "nu of nu-SVC, one-class and nu-SVR, up to 1")
     epsilon: float = of_problem(0.1, NOT_NEGATIVE, "-p EPSILON",
         "epsilon of the eps-SVR loss, in units of y",
         "Smaller errors have no loss.",
         keyword="epsilon of the epsilon-SVR loss, in units of y: smaller errors have no loss")
-    bias: bool = of_problem(False, FLAG, "--bias",
+    bias: bool = of_problem(False, Rule.flag(), "--bias",
         "train C-SVC with a bias term, as LIBSVM does",
         "The other types always have a bias term.")
-    probability: bool | str = of_problem(False, or_word(CENTERED, FLAG), "-b 0|1",
+    probability: bool | str = of_problem(False, Rule.flag().or_word(CENTERED), "-b 0|1",
         "1: fit a model of probabilities, too",
         "Not for one-class. It takes 5-fold cross-validation, also with --early.",
         keyword='fit a model of probabilities by 5-fold cross-validation; "centered" gives '
         "probability 1/2 to decision value 0")
-    kernel: str = of_kernel(DEFAULT, choice(*NAMES, spellings=SHORT_NAMES), "-t TYPE",
+    kernel: str = of_kernel(DEFAULT, Rule.choice(*NAMES, spellings=SHORT_NAMES), "-t TYPE",
         numbered_names(),
         "A name is accepted, too, in any case. The linear kernel is u'v. The file of a precomputed "
         "kernel has kernel values in place of features.",
         keyword=f"or {other_names()}",
         is_basic=True)
-    degree: int = of_kernel(3, integer(0), "-d DEGREE", f"degree of {users_of('degree')}")
-    gamma: float | str | None = of_kernel(None, optional(GAMMA), "-g GAMMA",
+    degree: int = of_kernel(3, Rule.integer(0), "-d DEGREE", f"degree of {users_of('degree')}")
+    gamma: float | str | None = of_kernel(None, GAMMA.optional, "-g GAMMA",
         f"gamma of {users_of('gamma')}; or auto, F/median",
         "0 selects the default, as in LIBSVM. auto is 1 / (features * variance of all values). "
         f"F/median, such as 2/median, is {median_words()}.",
@@ -137,28 +134,28 @@ class TrainOptions(OptionTable):
         keyword="largest KKT violation of the solution, in units of the decision value; for nu-SVR "
         "in units of the standard deviation of the targets if this is below 1",
         is_basic=True)
-    gap: float | None = of_accuracy(None, optional(POSITIVE), "--gap GAP",
+    gap: float | None = of_accuracy(None, POSITIVE.optional, "--gap GAP",
         "stop at this relative duality gap instead of -e",
         "The gap is relative to the objective. Indefinite kernels have none.",
         keyword="stop at this duality gap, relative to the objective, instead of the tolerance",
         in_grid=False)
-    certify: bool = of_accuracy(False, FLAG, "--certify",
+    certify: bool = of_accuracy(False, Rule.flag(), "--certify",
         "verify every row with float64 kernel values",
         "The default verifies a sample of rows and all possible violators.",
         is_free=True, in_grid=False)
-    levels: int | None = of_levels(None, optional(integer(0, MAX_LEVELS)), "-l --levels L",
+    levels: int | None = of_levels(None, Rule.integer(0, MAX_LEVELS).optional, "-l --levels L",
         "number of cluster levels, 0: none",
         "The finest level has branching^L clusters. The default is the early level, every second "
         "finer level down to 1000 rows per cluster, and level 2. Levels with fewer than 100 rows "
         "per cluster on average are skipped. Only C-SVC and epsilon-SVR use levels.",
         default_text="by number of rows", in_grid=False)
-    branching: int = of_levels(4, integer(2, MAX_BRANCHING), "-k --branching N",
+    branching: int = of_levels(4, Rule.integer(2, MAX_BRANCHING), "-k --branching N",
         "child clusters per cluster of the coarser level",
         f"At most {MAX_BRANCHING}.")
-    sample: int = of_levels(1000, integer(1), "--sample M",
+    sample: int = of_levels(1000, Rule.integer(1), "--sample M",
         "rows sampled per level for kernel k-means",
         "At least 8 per cluster are sampled, and in a tree at most 64.")
-    clustering: str = of_levels("tree", choice(*CLUSTERINGS), "--clustering NAME",
+    clustering: str = of_levels("tree", Rule.choice(*CLUSTERINGS), "--clustering NAME",
         "method: tree, adaptive, random, kmeans",
         "tree: each cluster of the coarser level is split. adaptive: two-step kernel k-means on a "
         "sample of the support vectors of the finer level (Algorithm 1 of the paper). random: the "
@@ -166,12 +163,12 @@ class TrainOptions(OptionTable):
         f"needs a tree. Levels of more than {MAX_BRANCHING} clusters use one, with a warning.",
         keyword='each cluster of the coarser level is split; or "adaptive", k-means on support '
         'vectors of the finer level; "random", on random rows; "kmeans", a Euclidean tree')
-    early: bool = of_levels(False, FLAG, "--early",
+    early: bool = of_levels(False, Rule.flag(), "--early",
         "train one level only, a model per cluster: much faster",
         keyword="train one level only, a local model for each of its clusters: much faster",
         is_basic=True)
     early_level: int | str | None = of_levels(None,
-        optional(or_word(AUTO, integer(1, MAX_LEVELS))), "--early-level L",
+        Rule.integer(1, MAX_LEVELS).or_word(AUTO).optional, "--early-level L",
         "level of the early model",
         "auto, only with --early, searches for the level with the smallest leave-one-out error "
         "(classes: error rate; regressions: squared error), estimated on the rows of some "
@@ -182,17 +179,17 @@ class TrainOptions(OptionTable):
         "default then; otherwise 3, or the finest level",
         default_text="auto; up to 3 without --early")
     overlap: float | None = of_levels(None,
-        optional(number("from 1 to 2", lambda value: 1 <= value <= 2)), "--overlap F",
+        Rule.number("from 1 to 2", lambda value: 1 <= value <= 2).optional, "--overlap F",
         "mean clusters per row, 1 to 2",
         "Rows near a cluster boundary are trained in the clusters on both sides, and both predict "
         "them. 1 is early prediction as in the paper.",
         keyword="mean number of clusters of the early level that a row is in, from 1 to 2; None is "
         "1.5 with early, otherwise 1",
         default_text="1.5; 1 without --early")
-    seed: int = of_levels(0, integer(0), "--seed N",
+    seed: int = of_levels(0, Rule.integer(0), "--seed N",
         "random seed of the samples and the folds (-v, -b)",
         keyword="random seed of the samples and the folds")
-    cache_mb: int | None = of_long_runs(None, optional(MEGABYTES), "-m MB",
+    cache_mb: int | None = of_long_runs(None, MEGABYTES.optional, "-m MB",
         "MB for caches and copies",
         "Kernel row caches, matrices and working copies of all threads together. The rows, 64 "
         "bytes per row and 200 MB come on top. The default is half of the memory available to this "
@@ -201,7 +198,7 @@ class TrainOptions(OptionTable):
         "to this process, at most 8000",
         default_text="half of available memory", is_basic=True, is_free=True)
     threads: int | None = threads_option(group="Long runs")
-    max_iterations: int = of_long_runs(-1, integer(1, MAX_ITERATIONS, no_limit=-1),
+    max_iterations: int = of_long_runs(-1, Rule.integer(1, MAX_ITERATIONS, no_limit=-1),
         "--max-iter N",
         "stop after about N coordinate updates",
         default_text="no limit", in_grid=False)
@@ -301,9 +298,6 @@ class TrainOptions(OptionTable):
             raise OptionError("early_level", reason)
 
 
-LEARN = "learn"  # value of `feature_weights`
-
-
 def check_feature_weights(options: TrainOptions, weights: object) -> None:
     """Raise OptionError if rows cannot have feature weights, or if they cannot be learned."""
     reason = ""
@@ -316,6 +310,97 @@ def check_feature_weights(options: TrainOptions, weights: object) -> None:
             reason = "are learned from labels or targets, got one_class"
     if reason:
         raise OptionError("feature_weights", reason)
+
+
+AUTO_SCALE, QUANTILE, LEARN = "auto", "quantile", "learn"
+STANDARD_INPUT = ("-", "/dev/stdin")
+of_files = partial(option, group="Files")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions(OptionTable):
+    """How data are read, scaled and weighted: the options of Dataset.read, and feature weights."""
+
+    function = "dcsvm.Dataset.read"
+
+    # fmt: off
+    format: str | None = of_files(None, Rule.choice(*FORMATS).optional, "--format NAME",
+        "csv, tsv, parquet, arrow or libsvm",
+        "The ending of the file name tells the format by default: .csv, .tsv, .tab, .parquet, .pq, "
+        ".arrow, .feather, also with .gz, .bz2 or .xz; any other file is LIBSVM text. pyarrow "
+        "(extra tables) reads tables; without it only tables of numbers in csv or tsv.",
+        default_text="by the file name")
+    label: str | None = of_files(None, Rule.text().optional, "--label COLUMN",
+        "label column of a table: name or number",
+        "The default is a column named target, label, class or y, else the last one.")
+    drop: tuple[str, ...] = of_files((), Rule.texts(), "--drop COLUMNS",
+        "columns of a table to leave out, by commas",
+        is_multiple=True)
+    weight: str | None = of_files(None, Rule.text().optional, "--weight COLUMN",
+        "column of a table with sample weights",
+        "A row of weight 2 counts as two rows, in training but not in figures on held-out rows of "
+        "dcsvm-easy.")
+    scale: str | None = of_files(None, Rule.path(AUTO_SCALE, QUANTILE, *STANDARD_INPUT).optional,
+        "--scale NAME|FILE",
+        "scale: auto, quantile, or by a range file",
+        "auto scales each feature of the training set to [-1, 1], as svm-scale does; quantile maps "
+        "its values to a normal distribution by their ranks. The model has the scaling and applies "
+        "it. auto also writes MODEL_FILE.range, which svm-scale can read. A range file that is "
+        "given is not stored: give it to dcsvm-predict, too. A file named auto is given as "
+        "./auto.",
+        keyword='"auto" scales each feature to [-1, 1], "quantile" to a normal distribution by the '
+        "ranks of its values; or a scaling, such as that of another model. The model has the "
+        "scaling and applies it to the rows it predicts")
+    feature_weights: str | None = of_files(None, Rule.path(LEARN).optional, "--weights FILE",
+        "feature weights: learn, or those of a model file",
+        "The weights multiply the scaled features and show which of them matter. learn finds them "
+        "for kernels of a distance, from up to 3000 rows, and chooses by held-out rows among them; "
+        "without a gain they are 1. The model has them: see dcsvm-predict --describe. The weights "
+        "of a model file belong to the --scale it was trained with.",
+        keyword='array of shape (n_features,), factors of the scaled features; or "learn", which '
+        "finds them for kernels of a distance from the slopes of decision values, and chooses by "
+        "held-out rows; model_.scaling.weights has the result")
+    lenient: bool = of_files(False, Rule.flag(), "--lenient",
+        "accept malformed data lines that svm-train accepts",
+        "These are spaces after a colon, trailing words without a colon (ignored), and hexadecimal "
+        "numbers. nan, inf and index 0 remain errors.")
+    # fmt: on
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Names of the columns to leave out."""
+        return tuple(name for names in self.drop for name in names.split(","))
+
+
+of_search = partial(option, group="Settings")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions(OptionTable):
+    """What a search of settings measures, and how far it goes."""
+
+    function = "dcsvm.grid_search"
+
+    # fmt: off
+    metric: str | None = of_search(None, Rule.choice(*METRICS).optional, "--metric NAME",
+        "choose by accuracy, balanced-accuracy, f1, auc, mae, ...",
+        f"One of {', '.join(METRICS)}. auc and log-loss need two classes. balanced-accuracy and f1 "
+        "are means over the classes.",
+        keyword=f"what to choose by: one of {', '.join(METRICS)}; None is accuracy, or an error of "
+        "a regression",
+        default_text="accuracy, mse", is_basic=True)
+    refine: bool = of_search(False, Rule.flag(), "--refine",
+        "score a finer grid around the best setting, too",
+        "Its step is a quarter of the step of the grid, and it extends half a step to each side.",
+        keyword="then search a fine grid around the best setting",
+        is_basic=True)
+    every: bool = of_search(False, Rule.flag(), "--every",
+        "score every setting on all rows",
+        "By default a setting is pruned once its loss on some of the rows exceeds the loss of the "
+        "best setting on all rows. The rate of a pruned setting is an estimate. With f1, auc and "
+        "log-loss no setting is pruned.",
+        keyword="score every setting on all rows, without pruning")
+    # fmt: on
 
 
 of_size = partial(option, None, group="Size (give one)", is_basic=True)
@@ -335,25 +420,26 @@ class CompressOptions(OptionTable):
     function = "dcsvm.Model.compress"
 
     # fmt: off
-    vectors: int | None = of_size(optional(integer(1)), "--vectors N",
+    vectors: int | None = of_size(Rule.integer(1).optional, "--vectors N",
         "maximum number of vectors",
         "The clusters of an early model share them.")
     times: float | None = of_size(
-        optional(number("above 1 and finite", lambda value: 1 < value < math.inf)), "--times T",
+        Rule.number("above 1 and finite", lambda value: 1 < value < math.inf).optional, "--times T",
         "reduce kernel evaluations per row by this factor",
         "The evaluations that assign a row to its cluster count, too.")
     loss: float | None = of_size(
-        optional(number("above 0 and below 100", lambda value: 0 < value < 100)), "--loss PERCENT",
+        Rule.number("above 0 and below 100", lambda value: 0 < value < 100).optional,
+        "--loss PERCENT",
         "labels that may change, in percent; needs --test",
         "Several sizes are tried. The result is the smallest one that changes at most PERCENT of "
         "the labels with 95 % confidence, by the test rows.")
-    method: str | None = option(None, optional(choice("exact", "early")))
-    steps: int | None = of_method(None, optional(integer(1)), "--steps N",
+    method: str | None = option(None, Rule.choice("exact", "early").optional)
+    steps: int | None = of_method(None, Rule.integer(1).optional, "--steps N",
         "optimization steps per cluster, 256 rows each",
         "The default is 200 passes over the rows, and at most 6000 steps. More steps fit better "
         "and take longer.",
         default_text="up to 6000")
-    seed: int = of_method(0, integer(0), "--seed N", "random seed")
+    seed: int = of_method(0, Rule.integer(0), "--seed N", "random seed")
     threads: int | None = threads_option(group="Other")
 
     # fmt: on
