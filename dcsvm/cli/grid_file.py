@@ -23,11 +23,11 @@ from dcsvm.machine import usable_threads
 from dcsvm.problem.data_gamma import RowStatistics, median_unit, with_number
 from dcsvm.problem.option_table import CLASSIFIERS, MEDIAN, REGRESSIONS
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.grid import Grid, Score, Setting, best_of
 from dcsvm.selection.grid_search import with_test_rows
-from dcsvm.selection.search import Search, fold_of_rows
 from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.report import report_dict
+from dcsvm.training.setting_search import Search, fold_of_rows
+from dcsvm.training.settings import Grid, Score, Setting, best_of
 from dcsvm.training.train import train_rows
 
 

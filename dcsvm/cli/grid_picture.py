@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dcsvm.data.files import write_beside
-from dcsvm.selection.grid import Score, best_of
+from dcsvm.training.settings import Score, best_of
 
 INCHES, DOTS_PER_INCH = (8.0, 6.4), 125  # 1000 x 800 pixels
 N_BANDS = 8

@@ -29,13 +29,13 @@ from dcsvm.problem.data_gamma import RowStatistics, with_number
 from dcsvm.problem.duplicates import find_duplicates
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import as_labels
-from dcsvm.selection.grid import Grid, Score, best_of
-from dcsvm.selection.search import Search, fold_of_rows
 from dcsvm.selection.trials import Candidate, Problem, Sample, Trial, held_out
 from dcsvm.solving.memory import early_plan
 from dcsvm.solving.report import TrainReport
 from dcsvm.training.arguments import scaled_rows, table_of, train, unscaled_rows
 from dcsvm.training.feature_weights import MAX_FEATURES
+from dcsvm.training.setting_search import Search, fold_of_rows
+from dcsvm.training.settings import Grid, Score, best_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -17,9 +17,9 @@ from dcsvm.problem.data_gamma import RowStatistics, median_unit, with_number
 from dcsvm.problem.option_table import MEDIAN
 from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import as_labels
-from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, best_of
-from dcsvm.selection.search import Search, fold_of_rows
 from dcsvm.training.arguments import scaled_rows, table_of, warn_of_labels
+from dcsvm.training.setting_search import Search, fold_of_rows
+from dcsvm.training.settings import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, best_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

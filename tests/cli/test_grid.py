@@ -17,8 +17,8 @@ import dcsvm
 from dcsvm.cli import grid, grid_file, train
 from dcsvm.cli.grid_file import GridLines
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.grid import Grid
-from dcsvm.selection.search import Search
+from dcsvm.training.setting_search import Search
+from dcsvm.training.settings import Grid
 
 FAST = ["--threads", "1", "-m", "50", "-v", "3"]
 SMALL = ["-log2c", "-1,5,3", "-log2g", "1,-5,-3"]

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from dcsvm.cli.grid import main
 from dcsvm.cli.grid_picture import save_picture
-from dcsvm.selection.grid import Grid, Score, Setting, best_of
+from dcsvm.training.settings import Grid, Score, Setting, best_of
 
 image = pytest.importorskip("matplotlib.image")
 # matplotlib may call deprecated functions of other packages

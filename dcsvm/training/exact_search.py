@@ -18,13 +18,13 @@ from dcsvm import _core
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.cluster_search import RowLoss, row_loss_of
-from dcsvm.selection.grid import Score, Setting, best_of
 from dcsvm.solving.extraction import NoMarginError
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import Progress
+from dcsvm.training.cluster_scores import RowLoss, row_loss_of
 from dcsvm.training.cross_validation import CrossValidationRun
 from dcsvm.training.held_out import as_folds
+from dcsvm.training.settings import Score, Setting, best_of
 from dcsvm.training.warm_start import PathWarmStart
 
 # Settings are first solved to this tolerance, and pruned if their error rate exceeds the least one

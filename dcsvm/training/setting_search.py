@@ -17,13 +17,14 @@ from dcsvm.problem.data_gamma import RowStatistics
 from dcsvm.problem.option_table import CLASSIFIERS, WITH_LEVELS, checked_metric
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.task import checked_weights, class_order
-from dcsvm.selection.cluster_search import ClusterSearch, GridProblem
-from dcsvm.selection.exact_search import ExactSearch
-from dcsvm.selection.grid import Grid, Score, Setting, best_of
-from dcsvm.selection.layout import divided, in_clusters, unit_formulation, whole
 from dcsvm.solving.memory import MB, MIN_MEAN_CLUSTER, early_plan
 from dcsvm.solving.preparation import Columns, Prepared, prepare_rows
+from dcsvm.training.cluster_layout import divided, in_clusters, unit_formulation, whole
+from dcsvm.training.cluster_scores import GridProblem
+from dcsvm.training.cluster_search import ClusterSearch
+from dcsvm.training.exact_search import ExactSearch
 from dcsvm.training.held_out import as_folds, fold_numbers
+from dcsvm.training.settings import Grid, Score, Setting, best_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
