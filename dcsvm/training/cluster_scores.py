@@ -14,39 +14,13 @@ from dcsvm import _core
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.partition import blended
 from dcsvm.model.pair_weights import most_voted
-from dcsvm.problem.task import balanced_factors
 from dcsvm.solving.preparation import Prepared
 from dcsvm.training.cluster_layout import HeldOutBatch, Layout
+from dcsvm.training.fold_losses import FoldLosses
 from dcsvm.training.settings import Score, Setting
 
 SCORE_TOLERANCE = 1e-2  # of early models; a tenth of it changes 1 prediction in 10,000
 KERNEL_SHARE = 2  # kernel values get 1/2 of the memory budget, decision values the rest
-
-
-class RowLoss:
-    """Losses of single rows, whose weighted mean is the loss of a metric.
-
-    The error of a row of class k counts n / (n_classes n_k) times for balanced-accuracy.
-    """
-
-    def __init__(self, metric: str, targets: np.ndarray, weights: np.ndarray, n_classes: int):
-        self.metric = metric
-        self.factors = np.ones(n_classes)
-        if metric == "balanced-accuracy":
-            self.factors = balanced_factors(targets, weights, n_classes)
-
-    def of(self, predicted: np.ndarray, truth: np.ndarray) -> np.ndarray:
-        """Compute the losses (m,) of class indices or values (m,)."""
-        if self.metric == "mae":
-            return np.abs(predicted - truth)
-        if self.metric == "mse":
-            return (predicted - truth) ** 2
-        return self.factors[truth] * (predicted != truth)
-
-
-def row_loss_of(prepared: Prepared, metric: str) -> RowLoss:
-    """Return the losses of single rows of a search."""
-    return RowLoss(metric, prepared.targets, prepared.sample_weight, prepared.task.n_classes)
 
 
 class GridProblem:
@@ -56,20 +30,15 @@ class GridProblem:
     ----------
     prepared, layout, folds : prepared rows, their clusters and their folds.
     is_exact : whether models are exact; otherwise they are early models.
-    truth : (n_entries,), class or target of each entry of `folds`.
-    alone : int64 (n_entries,), the training class of the entry's fold if it has only one, else -1.
+    losses : the losses of the metric.
     """
 
     def __init__(self, prepared: Prepared, layout: Layout, metric: str, *, is_exact: bool) -> None:
         self.prepared, self.layout, self.folds = prepared, layout, layout.folds
         self.is_classification, self.is_exact = prepared.task.is_classification, is_exact
-        self.truth = prepared.targets[self.folds.row]
-        self.row_loss = row_loss_of(prepared, metric)
+        self.losses = FoldLosses(prepared, self.folds, metric)
         tolerance = prepared.options.tolerance
         self.tolerance = tolerance if is_exact else max(tolerance, SCORE_TOLERANCE)
-        self.alone = np.full(len(self.truth), -1)
-        if self.is_classification:
-            self.alone = self.folds.classes_alone(self.truth, prepared.task.n_classes)
 
     @cached_property
     def means(self) -> np.ndarray:
@@ -85,7 +54,7 @@ class GridProblem:
     @property
     def most_at_once(self) -> int:
         """Number of C to solve together: their decision values of all rows fit into memory."""
-        n_values = len(self.truth) + len(self.layout.blended)
+        n_values = len(self.folds.fold) + len(self.layout.blended)
         return max(1, self.memory_bytes // (4 * n_values * self.layout.n_pairs + 1))
 
     def solved(
@@ -101,16 +70,13 @@ class GridProblem:
             data.threads, stop,
         )  # fmt: skip
 
-    def losses(self, entries: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Compute the weighted losses (m,) of entries from their decision values (m, n_pairs)."""
-        weight = self.folds.weight[entries]
+    def predicted(self, entries: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Predict classes or targets (m,) of entries from their decision values (m, n_pairs)."""
         if not self.is_classification:
             means = self.means[self.folds.fold[entries]]
-            predicted = np.where(np.isnan(values[:, 0]), means, values[:, 0])
-            return weight * self.row_loss.of(predicted, self.truth[entries])
-        predicted = most_voted(values, self.prepared.task.n_classes)
-        predicted = np.where(self.alone[entries] >= 0, self.alone[entries], predicted)
-        return weight * self.row_loss.of(predicted, self.truth[entries])
+            return np.where(np.isnan(values[:, 0]), means, values[:, 0])
+        alone = self.losses.alone[entries]
+        return np.where(alone >= 0, alone, most_voted(values, self.prepared.task.n_classes))
 
 
 class ClusterScores:
@@ -118,7 +84,8 @@ class ClusterScores:
 
     Attributes
     ----------
-    loss : float64 (n_C, n_folds), total loss of the rows predicted so far.
+    loss : float64 (n_C, n_folds), total loss of the rows predicted so far; 0 if the metric has no
+        losses of rows.
     seen : float64 (n_C, n_folds), total weight of these rows.
     n_seen : int64 (n_C,), number of these rows.
     converged : bool (n_C,), whether all clusters solved so far converged.
@@ -136,9 +103,9 @@ class ClusterScores:
         self.in_race, self.seconds = np.ones(n, bool), np.zeros(n)
         self.is_done = np.zeros(layout.n_clusters, bool)
         self.is_judged = problem.folds.fold < 0
-        self.first = np.empty((n, len(problem.truth), layout.n_pairs), np.float32)
+        self.first = np.empty((n, len(problem.folds.fold), layout.n_pairs), np.float32)
         self.second = np.empty((n, len(layout.blended), layout.n_pairs), np.float32)
-        self.of_blended = np.full(len(problem.truth), -1)
+        self.of_blended = np.full(len(problem.folds.fold), -1)
         self.of_blended[layout.blended] = np.arange(len(layout.blended))
 
     def solve(self, data: KernelRows, clusters: np.ndarray, stop: _core.Stop) -> None:
@@ -171,12 +138,20 @@ class ClusterScores:
         fold = problem.folds.fold[entries]
         weight = np.bincount(fold, problem.folds.weight[entries], problem.folds.n_folds)
         for k in alive:
-            losses = self._losses(k, entries)
-            self.loss[k] += np.bincount(fold, losses, problem.folds.n_folds)
+            if problem.losses.is_by_rows:
+                losses = self._losses(k, entries)
+                self.loss[k] += np.bincount(fold, losses, problem.folds.n_folds)
             self.seen[k] += weight
             self.n_seen[k] += problem.folds.counts[entries].sum()
 
     def _losses(self, k: int, entries: np.ndarray) -> np.ndarray:
+        """Compute the weighted losses (m,) of single entries."""
+        problem = self.problem
+        predicted = problem.predicted(entries, self._values(k, entries))
+        return problem.folds.weight[entries] * problem.losses.of_rows(entries, predicted)
+
+    def _values(self, k: int, entries: np.ndarray) -> np.ndarray:
+        """Return the decision values (m, n_pairs) of entries."""
         layout = self.problem.layout
 
         def values_by(index: np.ndarray | slice, _cluster: np.ndarray) -> np.ndarray:
@@ -185,20 +160,29 @@ class ClusterScores:
             return self.second[k, self.of_blended[entries[index]]].astype(np.float64)
 
         placed = layout.placed.take(self.problem.folds.row[entries])
-        return self.problem.losses(entries, blended(values_by, placed, layout.blend))
+        return blended(values_by, placed, layout.blend)
 
     def all_losses(self, k: int) -> np.ndarray:
         """Compute the loss of each held-out entry for a completely scored setting."""
         return self._losses(k, np.arange(len(self.is_judged))[self.problem.folds.held])
 
+    def _loss(self, k: int) -> tuple[float, np.ndarray]:
+        """Return the loss of the rows predicted so far, and that of each fold (n_folds,)."""
+        problem, loss, seen = self.problem, self.loss[k], self.seen[k]
+        if problem.losses.is_by_rows or not self.n_seen[k]:
+            with np.errstate(invalid="ignore"):
+                return float(loss.sum() / (seen.sum() or 1.0)), loss / seen
+        entries = np.flatnonzero(self.is_judged & (problem.folds.fold >= 0))
+        values = self._values(k, entries)
+        return problem.losses.of_folds(entries, problem.predicted(entries, values), values[:, 0])
+
     def score(self, k: int) -> Score:
-        seen, loss, folds = self.seen[k], self.loss[k], self.problem.folds
+        seen, folds = self.seen[k], self.problem.folds
         is_complete = bool(self.is_judged.all() and self.in_race[k])
-        with np.errstate(invalid="ignore"):
-            losses = loss / seen
+        loss, losses = self._loss(k)
         return Score(
             setting=self.settings[k],
-            loss=float(loss.sum() / (seen.sum() or 1.0)),
+            loss=loss,
             losses=tuple(losses.tolist()),
             n_rows=int(self.n_seen[k]),
             weight=float(seen.sum()),

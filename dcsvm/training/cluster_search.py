@@ -116,7 +116,8 @@ class ClusterSearch:
         self.n_done += len(settings)
         scores = {k: batch.score(k) for k in np.flatnonzero(batch.in_race).tolist()}
         for k, score in scores.items():
-            if score.may_win and best_of([score, *self.scores]) is score:
+            is_best = score.may_win and best_of([score, *self.scores]) is score
+            if is_best and self.problem.losses.is_by_rows:
                 self._set_best(score, batch.all_losses(k))
         yield from scores.values()
 
