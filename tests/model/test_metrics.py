@@ -6,12 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dcsvm.model.metric_report import ClassMetrics, RegressionMetrics
 from dcsvm.model.metrics import (
     DEFINITIONS,
-    ClassMetrics,
     Confusion,
     Outcome,
-    RegressionMetrics,
     area_under_curve,
     loss_of,
 )

@@ -145,17 +145,17 @@ def test_rmse_and_r2_prune_as_mse_does(metric, early, monkeypatch):
     squared = searched((X, y), options, "mse", fold, None)
     scores = searched((X, y), options, metric, fold, None)
     assert any(not score.is_complete for score in scores)
-    variance = np.var(y)
-    for one, other in zip(squared, scores, strict=True):
-        loss = one.loss**0.5 if metric == "rmse" else one.loss / variance
-        assert (one.setting, one.is_complete) == (other.setting, other.is_complete)
-        assert other.loss == pytest.approx(loss)
     rows = Rows.from_array(X)
-    again = Search(rows, y, fold, options, metric=metric).run(GRID, scores[:3])
-    first = {score.setting: score for score in scores}
-    for score in again:  # settings are pruned by the known scores
-        if score.is_complete and first[score.setting].is_complete:
-            assert score.loss == pytest.approx(first[score.setting].loss, rel=1e-3)
+    for first in (0, 3):  # also after the scores of a stopped search
+        if first:
+            squared, scores = (
+                list(Search(rows, y, fold, options, metric=one).run(GRID, known[:first]))
+                for one, known in (("mse", squared), (metric, scores))
+            )
+        for one, other in zip(squared, scores, strict=True):
+            loss = one.loss**0.5 if metric == "rmse" else one.loss / np.var(y)
+            assert (one.setting, one.n_rows) == (other.setting, other.n_rows)
+            assert other.loss == pytest.approx(loss)
     assert best_of(scores).setting == best_of(squared).setting
 
 
