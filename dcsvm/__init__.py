@@ -18,8 +18,8 @@ The packages, lowest layer first; each imports only packages listed above it:
     problem            options, dual problems, duplicates, folds
     model              parts of a model, prediction, the model file
     solving            the solver of a formulation: certificate, checkpoint, progress report
-    training           Algorithm 1, probabilities, cross validation
-    selection          grid search of C and gamma, and choice of all settings
+    training           Algorithm 1, probabilities, cross validation, search of a grid of settings
+    selection          dcsvm.grid_search and dcsvm.easy
     sklearn            scikit-learn's estimators (optional)
     distributed        training on the workers of a Dask cluster (optional)
     cli                the commands

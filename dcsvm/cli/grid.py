@@ -22,7 +22,7 @@ from dcsvm.cli.options import (
     shared,
     table_options,
 )
-from dcsvm.problem.option_table import MEDIAN, ROW_METRICS
+from dcsvm.problem.option_table import MEDIAN, METRICS
 from dcsvm.problem.options import TrainOptions
 
 settings, ignored = map(group, ("Settings", "Options of svm-grid without effect"))
@@ -106,10 +106,10 @@ def beginning(name: str) -> bytes:
     "exponents of gamma: powers of 2",
     "null: gamma is that of -g. Kernels without gamma ignore it.",
     default="3,-15,-2", is_basic=True)
-@settings("--metric NAME", "metric", OneOf(ROW_METRICS),
-    "choose by balanced-accuracy, or by mae",
-    f"One of {', '.join(ROW_METRICS)}. The rate is then the balanced accuracy in percent: the mean "
-    "over the classes. dcsvm-easy has more.",
+@settings("--metric NAME", "metric", OneOf(METRICS),
+    "choose by balanced-accuracy, f1, auc, mae, ...",
+    f"One of {', '.join(METRICS)}. auc and log-loss need two classes. balanced-accuracy and f1 are "
+    "means over the classes. With f1, auc and log-loss no setting is pruned.",
     default_text="accuracy, mse")
 @settings("--gamma-unit UNIT", "gamma_unit", OneOf(["1", MEDIAN]),
     "unit of the powers of -log2g: 1 or median",

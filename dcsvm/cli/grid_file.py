@@ -20,14 +20,15 @@ from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError, naming, read_text, write_beside
 from dcsvm.data.rows import Rows
 from dcsvm.machine import usable_threads
+from dcsvm.model.metrics import DEFINITIONS
 from dcsvm.problem.data_gamma import RowStatistics, median_unit, with_number
-from dcsvm.problem.option_table import CLASSIFIERS, MEDIAN, REGRESSIONS
+from dcsvm.problem.option_table import CLASSIFIERS, MEDIAN, checked_metric
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.grid import Grid, Score, Setting, best_of
 from dcsvm.selection.grid_search import with_test_rows
-from dcsvm.selection.search import Search, fold_of_rows
 from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.report import report_dict
+from dcsvm.training.setting_search import Search, fold_of_rows
+from dcsvm.training.settings import Grid, Score, Setting, best_of
 from dcsvm.training.train import train_rows
 
 
@@ -46,7 +47,7 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
     grid = job.grid(options).in_gamma_unit(unit)
     searched = {"C": job.log2c, "gamma": grid.gammas[0] is not None, "epsilon": job.log2p}
     names = [name for name, is_searched in searched.items() if is_searched]
-    lines = GridLines(names, options, int(np.count_nonzero(fold >= 0)), unit, job.metric or "mse")
+    lines = GridLines(names, options, int(np.count_nonzero(fold >= 0)), unit, job.metric)
     known = [] if job.resume_file is None else lines.read(job.resume_file, grid)
     with Interrupts(stop) as interrupts, closing(Outputs(job, lines, known, grid)) as outputs:
         weights = data.sample_weight
@@ -63,9 +64,8 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
         print_status("error: stopped before any setting was scored")
         return status_of(interrupts.received, NOT_CONVERGED)
     if job.png_file is not None:
-        is_classification = not lines.is_regression
         title = job.training_set_file
-        save_picture(job.png_file, outputs.scores, title=title, is_classification=is_classification)
+        save_picture(job.png_file, outputs.scores, title=title, metric=lines.metric)
     say_caveats(outputs.scores, best, grid, is_stopped=is_stopped)
     print_result(lines.last(best))
     seconds = {"read": read - start, "search": end_of_search - read}
@@ -217,15 +217,16 @@ class GridLines:
         options: TrainOptions,
         n_rows: int,
         gamma_unit: float,
-        metric: str = "mse",
+        metric: str | None = None,
     ):
         self.names, self.n_rows, self.C = names, n_rows, options.C
         self.units = {"C": 1.0, "gamma": gamma_unit, "epsilon": 1.0}
-        self.is_regression = options.svm_type in REGRESSIONS
-        self.word = metric if self.is_regression else "rate"
+        self.metric = checked_metric(metric, options.svm_type)
+        self.definition = DEFINITIONS[self.metric]
+        self.word = "rate" if self.definition.is_percent else self.metric
 
     def rate(self, score: Score) -> float:
-        return score.loss if self.is_regression else 100.0 * (1.0 - score.loss)
+        return self.definition.shown(score.loss)
 
     def printed(self, source: str, score: Score, best: Score | None) -> str:
         """Format as `[local] 5.0 -7.0 96.15 (best c=32.0, g=0.0078125, rate=96.15)`."""
@@ -247,7 +248,7 @@ class GridLines:
             f"log2{LETTERS[name]}={exponent}"
             for name, exponent in self.exponents(score.setting).items()
         )
-        digits = 17 if self.is_regression else 12
+        digits = 12 if self.definition.is_gain else 17
         partial = "" if score.is_complete else f" rows={score.n_rows}"
         failed = "" if score.converged else " not_converged"
         return f"{exponents} {self.word}={self.rate(score):.{digits}g}{partial}{failed}"
@@ -291,9 +292,10 @@ class GridLines:
         n_rows = int(rows[1]) if rows else self.n_rows
         if not match or not 1 <= n_rows <= self.n_rows:
             return None
-        rate = float(match[1])
-        loss = rate if self.is_regression else round(n_rows * (1.0 - rate / 100.0)) / n_rows
-        if not 0.0 <= loss <= (math.inf if self.is_regression else 1.0):
+        loss = self.definition.loss_of_shown(float(match[1]))
+        if self.metric == "accuracy":  # a whole number of rows, despite the digits of the file
+            loss = round(n_rows * loss) / n_rows
+        if not 0.0 <= loss <= (1.0 if self.definition.is_percent else math.inf):
             return None
         return Score(
             setting=Setting(values.get("C", self.C), values.get("gamma"), values.get("epsilon")),

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dcsvm.data.files import write_beside
-from dcsvm.selection.grid import Score, best_of
+from dcsvm.model.metrics import DEFINITIONS
+from dcsvm.training.settings import Score, best_of
 
 INCHES, DOTS_PER_INCH = (8.0, 6.4), 125  # 1000 x 800 pixels
 N_BANDS = 8
+NAMES = {"mse": "mean squared error"}
 MAX_TITLE = 60  # characters that fit the width
 
 if TYPE_CHECKING:
@@ -34,10 +36,8 @@ def check_can_draw(option: str = "-png") -> None:
         raise ValueError(f"{option} requires matplotlib: pip install 'dcsvm[plot]'") from error
 
 
-def save_picture(
-    path: str, scores: Iterable[Score], *, title: str, is_classification: bool
-) -> None:
-    """Draw scores to a PNG file: accuracy in percent, or mean squared error.
+def save_picture(path: str, scores: Iterable[Score], *, title: str, metric: str) -> None:
+    """Draw scores of a metric to a PNG file.
 
     For each C and gamma the score of the best epsilon is drawn. Settings without a finite loss are
     skipped. Settings with gamma 0 are skipped if other settings have a positive gamma. Raises
@@ -49,16 +49,17 @@ def save_picture(
     C = np.log2([one.setting.C for one in shown])
     gamma = np.log2([one.setting.gamma or 1.0 for one in shown])
     loss = np.maximum([one.loss for one in shown], best.loss)  # estimates may be lower than best
-    value = 100 * (1 - loss) if is_classification else loss
-    label = "accuracy (%)" if is_classification else "mean squared error"
+    definition = DEFINITIONS[metric]
+    value = definition.shown(loss)
+    label = f"{NAMES.get(metric, metric)}{' (%)' if definition.is_percent else ''}"
     figure = Figure(figsize=INCHES, dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()
-    heading = f"{printable(title)}\n{best_in_words(best, is_classification)}"
+    heading = f"{printable(title)}\n{best_in_words(best, metric)}"
     axes.set_title(heading, parse_math=False)
     axes.set(xlabel="log2(C)", ylabel="log2(gamma)")
     x, y = C, gamma
     if np.ptp(C) and np.ptp(gamma):
-        draw_bands(figure, axes, (C, gamma, value), label, is_classification=is_classification)
+        draw_bands(figure, axes, (C, gamma, value), label, is_gain=definition.is_gain)
     else:
         x, y = gamma if np.ptp(gamma) else C, value
         order = np.argsort(x)
@@ -102,18 +103,21 @@ def draw_bands(
     points: tuple[np.ndarray, np.ndarray, np.ndarray],
     label: str,
     *,
-    is_classification: bool,
+    is_gain: bool,
 ) -> None:
-    """Draw filled contours of points (x, y, value), or coloured dots if they are collinear."""
+    """Draw filled contours of points (x, y, value), or coloured dots if they are collinear.
+
+    Bands are denser near the largest value of a gain, else near the smallest.
+    """
     from matplotlib.colors import BoundaryNorm
     from matplotlib.tri import Triangulation
 
     x, y, value = points
     spread = np.ptp(value) or 1.0
     distances = spread * np.linspace(0, 1, N_BANDS + 1) ** 3
-    ticks = value.max() - distances[::-1] if is_classification else value.min() + distances
+    ticks = value.max() - distances[::-1] if is_gain else value.min() + distances
     levels = [*ticks[:-1], ticks[-1] + spread / 1000]  # bands exclude their upper end
-    cmap, norm = "viridis" if is_classification else "viridis_r", BoundaryNorm(levels, 256)
+    cmap, norm = "viridis" if is_gain else "viridis_r", BoundaryNorm(levels, 256)
     try:
         mesh = Triangulation(x, y)
     except (ValueError, RuntimeError):
@@ -126,12 +130,13 @@ def draw_bands(
     bar.ax.set_yticklabels([f"{tick:.4g}" for tick in ticks])
 
 
-def best_in_words(best: Score, is_classification: bool) -> str:
+def best_in_words(best: Score, metric: str) -> str:
     """Format the best setting and its score for the title."""
-    names, loss = ", ".join(f"{name} = {x:g}" for name, x in best.setting.sought.items()), best.loss
-    if is_classification:
-        return f"{names}: {100 * (1 - loss):.2f} %"
-    return f"{names}: mean squared error {loss:.4g}"
+    names = ", ".join(f"{name} = {x:g}" for name, x in best.setting.sought.items())
+    definition = DEFINITIONS[metric]
+    value, word = definition.shown(best.loss), NAMES.get(metric, metric)
+    shown = f"{value:.2f} %" if definition.is_percent else f"{value:.4g}"
+    return f"{names}: {word} {shown}"
 
 
 def printable(title: str) -> str:

@@ -24,7 +24,7 @@ from dcsvm.problem.option_table import (
 from dcsvm.problem.options import TrainOptions
 
 if TYPE_CHECKING:
-    from dcsvm.selection.grid import Grid
+    from dcsvm.training.settings import Grid
 
 FOLDS = optional(integer(2))
 SECONDS = optional(number("above 0", lambda seconds: seconds > 0))  # inf: no limit
@@ -283,7 +283,7 @@ class GridJob(TrainingJob):
 
     def grid(self, options: TrainOptions) -> Grid:
         """Make the grid of settings, with gamma in units of `gamma_unit`. Raises ValueError."""
-        from dcsvm.selection.grid import Grid
+        from dcsvm.training.settings import Grid
 
         def powers(exponents: tuple[float, ...]) -> list[float] | None:
             return [2.0**exponent for exponent in exponents] or None

@@ -17,7 +17,7 @@ from dcsvm.data.files import write_beside
 from dcsvm.data.range_file import range_file_of
 from dcsvm.data.scaling import Interval
 from dcsvm.machine import usable_threads
-from dcsvm.model.metrics import ClassMetrics, RegressionMetrics
+from dcsvm.model.metric_report import ClassMetrics, RegressionMetrics
 from dcsvm.model.model import Model
 from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import blocks, predicted_from, probabilities_from

@@ -1,4 +1,4 @@
-"""Measure predictions: confusion matrix, precision, recall, F1, AUC, log loss; MAE, RMSE, R2.
+"""Define the metrics that settings are chosen by, as losses, and the confusion matrix.
 
 The definitions are scikit-learn's. A class that is never predicted has precision 0, and a class
 without rows has recall 0.
@@ -7,18 +7,163 @@ without rows has recall 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dcsvm.data.sorting import distinct
-from dcsvm.problem.option_table import REGRESSION_METRICS
 
-MAX_CLASSES = 20  # with more, the text has no confusion matrix, and only the worst classes
-N_WORST = 10
 MIN_PROBABILITY = 1e-15
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Rows and their predictions.
+
+    `labels` (n,) and `predicted` (n,) are labels, class indices or targets. `values` (n,) are
+    decision values of two classes, positive for the first. `probabilities` (n, k) are those of
+    `classes` (k,), by default the sorted labels. `weights` (n,) are numbers of copies of the rows.
+    """
+
+    labels: np.ndarray
+    predicted: np.ndarray
+    values: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
+    weights: np.ndarray | None = None
+    classes: np.ndarray | None = None
+
+    @property
+    def is_first(self) -> np.ndarray:
+        """Whether each row has the first class, bool (n,)."""
+        return self.labels == self._known[0]
+
+    @property
+    def places(self) -> np.ndarray:
+        """Index of the class of each row, int64 (n,)."""
+        return np.searchsorted(self._known, self.labels)
+
+    @property
+    def _known(self) -> np.ndarray:
+        return distinct(self.labels) if self.classes is None else self.classes
+
+    def take(self, chosen: np.ndarray) -> Outcome:
+        """Return the outcome of some rows, a mask or indices; the classes remain."""
+        values, probabilities, weights = (
+            None if one is None else one[chosen]
+            for one in (self.values, self.probabilities, self.weights)
+        )
+        labels, predicted = self.labels[chosen], self.predicted[chosen]
+        return Outcome(labels, predicted, values, probabilities, weights, self.classes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A metric as a loss: an error, or 1 minus a gain such as the accuracy.
+
+    Attributes
+    ----------
+    row_losses : function of labels and predictions (n,): the losses of single rows (n,). The loss
+        is (their mean / the variance of the targets)^power. None if the loss has no such form.
+    is_relative, power : whether there is a variance, and the power; 1 by default.
+    is_balanced : whether each class has the same total weight in the mean.
+    loss_of_all : function of an Outcome: the loss, if it is not computed from the losses of rows.
+    is_gain, is_percent : whether reports show 1 minus the loss, and 100 times the value.
+    needs_values, needs_probabilities : what an Outcome must have.
+    """
+
+    row_losses: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    is_relative: bool = False
+    power: float = 1.0
+    is_balanced: bool = False
+    loss_of_all: Callable[[Outcome], float] | None = None
+    is_gain: bool = False
+    is_percent: bool = False
+    needs_values: bool = False
+    needs_probabilities: bool = False
+
+    def loss(self, outcome: Outcome) -> float:
+        """Compute the loss; nan if it is undefined, such as R2 for equal targets."""
+        if self.loss_of_all is not None:
+            return self.loss_of_all(outcome)
+        assert self.row_losses is not None
+        losses = self.row_losses(outcome.labels, outcome.predicted)
+        variance = variance_of(outcome.labels, outcome.weights) if self.is_relative else 1.0
+        return float(self.of_mean(np.average(losses, weights=outcome.weights), variance))
+
+    def of_mean(self, mean: Any, variance: Any) -> Any:
+        """Convert means of the losses of rows, numbers or arrays, to losses."""
+        variance = np.where(variance > 0, variance, np.nan)
+        return (mean / variance) ** self.power
+
+    def mean_of(self, loss: float, variance: float) -> float:
+        """Return the mean of the losses of rows that has this loss."""
+        with np.errstate(over="ignore"):
+            return float(np.power(loss, 1.0 / self.power) * variance)
+
+    def shown(self, loss: Any) -> Any:
+        """Convert losses, a number or an array, to the values of the metric in reports."""
+        value = 1.0 - loss if self.is_gain else loss
+        return 100.0 * value if self.is_percent else value
+
+    def loss_of_shown(self, value: float) -> float:
+        value = value / 100.0 if self.is_percent else value
+        return 1.0 - value if self.is_gain else value
+
+
+def variance_of(targets: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """Compute the weighted variance of targets (n,)."""
+    mean = np.average(targets, weights=weights)
+    return float(np.average((targets - mean) ** 2, weights=weights))
+
+
+def _errors(labels: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    return (predicted != labels).astype(np.float64)
+
+
+def _absolute_errors(targets: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    return np.abs(predicted - targets)
+
+
+def _squared_errors(targets: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    return (predicted - targets) ** 2
+
+
+def _balanced_error(one: Outcome) -> float:
+    matrix = Confusion.of(one.labels, one.predicted, weights=one.weights)
+    return 1.0 - matrix.balanced_accuracy
+
+
+def _f1_loss(one: Outcome) -> float:
+    """Compute 1 minus the mean F1 over the classes, so no class is the positive one."""
+    return 1.0 - Confusion.of(one.labels, one.predicted, weights=one.weights).macro_f1
+
+
+def _auc_loss(one: Outcome) -> float:
+    assert one.values is not None
+    return 1.0 - area_under_curve(one.is_first, one.values, one.weights)
+
+
+def _log_loss(one: Outcome) -> float:
+    assert one.probabilities is not None
+    return log_loss(one.places, one.probabilities, one.weights)
+
+
+DEFINITIONS = {
+    "accuracy": Metric(row_losses=_errors, is_gain=True, is_percent=True),
+    "balanced-accuracy": Metric(
+        row_losses=_errors, is_balanced=True, loss_of_all=_balanced_error, is_gain=True,
+        is_percent=True,
+    ),
+    "f1": Metric(loss_of_all=_f1_loss, is_gain=True, is_percent=True),
+    "auc": Metric(loss_of_all=_auc_loss, is_gain=True, is_percent=True, needs_values=True),
+    "log-loss": Metric(loss_of_all=_log_loss, needs_values=True, needs_probabilities=True),
+    "mse": Metric(row_losses=_squared_errors),
+    "rmse": Metric(row_losses=_squared_errors, power=0.5),
+    "mae": Metric(row_losses=_absolute_errors),
+    "r2": Metric(row_losses=_squared_errors, is_relative=True, is_gain=True),
+}  # fmt: skip
 
 
 def loss_of(
@@ -28,67 +173,72 @@ def loss_of(
     values: np.ndarray | None = None,
     probabilities: np.ndarray | None = None,
 ) -> float:
-    """Compute the loss of a metric: 1 minus a gain such as the accuracy, or an error.
-
-    f1 is the mean over the classes, so no class is the positive one. `values` (n,), needed for auc,
-    are decision values of two classes, positive for the smaller label. `probabilities` (n, k),
-    needed for log-loss, are those of the sorted labels.
-    """
-    if metric in REGRESSION_METRICS:
-        found = RegressionMetrics.of(labels, predicted)
-        return 1.0 - found.r2 if metric == "r2" else getattr(found, metric)
-    if metric == "accuracy":
-        return float(np.mean(labels != predicted))
-    if metric == "auc":
-        assert values is not None
-        return 1.0 - area_under_curve(labels == distinct(labels)[0], values)
-    if metric == "log-loss":
-        assert probabilities is not None
-        return log_loss(np.unique(labels, return_inverse=True)[1], probabilities)
-    matrix = Confusion.of(labels, predicted)
-    return 1.0 - (matrix.balanced_accuracy if metric == "balanced-accuracy" else matrix.macro_f1)
+    """Compute the loss of a metric from the arrays of an Outcome of rows of weight 1."""
+    return DEFINITIONS[metric].loss(Outcome(labels, predicted, values, probabilities))
 
 
-def area_under_curve(is_first: np.ndarray, values: np.ndarray) -> float:
+def check_labels(metric: str, labels: np.ndarray) -> None:
+    """Raise ValueError if a metric is undefined for labels or targets (n,)."""
+    one, n_different = DEFINITIONS[metric], len(distinct(labels))
+    if one.needs_values and n_different != 2:
+        raise ValueError(f"the metric {metric} needs two classes")
+    if one.is_relative and n_different < 2:
+        raise ValueError(f"the metric {metric} needs targets that differ")
+
+
+def area_under_curve(
+    is_first: np.ndarray, values: np.ndarray, weights: np.ndarray | None = None
+) -> float:
     """Compute the area under the ROC curve: P(value of a first > value of another), ties half.
 
     nan if there are no first or no other rows.
     """
-    n_first = int(np.count_nonzero(is_first))
-    n_others = len(is_first) - n_first
-    if n_first == 0 or n_others == 0:
+    weights = np.ones(len(values)) if weights is None else weights
+    _, place = np.unique(values, return_inverse=True)
+    place = place.reshape(-1)
+    n_first = np.bincount(place, weights * is_first)
+    n_others = np.bincount(place, weights * ~is_first)
+    n_pairs = n_first.sum() * n_others.sum()
+    if n_pairs == 0:
         return math.nan
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - 0.5 * (counts - 1))[place.reshape(-1)]
-    return float((ranks[is_first].sum() - 0.5 * n_first * (n_first + 1)) / (n_first * n_others))
+    smaller = np.cumsum(n_others) - 0.5 * n_others
+    return float(n_first @ smaller / n_pairs)
 
 
-def log_loss(classes: np.ndarray, probabilities: np.ndarray) -> float:
+def log_loss(
+    classes: np.ndarray, probabilities: np.ndarray, weights: np.ndarray | None = None
+) -> float:
     """Compute the mean of -log of the probability of each row's class, from its index (n,)."""
     own = probabilities[np.arange(len(classes)), classes]
-    return float(-np.mean(np.log(np.clip(own, MIN_PROBABILITY, 1.0))))
+    return float(-np.average(np.log(np.clip(own, MIN_PROBABILITY, 1.0)), weights=weights))
 
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
     """Number of rows by true and predicted label.
 
-    `labels` (k,) are sorted; `counts` int64 (k, k) has true labels in rows.
+    `labels` (k,) are sorted; `counts` int64 (k, k) has true labels in rows; float64 with weights.
     """
 
     labels: np.ndarray
     counts: np.ndarray
 
     @staticmethod
-    def of(labels: np.ndarray, predicted: np.ndarray, known: np.ndarray | None = None) -> Confusion:
-        """Count labels (n,) and predictions (n,); `known` are more labels."""
+    def of(
+        labels: np.ndarray,
+        predicted: np.ndarray,
+        known: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+    ) -> Confusion:
+        """Count labels (n,) and predictions (n,), or add weights (n,); `known` are more labels."""
         several = [labels, predicted, *([] if known is None else [known])]
         if any(one.dtype.kind == "U" for one in several):
             several = [one.astype(str) for one in several]
         found, place = np.unique(np.concatenate(several), return_inverse=True)
         true, guess = place[: len(labels)], place[len(labels) : 2 * len(labels)]
         k = len(found)
-        return Confusion(found, np.bincount(true * k + guess, minlength=k * k).reshape(k, k))
+        counts = np.bincount(true * k + guess, weights, minlength=k * k)
+        return Confusion(found, counts.reshape(k, k))
 
     @property
     def support(self) -> np.ndarray:
@@ -125,117 +275,3 @@ class Confusion:
 
 def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
-
-
-@dataclass(frozen=True, eq=False)
-class ClassMetrics:
-    """Metrics of a classifier; `auc` and `log_loss` are None where they cannot be computed."""
-
-    confusion: Confusion
-    auc: float | None = None
-    log_loss: float | None = None
-
-    @staticmethod
-    def of(
-        labels: np.ndarray,
-        predicted: np.ndarray,
-        known: np.ndarray,
-        values: np.ndarray | None = None,
-        probabilities: np.ndarray | None = None,
-    ) -> ClassMetrics:
-        """Measure predictions.
-
-        `known` (k,) are the labels of the model, in its order. `values` (n,) are decision values of
-        two classes, positive for the first. `probabilities` (n, k) are in the order of `known`;
-        their log loss needs rows with known labels only.
-        """
-        confusion = Confusion.of(labels, predicted, known)
-        auc = loss = None
-        order = np.argsort(known)
-        place = order[np.searchsorted(known, labels, sorter=order).clip(0, len(known) - 1)]
-        is_known = len(labels) > 0 and bool(np.all(known[place] == labels))
-        if values is not None and len(known) == 2 and is_known:
-            auc = area_under_curve(labels == known[0], values)
-        if probabilities is not None and is_known:
-            loss = log_loss(place, probabilities)
-            if len(known) > 2:
-                each = [
-                    area_under_curve(place == k, probabilities[:, k]) for k in range(len(known))
-                ]
-                auc = float(np.mean(each))
-        return ClassMetrics(confusion, None if auc is not None and math.isnan(auc) else auc, loss)
-
-    def lines(self, text_of: Any = str) -> Iterator[str]:
-        """Yield lines of text; `text_of` formats a label."""
-        one = self.confusion
-        texts = [text_of(label) for label in one.labels]
-        shown, title = np.arange(len(texts)), "class"
-        if len(texts) > MAX_CLASSES:
-            shown, title = np.argsort(one.f1, kind="stable")[:N_WORST], f"worst {N_WORST} classes"
-        rows = [(title, "precision", "recall", "F1", "rows")]
-        rows += [
-            (texts[k], f"{one.precision[k]:.4f}", f"{one.recall[k]:.4f}", f"{one.f1[k]:.4f}",
-             str(one.support[k]))
-            for k in shown
-        ]  # fmt: skip
-        yield from _aligned(rows)
-        yield f"balanced accuracy {one.balanced_accuracy:.4f}, mean F1 {one.macro_f1:.4f}"
-        if self.auc is not None:
-            kind = " (mean of one class against the rest)" if len(texts) > 2 else ""
-            yield f"AUC {self.auc:.4f}{kind}"
-        if self.log_loss is not None:
-            yield f"log loss {self.log_loss:.4f}"
-        if len(texts) <= MAX_CLASSES:
-            yield "confusion matrix (rows: true class; columns: predicted class):"
-            table: list[tuple[str, ...]] = [("", *texts)]
-            table += [(text, *map(str, line)) for text, line in zip(texts, one.counts, strict=True)]
-            yield from _aligned(table)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the metrics for JSON."""
-        one = self.confusion
-        each = {
-            name: getattr(one, name).tolist() for name in ("precision", "recall", "f1", "support")
-        }
-        return {
-            "accuracy": one.accuracy, "balanced_accuracy": one.balanced_accuracy,
-            "macro_f1": one.macro_f1, "auc": self.auc, "log_loss": self.log_loss,
-            "labels": one.labels.tolist(), **each, "confusion": one.counts.tolist(),
-        }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class RegressionMetrics:
-    """Mean absolute error, root mean squared error, and R2; R2 is nan for equal targets."""
-
-    mae: float
-    rmse: float
-    r2: float
-
-    @staticmethod
-    def of(targets: np.ndarray, predicted: np.ndarray) -> RegressionMetrics:
-        errors = predicted - targets
-        total = float(np.sum((targets - np.mean(targets)) ** 2))
-        squared = float(np.sum(errors**2))
-        return RegressionMetrics(
-            float(np.mean(np.abs(errors))),
-            math.sqrt(squared / len(targets)),
-            1.0 - squared / total if total > 0 else math.nan,
-        )
-
-    def lines(self, _text_of: Any = str) -> Iterator[str]:
-        """Yield a line of text."""
-        yield f"MAE {self.mae:.6g}, RMSE {self.rmse:.6g}, R2 {self.r2:.4f}"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the metrics for JSON; nan becomes None."""
-        values = vars(self).items()
-        return {name: None if math.isnan(value) else value for name, value in values}
-
-
-def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Yield lines of columns: the first one to the left, the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for first, *others in rows:
-        cells = [text.rjust(width) for text, width in zip(others, widths[1:], strict=True)]
-        yield "  ".join([first.ljust(widths[0]), *cells]).rstrip()

@@ -333,21 +333,34 @@ REGRESSIONS = ("epsilon_svr", "nu_svr")
 WITH_LEVELS = ("c_svc", "epsilon_svr")  # other types are solved without levels
 
 
-CLASS_METRICS = ("accuracy", "balanced-accuracy", "f1", "auc", "log-loss")
-REGRESSION_METRICS = ("rmse", "mae", "r2")
-METRICS = CLASS_METRICS + REGRESSION_METRICS
-# metrics of dcsvm-grid: sums over rows, so that the search can prune settings
-ROW_METRICS = ("accuracy", "balanced-accuracy", "mse", "mae")
+CLASSES, REGRESSION = "classes", "a regression"
+# Metrics and what they measure. `dcsvm.model.metrics` has their definitions. The first of each kind
+# is the default of a grid search.
+KIND_OF_METRIC = {
+    "accuracy": CLASSES,
+    "balanced-accuracy": CLASSES,
+    "f1": CLASSES,
+    "auc": CLASSES,
+    "log-loss": CLASSES,
+    "mse": REGRESSION,
+    "rmse": REGRESSION,
+    "mae": REGRESSION,
+    "r2": REGRESSION,
+}
+METRICS = tuple(KIND_OF_METRIC)
+CLASS_METRICS, REGRESSION_METRICS = (
+    tuple(name for name, own in KIND_OF_METRIC.items() if own == kind)
+    for kind in (CLASSES, REGRESSION)
+)
 
 
 def checked_metric(metric: str | None, svm_type: str) -> str:
-    """Return the metric of a grid search, by default accuracy or mse. Raises ValueError."""
-    possible = ROW_METRICS[:2] if svm_type in CLASSIFIERS else ROW_METRICS[2:]
+    """Return a metric that fits an SVM type, by default accuracy or mse. Raises ValueError."""
+    kind = CLASSES if svm_type in CLASSIFIERS else REGRESSION
+    possible = CLASS_METRICS if kind == CLASSES else REGRESSION_METRICS
     if metric is not None and metric not in possible:
-        raise ValueError(
-            f"the metric of {svm_type} must be {' or '.join(possible)}, got {metric!r}; "
-            "dcsvm-easy has others"
-        )
+        names = ", ".join(possible)
+        raise ValueError(f"the metric of {kind} must be one of {names}, got {metric!r}")
     return metric or possible[0]
 
 

@@ -1,1 +1,1 @@
-"""Model selection: score the C, gamma and epsilon of a grid on held-out rows."""
+"""The choice of settings: `dcsvm.grid_search` of C, gamma and epsilon; `dcsvm.easy` of all."""

@@ -27,8 +27,6 @@ from dcsvm.model.model import Model
 from dcsvm.problem.data_gamma import RowStatistics, with_number
 from dcsvm.problem.duplicates import find_duplicates
 from dcsvm.problem.options import TrainOptions, check_feature_weights
-from dcsvm.selection.grid import Grid, Score, best_of
-from dcsvm.selection.search import Search, fold_of_rows
 from dcsvm.selection.trials import (
     GIVEN,
     Candidate,
@@ -44,6 +42,8 @@ from dcsvm.solving.memory import early_plan
 from dcsvm.solving.report import Progress
 from dcsvm.training.feature_weights import MAX_FEATURES
 from dcsvm.training.fit import fit
+from dcsvm.training.setting_search import Search, fold_of_rows
+from dcsvm.training.settings import Grid, Score, best_of
 from dcsvm.training.train import check_labels, checked_control, label_warnings
 
 if TYPE_CHECKING:

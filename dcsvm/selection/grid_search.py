@@ -15,10 +15,10 @@ from dcsvm.kernel.kernel_rows import threads_to_train
 from dcsvm.problem.data_gamma import RowStatistics, median_unit, with_number
 from dcsvm.problem.option_table import MEDIAN, checked_metric
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, best_of
-from dcsvm.selection.search import Search, fold_of_rows
 from dcsvm.solving.report import Progress
 from dcsvm.training.feature_weights import with_weights
+from dcsvm.training.setting_search import Search, fold_of_rows
+from dcsvm.training.settings import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, best_of
 from dcsvm.training.train import as_test_rows, check_labels, checked_control, label_warnings
 
 if TYPE_CHECKING:
@@ -205,9 +205,11 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
         the rows exceeds the total loss of the best setting; its reported loss is then an estimate.
         Exact classifiers are first solved to a tolerance of 0.3. A setting is pruned if its
         error rate is then more than 0.01 above the best.
-    metric : {"accuracy", "balanced-accuracy", "mse", "mae"}, optional
-        What the loss measures: 1 minus the (balanced) accuracy, or the mean squared or absolute
-        error. The default is accuracy, or mse for a regression.
+    metric : str, optional
+        What to choose by: accuracy (the default for classes), balanced-accuracy, f1 (the mean over
+        the classes), auc or log-loss (two classes); mse (the default for a regression), rmse, mae
+        or r2. The loss is an error, or 1 minus a gain such as the accuracy. By f1, auc and log-loss
+        no setting is pruned; probabilities are those of one sigmoid for all folds.
     refine : bool, default False
         Afterwards, score a fine grid around the best setting.
     sample_weight : array of shape (n,), optional
@@ -224,8 +226,9 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
     Returns
     -------
     GridResult
-        Has `best_C`, `best_gamma`, `best_epsilon` and `best_loss`, the error rate or the mean
-        squared error. Ties go to the smaller C. `table` has all settings and scores as columns.
+        Has `best_C`, `best_gamma`, `best_epsilon` and `best_loss`, by default the error rate or the
+        mean squared error. Ties go to the smaller C. `table` has all settings and scores as
+        columns.
 
     Raises
     ------

@@ -13,14 +13,14 @@ from sklearn.model_selection import check_cv
 
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.grid import DEFAULT_CS, DEFAULT_GAMMAS, Grid, best_of
 from dcsvm.selection.grid_search import GridResult
-from dcsvm.selection.search import Search
 from dcsvm.sklearn.checks import Arguments, Input, Weights
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.estimators import SVC, SVR
 from dcsvm.sklearn.parameters import train_options, with_parameters
 from dcsvm.training.held_out import fold_numbers
+from dcsvm.training.setting_search import Search
+from dcsvm.training.settings import DEFAULT_CS, DEFAULT_GAMMAS, Grid, best_of
 
 OF_MODEL = ("_coef", "_probA", "_probB", "_reference")  # fitted attributes without a trailing _
 

@@ -1,1 +1,1 @@
-"""Algorithm 1 of the paper, with warm starts, probabilities and cross validation."""
+"""Algorithm 1 of the paper, with warm starts, probabilities, cross validation, grid search."""

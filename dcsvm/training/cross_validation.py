@@ -83,6 +83,8 @@ class CrossValidationRun:
     largest : largest |alpha|, scaled to a row of weight 1; inf if a variable is at its bound.
     levels : clusters of all levels; runs with other labels on the same rows may share the tree.
     smaller : solutions for a smaller C, used as starts, or None.
+    values : float64 (n_entries,), the first decision value of each entry, nan in folds with one
+        training class; None unless they are kept (`keeps_values`).
     """
 
     def __init__(
@@ -93,8 +95,11 @@ class CrossValidationRun:
         stop: _core.Stop | None = None,
         tree: Tree | None = None,
         smaller: PathWarmStart | None = None,
+        *,
+        keeps_values: bool = False,
     ) -> None:
         self.prepared, self.folds, self.progress = prepared, folds, progress
+        self.values = np.full(len(folds.fold), np.nan) if keeps_values else None
         self.levels = Levels(prepared, tree)
         self.stop, self.smaller = stop or _core.Stop(), smaller
         task = prepared.task
@@ -125,6 +130,8 @@ class CrossValidationRun:
         solved = run.found or run.solver
         for entries, values in held_out_values(solved, folds, batch, known):
             self.predicted[entries] = predicted_from(self.parts, values)
+            if self.values is not None:
+                self.values[entries] = values[:, 0]
         if self.smaller is not None and known is not None:
             self.smaller.keep(run.solver, batch, known)
         self.n_done += n_rows

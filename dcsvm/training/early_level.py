@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm.data.rows import Rows
+from dcsvm.model.metrics import DEFINITIONS
 from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import predictions
+from dcsvm.problem.option_table import checked_metric
 from dcsvm.problem.task import Task
 from dcsvm.solving.level_solver import LevelSolver
 from dcsvm.solving.report import ERROR_RATE, SQUARED_ERROR, EarlyChoice
@@ -174,9 +176,9 @@ def _test_losses(level: LevelSolver, test: TestRows) -> np.ndarray:
     early = replace(early, rows=early.rows.part(slice(0, early.rows.n_samples)))
     parts = ModelParts(level.solver.data.kernel, task.labels, None, early, task.svm_type)
     predicted = predictions(parts, test.rows, "early", level.solver.threads)
-    if task.is_classification:
-        return (predicted != test.labels).astype(np.float64)
-    return (predicted - test.labels) ** 2
+    row_losses = DEFINITIONS[checked_metric(None, task.svm_type)].row_losses
+    assert row_losses is not None
+    return row_losses(test.labels, predicted)
 
 
 def metric_of(task: Task) -> str:

@@ -23,8 +23,10 @@ from dcsvm.data.used_columns import narrowed
 from dcsvm.kernel.kernel_rows import median_distance
 from dcsvm.kernel.kernels import DEGREES, Kernel
 from dcsvm.machine import usable_threads
+from dcsvm.model.metrics import loss_of
 from dcsvm.model.model import Model
 from dcsvm.model.predict import decision_values, predictions
+from dcsvm.problem.option_table import checked_metric
 from dcsvm.problem.options import LEARN, OptionError, TrainOptions, check_feature_weights
 from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.report import Progress
@@ -158,9 +160,7 @@ def _trained(
     model = fit(data, options, control)
     threads = usable_threads(options.threads)
     found = predictions(model, sample.held.weighted(weights), None, threads)
-    if model.is_classifier:
-        return model, float(np.mean(found != sample.held_labels))
-    return model, float(np.mean((found - sample.held_labels) ** 2))
+    return model, loss_of(checked_metric(None, options.svm_type), sample.held_labels, found)
 
 
 def _slopes(model: Model, rows: Rows, options: TrainOptions) -> np.ndarray:

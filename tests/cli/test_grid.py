@@ -16,9 +16,10 @@ from click.testing import CliRunner
 import dcsvm
 from dcsvm.cli import grid, grid_file, train
 from dcsvm.cli.grid_file import GridLines
+from dcsvm.problem.option_table import CLASS_METRICS, METRICS
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.grid import Grid
-from dcsvm.selection.search import Search
+from dcsvm.training.setting_search import Search
+from dcsvm.training.settings import Grid
 
 FAST = ["--threads", "1", "-m", "50", "-v", "3"]
 SMALL = ["-log2c", "-1,5,3", "-log2g", "1,-5,-3"]
@@ -123,6 +124,30 @@ def test_resuming_takes_what_is_there(search, training, monkeypatch):
     assert sorted(Path("train.txt.out").read_text().splitlines()) == sorted(kept)
     monkeypatch.setattr(Search, "_clusters", None)  # all settings are done
     assert search(*SMALL, "-resume", "train.txt.out", "-q", training).stdout == first[-1] + "\n"
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_each_metric_is_printed_and_resumed(metric, search, wavy, write_libsvm, monkeypatch):
+    X, y = wavy
+    is_class = metric in CLASS_METRICS
+    path = write_libsvm(X[:150], y[:150] if is_class else np.sin(4 * X[:150, 0]), "data")
+    given = [*SMALL, *([] if is_class else ["-s", 3]), "--metric", metric, "--report", "r", path]
+    first = search(*given)
+    assert first.exit_code == 0, first.stderr
+    report = json.loads(Path("r").read_text())
+    shown, loss = float(first.stdout.split()[-1]), report["best"]["loss"]
+    percent = metric in ("accuracy", "balanced-accuracy", "f1", "auc")
+    value = 100 * (1 - loss) if percent else 1 - loss if metric == "r2" else loss
+    assert shown == pytest.approx(value, rel=1e-5)
+    assert f"{'rate' if percent else metric}={shown:g})" in first.stdout
+    kept = Path("data.out").read_text()
+    monkeypatch.setattr(Search, "_run", lambda *_: iter(()))  # all settings are done
+    again = search(*given[:-1], "-resume", "data.out", path)
+    assert again.stdout.splitlines()[-1] == first.stdout.splitlines()[-1]
+    assert Path("data.out").read_text() == kept
+    losses = {(one["C"], one["gamma"]): one["loss"] for one in report["settings"]}
+    for one in json.loads(Path("r").read_text())["settings"]:
+        assert one["loss"] == pytest.approx(losses[one["C"], one["gamma"]], rel=1e-9)
 
 
 def test_resuming_from_another_file_copies_it(search, training):
@@ -396,7 +421,7 @@ def test_a_metric_that_does_not_fit_is_wrong_usage(tmp_path):
     (tmp_path / "data").write_text("1 1:1\n-1 1:2\n" * 10)
     done = CliRunner().invoke(grid.main, ["--metric", "mae", str(tmp_path / "data")])
     assert done.exit_code == 2
-    assert "the metric of c_svc must be accuracy or balanced-accuracy, got 'mae'" in done.stderr
+    assert "the metric of classes must be one of accuracy, balanced-accuracy, f1" in done.stderr
 
 
 @pytest.mark.parametrize("has_model", [False, True])

@@ -1,17 +1,21 @@
 """Compare the metrics of predictions with scikit-learn's."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from dcsvm.model.metric_report import ClassMetrics, RegressionMetrics
 from dcsvm.model.metrics import (
-    ClassMetrics,
+    DEFINITIONS,
     Confusion,
-    RegressionMetrics,
+    Outcome,
     area_under_curve,
     loss_of,
 )
+from dcsvm.problem.option_table import CLASSES, KIND_OF_METRIC
+from dcsvm.problem.task import balanced_factors
 
 metrics = pytest.importorskip("sklearn.metrics")
 
@@ -95,3 +99,60 @@ def test_the_text_has_the_worst_of_many_classes():
     lines = list(ClassMetrics.of(true, np.roll(true, 1), true).lines())
     assert lines[0].startswith("worst 10 classes")
     assert len(lines) == 12
+
+
+def outcome_of(kind, n=80):
+    rng = np.random.default_rng(3)
+    weights = rng.integers(1, 4, n).astype(float)
+    if kind != CLASSES:
+        return Outcome(*rng.normal(size=(2, n)), weights=weights)
+    first = rng.random(n)
+    values, probabilities = np.round(first - 0.5, 1), np.column_stack([first, 1 - first])
+    return Outcome(*rng.integers(0, 2, (2, n)), values, probabilities, weights)
+
+
+@pytest.mark.parametrize("name", KIND_OF_METRIC)
+def test_weights_are_copies_of_rows(name):
+    one = outcome_of(KIND_OF_METRIC[name])
+    copies = replace(one.take(np.repeat(np.arange(80), one.weights.astype(int))), weights=None)
+    loss = DEFINITIONS[name].loss(one)
+    assert loss == pytest.approx(DEFINITIONS[name].loss(copies))
+    assert loss != pytest.approx(DEFINITIONS[name].loss(replace(one, weights=None)))
+
+
+@pytest.mark.parametrize("name", KIND_OF_METRIC)
+def test_the_loss_is_that_of_the_mean_of_rows(name):
+    one, metric = outcome_of(KIND_OF_METRIC[name]), DEFINITIONS[name]
+    if metric.row_losses is None:
+        assert metric.loss_of_all is not None
+        return
+    losses = metric.row_losses(one.labels, one.predicted)
+    if metric.is_balanced:
+        losses = losses * balanced_factors(one.labels, one.weights, 2)[one.labels]
+    mean, variance = np.average(losses, weights=one.weights), 1.0
+    if metric.is_relative:
+        variance = np.cov(one.labels, fweights=one.weights.astype(int), ddof=0)
+    assert metric.of_mean(mean, variance) == pytest.approx(metric.loss(one))
+    assert metric.mean_of(metric.loss(one), variance) == pytest.approx(mean)
+
+
+@pytest.mark.parametrize("name", KIND_OF_METRIC)
+def test_a_value_in_a_report_has_its_loss(name):
+    metric = DEFINITIONS[name]
+    assert metric.loss_of_shown(metric.shown(0.3)) == pytest.approx(0.3)
+    assert (metric.shown(0.2) > metric.shown(0.3)) == metric.is_gain
+
+
+def test_rows_of_one_class_keep_its_place():
+    one = outcome_of(CLASSES)
+    one = replace(one, classes=np.array([0, 1]))
+    second = one.take(one.labels == 1)
+    own = metrics.log_loss(
+        second.labels, second.probabilities, sample_weight=second.weights, labels=[0, 1]
+    )
+    assert DEFINITIONS["log-loss"].loss(second) == pytest.approx(own)
+    assert np.isnan(DEFINITIONS["auc"].loss(second))
+
+
+def test_every_metric_has_a_definition():
+    assert list(DEFINITIONS) == list(KIND_OF_METRIC)

@@ -18,13 +18,13 @@ from dcsvm import _core
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.cluster_search import RowLoss, row_loss_of
-from dcsvm.selection.grid import Score, Setting, best_of
 from dcsvm.solving.extraction import NoMarginError
 from dcsvm.solving.preparation import Prepared
 from dcsvm.solving.report import Progress
 from dcsvm.training.cross_validation import CrossValidationRun
+from dcsvm.training.fold_losses import FoldLosses
 from dcsvm.training.held_out import as_folds
+from dcsvm.training.settings import Score, Setting, best_of
 from dcsvm.training.warm_start import PathWarmStart
 
 # Settings are first solved to this tolerance, and pruned if their error rate exceeds the least one
@@ -118,9 +118,13 @@ class ExactSearch:
         prepared, folds = self._prepared(setting, tolerance)
         if not len(prepared.plan.levels):
             self.tree = None
-        held = CrossValidationRun(prepared, folds, Progress(), self.stop, self.tree, self.smaller)
+        of = FoldLosses(prepared, folds, self.metric)
+        held = CrossValidationRun(
+            prepared, folds, Progress(), self.stop, self.tree, self.smaller,
+            keeps_values=of.metric.needs_values,
+        )  # fmt: skip
         losses, seen = np.zeros(folds.n_folds), np.zeros(folds.n_folds)
-        count = partial(_count, held, row_loss_of(prepared, self.metric), losses, seen)
+        count = partial(_count, held, of, losses, seen)
         count(np.setdiff1d(folds.nonempty, held.open))
         remaining = held.open
         while len(remaining) and losses.sum() <= limit:
@@ -131,12 +135,11 @@ class ExactSearch:
             remaining = remaining[len(batch) :]
         self.tree = held.levels.tree
         is_complete = len(remaining) == 0
-        with np.errstate(invalid="ignore"):
-            means = losses / seen
+        loss, of_folds = _loss(held, of, losses, seen)
         score = Score(
             setting=setting,
-            loss=float(losses.sum() / seen.sum()),
-            losses=tuple(means.tolist()),
+            loss=loss,
+            losses=tuple(of_folds.tolist()),
             n_rows=folds.n_held(np.setdiff1d(np.arange(folds.n_folds), remaining)),
             weight=float(seen.sum()),
             is_complete=is_complete,
@@ -181,21 +184,41 @@ def _since(start: float) -> float:
     return time.perf_counter() - start
 
 
+def _predicted(held: CrossValidationRun, entries: np.ndarray | slice) -> np.ndarray:
+    """Return the predicted class indices or targets of entries (m,)."""
+    predicted, task = held.predicted[entries], held.prepared.task
+    if not task.is_classification:
+        return predicted
+    order = np.argsort(task.labels)
+    return order[np.searchsorted(task.labels, predicted, sorter=order)]
+
+
 def _count(
     held: CrossValidationRun,
-    row_loss: RowLoss,
+    of: FoldLosses,
     losses: np.ndarray,
     seen: np.ndarray,
     indices: np.ndarray,
 ) -> None:
-    """Set the total loss and weight of the held-out entries of the folds `indices`."""
-    folds, task = held.folds, held.prepared.task
+    """Set the total loss and weight of the held-out entries of the folds `indices`.
+
+    The loss remains 0 if the metric has no losses of rows.
+    """
     for k in indices:
-        entries = folds.entries(k)
-        predicted, weight = held.predicted[entries], folds.weight[entries]
-        truth = held.prepared.targets[folds.row[entries]]
-        if task.is_classification:
-            order = np.argsort(task.labels)
-            predicted = order[np.searchsorted(task.labels, predicted, sorter=order)]
-        losses[k] = np.dot(weight, row_loss.of(predicted, truth))
+        entries = held.folds.entries(k)
+        weight = held.folds.weight[entries]
+        if of.is_by_rows:
+            losses[k] = np.dot(weight, of.of_rows(entries, _predicted(held, entries)))
         seen[k] = weight.sum()
+
+
+def _loss(
+    held: CrossValidationRun, of: FoldLosses, losses: np.ndarray, seen: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """Return the loss of the rows predicted so far, and that of each fold (n_folds,)."""
+    if of.is_by_rows:
+        with np.errstate(invalid="ignore"):
+            return float(losses.sum() / seen.sum()), losses / seen
+    entries = np.flatnonzero(held.folds.fold >= 0)
+    values = None if held.values is None else held.values[entries]
+    return of.of_folds(entries, _predicted(held, entries), values)

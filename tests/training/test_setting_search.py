@@ -21,10 +21,10 @@ import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection import exact_search, search
-from dcsvm.selection.grid import Grid, Score, Setting, best_of
-from dcsvm.selection.search import Search, fold_of_rows
+from dcsvm.training import exact_search, setting_search
 from dcsvm.training.cross_validation import cross_validate
+from dcsvm.training.setting_search import Search, fold_of_rows
+from dcsvm.training.settings import Grid, Setting, best_of
 
 OPTIONS = TrainOptions(threads=1, cache_mb=50, seed=1, tolerance=1e-4)
 CS, GAMMAS = (0.1, 1.0, 10.0, 50.0, 200.0), (0.1, 0.5, 3.0, 30.0, 300.0)
@@ -49,9 +49,9 @@ SETS = {
 
 
 @pytest.mark.parametrize("name", SETS)
-@pytest.mark.parametrize("most_whole", [search.MAX_WHOLE, 0], ids=["whole", "levels"])
+@pytest.mark.parametrize("most_whole", [setting_search.MAX_WHOLE, 0], ids=["whole", "levels"])
 def test_every_setting_is_scored_as_by_cross_validation(name, most_whole, monkeypatch):
-    monkeypatch.setattr(search, "MAX_WHOLE", most_whole)
+    monkeypatch.setattr(setting_search, "MAX_WHOLE", most_whole)
     (X, y), given = SETS[name]
     options = replace(OPTIONS, **given)
     grid = Grid.of(options, CS, GAMMAS)
@@ -82,10 +82,10 @@ def test_early_scores_are_those_of_early_models(bias, n_classes, overlap):
 @pytest.mark.parametrize("early", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
 def test_leaving_settings_does_not_change_which_is_best(early, bias, monkeypatch):
-    monkeypatch.setattr(search, "MAX_WHOLE", 0)
-    monkeypatch.setattr(search, "TRYING_THRESHOLD", 100)
-    monkeypatch.setattr(search, "ROWS_OF_CLUSTER", 60)
-    monkeypatch.setattr("dcsvm.selection.cluster_search.PILOT_ROWS", 100)
+    monkeypatch.setattr(setting_search, "MAX_WHOLE", 0)
+    monkeypatch.setattr(setting_search, "TRYING_THRESHOLD", 100)
+    monkeypatch.setattr(setting_search, "ROWS_OF_CLUSTER", 60)
+    monkeypatch.setattr("dcsvm.training.cluster_search.PILOT_ROWS", 100)
     X, y = spots(1200, 2, seed=5)
     options = replace(OPTIONS, early=early, bias=bias)
     grid = Grid.of(options, CS, GAMMAS)
@@ -104,7 +104,7 @@ def test_leaving_settings_does_not_change_which_is_best(early, bias, monkeypatch
 
 @pytest.mark.parametrize("name", ["two classes", "three classes", "regression"])
 def test_only_settings_near_the_best_are_solved_to_the_tolerance(name, monkeypatch):
-    monkeypatch.setattr(search, "MAX_WHOLE", 0)
+    monkeypatch.setattr(setting_search, "MAX_WHOLE", 0)
     tolerances: dict[Setting, list[float]] = {}
     solve, loose = exact_search.ExactSearch._solved, exact_search.LOOSE_TOLERANCE
 
@@ -134,14 +134,6 @@ def test_only_settings_near_the_best_are_solved_to_the_tolerance(name, monkeypat
     assert [one.loss for one in own] == pytest.approx([exact[one.setting] for one in own], rel=1e-3)
 
 
-@pytest.mark.parametrize("early", [False, True])
-def test_labels_that_mean_nothing_are_not_learnt(early):
-    X, _ = spots(1500, 2, seed=6)
-    y = np.random.default_rng(0).permutation(np.repeat([0.0, 1.0], 750))
-    result = dcsvm.grid_search(X, y, Cs=[1, 100], gammas=[1, 100], every=True, early=early)
-    assert np.all(np.abs(result.table["loss"] - 0.5) < 0.07)
-
-
 def test_rows_without_a_fold_are_learnt_from_and_not_scored():
     X, y = spots(400, 2, seed=7)
     fold = np.where(np.arange(400) < 300, -1, 0)
@@ -156,7 +148,7 @@ def test_rows_without_a_fold_are_learnt_from_and_not_scored():
 @pytest.mark.parametrize("how", ["whole", "levels", "early"])
 def test_weights_are_copies(name, how, monkeypatch):
     if how == "levels":
-        monkeypatch.setattr(search, "MAX_WHOLE", 0)
+        monkeypatch.setattr(setting_search, "MAX_WHOLE", 0)
     (X, y), given = SETS[name]
     options = replace(OPTIONS, **given)
     if how == "early":
@@ -185,34 +177,19 @@ def test_a_fold_without_weight_is_empty(monkeypatch):
     (score,) = searched((X, y), OPTIONS, grid, fold=fold, sample_weight=weight)
     assert np.isnan(score.losses).tolist() == [False, False, True]
     assert score.weight == 1.5 * score.n_rows == 300
-    for most_whole in (search.MAX_WHOLE, 0):
-        monkeypatch.setattr(search, "MAX_WHOLE", most_whole)
+    for most_whole in (setting_search.MAX_WHOLE, 0):
+        monkeypatch.setattr(setting_search, "MAX_WHOLE", most_whole)
         (again,) = searched((X, y), OPTIONS, grid, fold=fold, sample_weight=weight)
         assert abs(again.loss - score.loss) < 0.02 and again.converged
     with pytest.raises(ValueError, match="there are no training rows"):
         searched((X, y), OPTIONS, grid, fold=fold, sample_weight=np.where(fold == 1, 1.0, 0.0))
 
 
-def test_rows_of_a_kernel_matrix_may_have_no_weight():
-    X, y = spots(150, 2, seed=19)
-    K = kernel_values(("rbf", 3.0, 0, 0), X, X)
-    weight = (np.arange(150) % 3 > 0) * 1.0
-    found = dcsvm.grid_search(
-        K, y, kernel="precomputed", Cs=[1, 10], sample_weight=weight, every=True
-    )
-    own = np.flatnonzero(weight)
-    fold = fold_of_rows(y, TrainOptions(), 5)[own]
-    again = dcsvm.grid_search(
-        K[np.ix_(own, own)], y[own], kernel="precomputed", Cs=[1, 10], folds=fold, every=True
-    )
-    assert np.allclose(found.table["loss"], again.table["loss"], atol=0.011)
-
-
 def test_a_class_of_few_rows_is_no_obstacle(monkeypatch):
     X, y = spots(60, 2, seed=8)
     y[0] = 7
-    for most_whole in (search.MAX_WHOLE, 0):
-        monkeypatch.setattr(search, "MAX_WHOLE", most_whole)
+    for most_whole in (setting_search.MAX_WHOLE, 0):
+        monkeypatch.setattr(setting_search, "MAX_WHOLE", most_whole)
         (score,) = searched((X, y), OPTIONS, Grid((10.0,), (3.0,)), n_folds=10)
         predicted = cross_validate(Rows.from_array(X), y, replace(OPTIONS, C=10.0, gamma=3.0), 10)
         assert abs(score.loss - np.mean(predicted != y)) <= 1.01 / 60
@@ -226,7 +203,7 @@ def test_folds_of_one_class_predict_it():
 
 
 def test_larger_C_are_known_where_no_alpha_reaches_its_bound(monkeypatch):
-    monkeypatch.setattr(search, "MAX_WHOLE", 0)
+    monkeypatch.setattr(setting_search, "MAX_WHOLE", 0)
     solved = []
     solve = exact_search.ExactSearch._scored
     monkeypatch.setattr(
@@ -241,10 +218,10 @@ def test_larger_C_are_known_where_no_alpha_reaches_its_bound(monkeypatch):
 
 
 def test_settings_come_gamma_by_gamma_also_where_estimates_are_equal(monkeypatch):
-    monkeypatch.setattr(search, "MAX_WHOLE", 0)
-    monkeypatch.setattr(search, "TRYING_THRESHOLD", 100)
-    monkeypatch.setattr("dcsvm.selection.cluster_search.PILOT_ROWS", 100)
-    monkeypatch.setattr(search, "ROWS_OF_CLUSTER", 60)
+    monkeypatch.setattr(setting_search, "MAX_WHOLE", 0)
+    monkeypatch.setattr(setting_search, "TRYING_THRESHOLD", 100)
+    monkeypatch.setattr("dcsvm.training.cluster_search.PILOT_ROWS", 100)
+    monkeypatch.setattr(setting_search, "ROWS_OF_CLUSTER", 60)
     X, y = spots(900, 2, seed=20)
     gammas = (3.0, 1e5, 2e5, 4e5)
     scores = searched((X, y), OPTIONS, Grid((1.0, 10.0, 100.0), gammas), every=True)
@@ -323,125 +300,6 @@ def test_bits_do_not_depend_on_threads():
     ]
     plain = [[replace(score, seconds=0.0) for score in scores] for scores in found]
     assert repr(plain[0]) == repr(plain[1])
-
-
-def test_the_order_of_a_grid_is_from_coarse_to_fine():
-    grid = Grid((1.0, 2.0, 4.0), (1.0, 2.0, 4.0))
-    order = grid.coarse_to_fine()
-    assert order[0] == Setting(2.0, 2.0) and set(order) == set(grid.settings)
-    assert set(order[:4]) == {Setting(*pair) for pair in product((1.0, 2.0), repeat=2)}
-
-
-def test_the_grid_around_a_setting_is_four_times_finer():
-    fine = Grid((1.0, 4.0, 16.0), (1.0, 4.0)).around(Setting(4.0, 4.0))
-    assert fine.Cs == fine.gammas == (2.0, 2.0**1.5, 4.0, 2.0**2.5, 8.0)
-    assert Grid((3.0,), (None,)).around(Setting(3.0)) == Grid((3.0,), (None,))
-
-
-def test_edges_are_named():
-    grid = Grid((1.0, 2.0, 4.0), (1.0, 2.0, 4.0))
-    assert grid.edges(Setting(2.0, 2.0)) == []
-    assert grid.edges(Setting(1.0, 4.0)) == ["the smallest C", "the largest gamma"]
-
-
-def test_of_equal_losses_the_smaller_C_is_best():
-    def score(C, loss, converged=True, is_complete=True):
-        return Score(Setting(C, 1.0), loss, (), 10, 10.0, is_complete, converged, 1, 0.0)
-
-    assert best_of([score(4, 0.1), score(1, 0.1), score(2, 0.1)]).setting.C == 1
-    assert best_of([score(1, 0.0, converged=False), score(2, 0.3)]).setting.C == 2
-    assert best_of([score(1, 0.0, is_complete=False), score(2, 0.3)]).setting.C == 2
-    assert best_of([score(3, 0.2, converged=False)]).setting.C == 3
-    assert best_of([]) is None
-
-
-@pytest.mark.parametrize(
-    "given, reason",
-    [
-        ({"Cs": []}, "the grid has no values of C"),
-        ({"Cs": [-1]}, "C must be"),
-        ({"gammas": [-1]}, "gamma must be"),
-        ({"kernel": "linear", "gammas": [1]}, "the kernel linear has no gamma"),
-        ({"epsilons": [1]}, "epsilons require epsilon_svr"),
-        ({"svm_type": "one_class"}, "one-class SVM has no C"),
-        ({"folds": 2.5}, "folds must be a whole number or an array"),
-        ({"folds": np.zeros(60, int)}, "there are no training rows"),
-        ({"folds": 1}, "cannot be divided into 1 folds"),
-        ({"folds": np.zeros(3)}, "folds must be"),
-        ({"folds": np.full(60, -1)}, "no rows are held out"),
-        ({"early": True}, "too few"),
-        ({"early": True, "early_level": 9}, "early level 9 does not exist"),
-    ],
-)
-def test_what_does_not_fit_is_said(given, reason):
-    with pytest.raises(ValueError, match=reason):
-        dcsvm.grid_search(*spots(60, 2), **given)
-
-
-def test_an_unknown_option_is_an_error():
-    with pytest.raises(TypeError, match="did you mean 'gamma'"):
-        dcsvm.grid_search(*spots(60, 2), gama=1)
-
-
-def test_a_stop_before_the_first_score_leaves_nothing():
-    stop = dcsvm.Stop()
-    stop.request()
-    with pytest.raises(dcsvm.Stopped):
-        dcsvm.grid_search(*spots(60, 2), stop=stop)
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "exponential"])
-def test_gammas_in_units_of_the_median_are_searched_as_numbers(kernel):
-    X, y = spots(200, 2)
-    options = {"kernel": kernel, "Cs": [1, 10], "threads": 1}
-    units = [0.5, 2, 8]
-    numbers = [dcsvm.train(X, y, kernel=kernel, gamma=f"{F}/median").kernel.gamma for F in units]
-    found = dcsvm.grid_search(X, y, gammas=units, gamma_unit="median", **options)
-    expected = dcsvm.grid_search(X, y, gammas=numbers, **options)
-    assert found.scores[0].setting == expected.scores[0].setting
-    assert sorted(set(found.table["gamma"])) == numbers
-    assert (found.best_gamma, found.best_loss) == (expected.best_gamma, expected.best_loss)
-
-
-def test_a_gamma_of_the_rows_is_that_of_all_folds():
-    X, y = spots(200, 2)
-    number = dcsvm.train(X, y, gamma="3/median").kernel.gamma
-    first, second = (
-        dcsvm.grid_search(X, y, Cs=[1, 10], gamma=one, threads=1) for one in ("3/median", number)
-    )
-    assert first.best_gamma is None and first.best_loss == second.best_loss
-    assert list(first.table["n_sv"]) == list(second.table["n_sv"])
-
-
-def test_other_units_are_refused():
-    X, y = spots(60, 2)
-    with pytest.raises(ValueError, match="gamma must be positive and finite, got 1e-200 times 1e-"):
-        Grid((1.0,), (1e-200, 1.0)).in_gamma_unit(1e-200)
-    with pytest.raises(ValueError, match="gamma_unit must be 'median' or None, got 'mean'"):
-        dcsvm.grid_search(X, y, gamma_unit="mean")
-    with pytest.raises(ValueError, match="gamma must be a number for kernel sigmoid, got '1/medi"):
-        dcsvm.grid_search(X, y, gammas=[1], kernel="sigmoid", gamma_unit="median")
-
-
-def test_a_metric_of_rows_chooses_the_setting():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, (600, 2))
-    y = np.where((X[:, 0] > 0.7) ^ (rng.uniform(size=600) < 0.05), 1.0, -1.0)
-    grid = {"Cs": [0.01, 1, 100], "gammas": [0.1, 1], "every": True, "threads": 1}
-    plain = dcsvm.grid_search(X, y, **grid)
-    for options in ({}, {"early": True}):
-        found = dcsvm.grid_search(X, y, metric="balanced-accuracy", **grid, **options)
-        by_setting = {score.setting: score.loss for score in found.scores}
-        lazy = next(one for one in by_setting if one.C == 0.01 and one.gamma == 0.1)
-        assert by_setting[lazy] == pytest.approx(0.5, abs=0.02)  # predicts the larger class
-        assert found.best_loss < 0.2
-    assert next(one.loss for one in plain.scores if one.setting == lazy) < 0.3
-    z = X[:, 0] ** 2
-    options = {"svm_type": "epsilon_svr", "Cs": [1], "gammas": [1], "threads": 1}
-    absolute, squared = (dcsvm.grid_search(X, z, metric=one, **options) for one in ("mae", "mse"))
-    assert squared.best_loss < absolute.best_loss**1.5
-    with pytest.raises(ValueError, match="must be accuracy or balanced-accuracy, got 'mae'"):
-        dcsvm.grid_search(X, y, metric="mae", Cs=[1])
 
 
 def test_a_grid_of_large_kernel_values_has_the_scores_of_cross_validation():

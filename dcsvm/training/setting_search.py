@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,17 +15,19 @@ from dcsvm.data.rows import Rows
 from dcsvm.data.used_columns import UsedColumns
 from dcsvm.kernel.kernel_rows import of_square
 from dcsvm.machine import usable_threads
+from dcsvm.model.metrics import DEFINITIONS, check_labels, variance_of
 from dcsvm.problem.data_gamma import RowStatistics, with_number
 from dcsvm.problem.option_table import CLASSIFIERS, WITH_LEVELS, checked_metric
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.task import class_order
-from dcsvm.selection.cluster_search import ClusterSearch, GridProblem
-from dcsvm.selection.exact_search import ExactSearch
-from dcsvm.selection.grid import Grid, Score, Setting, best_of
-from dcsvm.selection.layout import divided, in_clusters, unit_formulation, whole
 from dcsvm.solving.memory import MB, MIN_MEAN_CLUSTER, early_plan
 from dcsvm.solving.preparation import Prepared, prepare_rows
+from dcsvm.training.cluster_layout import divided, in_clusters, unit_formulation, whole
+from dcsvm.training.cluster_scores import GridProblem
+from dcsvm.training.cluster_search import ClusterSearch
+from dcsvm.training.exact_search import ExactSearch
 from dcsvm.training.held_out import as_folds, fold_numbers
+from dcsvm.training.settings import Grid, Score, Setting, best_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -47,13 +49,14 @@ class Search:
     rows, labels : the rows, and classes or targets (n,).
     fold : int64 (n,), the fold that holds out each row, -1 for training rows of all folds.
     sample_weight : (n,), weight of each row, 1 by default; weight 2 counts as two equal rows.
-    metric : one of ROW_METRICS, by default accuracy or mse.
+    metric : a metric that fits the SVM type, by default accuracy or mse. Settings are not pruned
+        by f1, auc and log-loss, which are no sums over rows.
     every : whether to score settings on all rows even if they can no longer win.
     tell : progress callback, called with the number of finished settings.
 
     Attributes
     ----------
-    estimates : scores of settings on part of the rows.
+    n_folds : number of folds.
 
     Raises ValueError for invalid input.
     """
@@ -86,13 +89,47 @@ class Search:
         if options.svm_type in CLASSIFIERS:
             is_one = len(np.unique(fold[fold >= 0])) == 1
             class_order(labels[fold < 0] if is_one else labels)
+        for own in (labels, labels[fold >= 0]):
+            check_labels(self.metric, own)
         self.rows, self.labels, self.weights, self.fold = rows, labels, weights, fold
         options = replace(options, threads=usable_threads(options.threads))
         self.options = self._beside_rows(options)
-        self.every, self.stop = every, stop or _core.Stop()
+        self.definition = DEFINITIONS[self.metric]
+        self.every = every or self.definition.row_losses is None
+        self.stop = stop or _core.Stop()
         self.tell = tell or (lambda _n_done: None)
         self.problem_of: Callable[[float | None], GridProblem] | None = None
-        self.estimates: list[Score] = []
+        self._estimates: list[Score] = []
+
+    @property
+    def estimates(self) -> list[Score]:
+        """Scores of settings on part of the rows."""
+        return [self._reported(score) for score in self._estimates]
+
+    @cached_property
+    def _variances(self) -> np.ndarray:
+        """Variance of the targets of each fold, then of all held-out rows, float64 (n_folds + 1,).
+
+        Ones if the metric does not depend on it; nan for a fold without rows.
+        """
+        if not self.definition.is_relative:
+            return np.ones(self.n_folds + 1)
+        masks = [*(self.fold == k for k in range(self.n_folds)), self.fold >= 0]
+        return np.array([
+            variance_of(self.labels[own], self.weights[own]) if own.any() else np.nan
+            for own in masks
+        ])  # fmt: skip
+
+    def _reported(self, score: Score) -> Score:
+        """Convert mean losses of rows, which the scorers compare, to losses of the metric."""
+        of_mean, variances = self.definition.of_mean, self._variances
+        losses = of_mean(np.array(score.losses), variances[: len(score.losses)])
+        loss = float(of_mean(score.loss, variances[-1]))
+        return replace(score, loss=loss, losses=tuple(losses.tolist()))
+
+    def _compared(self, score: Score) -> Score:
+        """Convert the loss of the metric to a mean loss of rows; the losses of folds remain."""
+        return replace(score, loss=self.definition.mean_of(score.loss, self._variances[-1]))
 
     def _beside_rows(self, options: TrainOptions) -> TrainOptions:
         """Reserve memory for a second, reordered copy of the rows. Raises OptionError."""
@@ -117,14 +154,14 @@ class Search:
 
         With `refine`, then score the fine grid around the best setting.
         """
-        scores = list(known)
-        for score in self._run(grid, list(known)):
+        scores = [self._compared(score) for score in known]
+        for score in self._run(grid, list(scores)):
             scores.append(score)
-            yield score
+            yield self._reported(score)
         coarse = set(grid.settings)
         best = best_of(score for score in scores if score.setting in coarse)
         if refine and best is not None:
-            yield from self._run(grid.around(best.setting), scores)
+            yield from map(self._reported, self._run(grid.around(best.setting), scores))
 
     def _run(self, grid: Grid, known: list[Score]) -> Iterator[Score]:
         done = {score.setting for score in known}
@@ -144,7 +181,7 @@ class Search:
         if self.problem_of is None:
             self.problem_of = self._problems(grid)
         search = ClusterSearch(self.problem_of, order, self.stop, self.every, self.tell, known)
-        self.estimates = search.estimates
+        self._estimates = search.estimates
         return search
 
     def _exact(self, grid: Grid, order: list[Setting], known: list[Score]) -> Iterator[Score]:
