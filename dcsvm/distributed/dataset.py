@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,9 +30,14 @@ from dcsvm.distributed.chunks import (
     sections_of,
     sizes_of,
 )
-from dcsvm.distributed.connection import threads_of_hosts
+from dcsvm.distributed.connection import (
+    threads_of_hosts,
+    workers_of_scheduler,
+    workers_of_this_machine,
+)
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.distributed.training import DaskRows, remote_rows
+from dcsvm.machine import usable_threads
 from dcsvm.solving.checkpoint import RunControl
 
 Collection = Any  # a dask array or dataframe, or a list of delayed chunks
@@ -43,6 +50,38 @@ class FileOnWorkers:
     name: str
     chunks: list[Any]
     lenient: bool = False
+
+
+@contextmanager
+def file_on_workers(
+    path: str,
+    *,
+    scheduler: str | None = None,
+    scheduler_file: str | None = None,
+    n_workers: int | None = None,
+    threads: int | None = None,
+    **options: Any,
+) -> Iterator[RemoteDataset]:
+    """Connect to workers, or start `n_workers` on this machine, and read a file on them.
+
+    `scheduler` is the address of a Dask scheduler, `scheduler_file` a file that has it. Workers of
+    this machine share the `threads`. For `options` see `read_on_workers`. Raises ValueError.
+    """
+    byte_ranges(path)  # reports file errors before workers start
+    _silence_dask()
+    if n_workers is not None:
+        connected = workers_of_this_machine(n_workers, usable_threads(threads))
+    else:
+        connected = workers_of_scheduler(scheduler, scheduler_file)
+    with connected as client:
+        yield read_on_workers(client, path, **options)
+
+
+def _silence_dask() -> None:
+    """Turn off Dask's log of lost connections, which errors report."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.split(".")[0] in ("distributed", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def read_on_workers(

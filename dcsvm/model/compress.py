@@ -6,11 +6,13 @@ Clopper and Pearson. Training rows would underestimate it: labels change within 
 contains few training rows but many new rows.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dcsvm.compression.landmarks import (
+    CONFIDENCE,
     fewest_rows,
     in_steps,
     most_changed,
@@ -63,6 +65,21 @@ class CompressionReport:
     changed: float | None = None
     changed_at_most: float | None = None
     error: float | None = None
+
+    def lines(self) -> Iterator[str]:
+        """Yield lines on the size of the new model and the changes of its predictions."""
+        ratio = self.values_before / max(self.values, 1)
+        yield (
+            f"{self.vectors} of {self.vectors_before} vectors; {self.values:.0f} kernel "
+            f"evaluations per row, {ratio:.3g} times fewer"
+        )
+        if self.changed is not None and self.changed_at_most is not None:
+            yield (
+                f"labels changed: {100 * self.changed:.3g} % of {self.n_test} test rows, at most "
+                f"{100 * self.changed_at_most:.3g} % with {100 * CONFIDENCE:g} % confidence"
+            )
+        if self.error is not None:
+            yield f"root mean squared change of values: {self.error:.3g} (test rows)"
 
 
 def compress(

@@ -10,9 +10,123 @@ from typing import Any
 import numpy as np
 
 from dcsvm.model.metrics import DEFINITIONS, Confusion, area_under_curve, log_loss, loss_of
+from dcsvm.problem.option_table import REGRESSIONS
 
 MAX_CLASSES = 20  # with more, the text has no confusion matrix, and only the worst classes
 N_WORST = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """Predictions of a block of rows.
+
+    `predicted` (n,) are labels or values. `values` float64 (n, n_pairs) are decision values or
+    values of a regression, `probabilities` float64 (n, k) or None. `labels` (n,) are the true ones,
+    None if the data have none. `n_features` is the number of features of the data.
+    """
+
+    predicted: np.ndarray
+    values: np.ndarray
+    probabilities: np.ndarray | None = None
+    labels: np.ndarray | None = None
+    n_features: int = 0
+
+
+class Measurement:
+    """Measures predictions that come block by block.
+
+    `known` are the labels of the model. Metrics need all predictions: they are kept if `is_kept`.
+    `n_rows` counts all rows, `n_measured` those with labels.
+    """
+
+    def __init__(self, svm_type: str, known: np.ndarray, *, is_kept: bool = False):
+        self.svm_type, self.known, self.is_kept = svm_type, known, is_kept
+        self.n_rows = self.n_measured = self.n_correct = self.n_features = 0
+        self.has_known_label = False
+        self.squared_error = 0.0
+        self.mean, self.spread = np.zeros(2), np.zeros((2, 2))
+        self.kept: list[Predicted] = []
+
+    @property
+    def is_regression(self) -> bool:
+        return self.svm_type in REGRESSIONS
+
+    def add(self, block: Predicted) -> None:
+        """Add at least one row; moments are merged as by Chan, Golub and LeVeque (1983)."""
+        self.n_rows += len(block.predicted)
+        self.n_features = max(self.n_features, block.n_features)
+        if block.labels is None:
+            return
+        if self.is_kept:
+            self.kept.append(block)
+        predicted, labels = block.predicted, block.labels
+        before, n = self.n_measured, len(predicted)
+        self.n_measured += n
+        if not self.is_regression:
+            self.n_correct += int(np.count_nonzero(predicted == labels))
+            self.has_known_label |= bool(np.isin(labels, self.known).any())
+            return
+        self.squared_error += float(((predicted - labels) ** 2).sum())
+        both = np.stack((predicted, labels))
+        mean = both.mean(axis=1)
+        deviation, shift = both - mean[:, None], mean - self.mean
+        between = np.outer(shift, shift) * (before * n / self.n_measured)
+        self.spread += deviation @ deviation.T + between
+        self.mean += shift * (n / self.n_measured)
+
+    def lines(self) -> list[str]:
+        """Format svm-predict's lines; none without labels."""
+        if self.n_measured == 0:
+            return []
+        if not self.is_regression:
+            share = f"({self.n_correct}/{self.n_measured})"
+            return [f"Accuracy = {self._percentage:g}% {share} (classification)"]
+        error, correlation = self._errors
+        return [
+            f"Mean squared error = {error:g} (regression)",
+            f"Squared correlation coefficient = {correlation:g} (regression)",
+        ]
+
+    def lines_of_folds(self) -> list[str]:
+        """Format svm-train's lines of a cross-validation."""
+        if not self.is_regression:
+            return [f"Cross Validation Accuracy = {self._percentage:g}%"]
+        error, correlation = self._errors
+        return [
+            f"Cross Validation Mean squared error = {error:g}",
+            f"Cross Validation Squared correlation coefficient = {correlation:g}",
+        ]
+
+    @property
+    def _percentage(self) -> float:
+        return 100 * self.n_correct / self.n_measured
+
+    @property
+    def _errors(self) -> tuple[float, float]:
+        """Mean squared error and squared correlation, nan if predictions are constant."""
+        (p, cross), (_, y) = self.spread
+        correlation = float(cross**2 / (p * y)) if p * y > 0 else float("nan")
+        return self.squared_error / self.n_measured, correlation
+
+    @property
+    def metrics(self) -> ClassMetrics | RegressionMetrics | None:
+        """The metrics of all rows that were kept, None without any."""
+        if not self.kept:
+            return None
+        labels, predicted = (
+            np.concatenate([getattr(one, name) for one in self.kept])
+            for name in ("labels", "predicted")
+        )
+        if self.is_regression:
+            return RegressionMetrics.of(labels, predicted)
+        values = probabilities = None
+        if len(self.known) == 2:
+            values = np.concatenate([one.values[:, 0] for one in self.kept])
+        found = [one.probabilities for one in self.kept if one.probabilities is not None]
+        if found:
+            probabilities = np.concatenate(found)
+        known = self.known if len(self.known) else np.unique(labels)
+        return ClassMetrics.of(labels, predicted, known, values, probabilities)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,10 @@ from dcsvm.data.range_file import is_range, range_file_of, range_text
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import threads_that_pay
 from dcsvm.machine import default_threads, usable_threads
+from dcsvm.model.metric_report import Measurement, Predicted
 from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import (
+    blocks,
     class_probabilities,
     decision_values,
     few_values,
@@ -26,11 +28,13 @@ from dcsvm.model.predict import (
     predictions,
     probabilities_from,
 )
-from dcsvm.model.writer import model_text
+from dcsvm.model.writer import model_text, plain
 from dcsvm.problem.options import TrainOptions
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+    from dcsvm.model.compressed import Tell
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -170,6 +174,46 @@ class Model(ModelParts):
         rows, threads = self._arguments(X, threads)
         return class_probabilities(self, rows, method, threads)
 
+    def predict_pieces(
+        self,
+        pieces: Iterable[Dataset],
+        *,
+        method: str | None = None,
+        probability: bool = False,
+        threads: int | None = None,
+    ) -> Iterator[Predicted]:
+        """Predict data sets one by one, such as the pieces of a file, in blocks of rows.
+
+        With `probability` the label of a classifier is the most probable one. Raises ValueError as
+        `decision_function`.
+        """
+        one = self.with_only(self.part(method))
+        models, found = {one.first_index: one}, usable_threads(threads)
+        for data in pieces:
+            first_index = data.first_index
+            model = models.get(first_index) or one.for_first_index(first_index)
+            one = models[first_index] = _widened(model, data.rows.n_features)
+            for some, values in blocks(one, data.rows, method, found):
+                probabilities = None
+                if probability and self.is_classifier:
+                    probabilities = probabilities_from(one, values)
+                    predicted = one.labels[probabilities.argmax(axis=1)]
+                else:
+                    predicted = predicted_from(one, values)
+                labels = data.labels[some] if data.has_labels else None
+                yield Predicted(predicted, values, probabilities, labels, data.n_features)
+
+    def measurement(self, *, is_kept: bool = False) -> Measurement:
+        """Return what measures predictions of this model; metrics need that they `is_kept`."""
+        return Measurement(self.svm_type, self.labels, is_kept=is_kept)
+
+    @staticmethod
+    def texts_of(labels: np.ndarray) -> list[str]:
+        """Format labels or values (n,) as in files: integers without a decimal point."""
+        different, index = np.unique(labels, return_inverse=True)
+        texts = [plain(label) for label in different]
+        return [texts[k] for k in index.reshape(-1).tolist()]
+
     def _few_values(
         self, X: ArrayLike | Rows, method: str | None, threads: int | None
     ) -> np.ndarray | None:
@@ -226,9 +270,10 @@ class Model(ModelParts):
 
     def compress(
         self,
-        X: ArrayLike | Rows | None = None,
+        X: ArrayLike | Rows | Dataset | None = None,
         *,
-        test: ArrayLike | Rows | None = None,
+        test: ArrayLike | Rows | Dataset | None = None,
+        tell: Tell = None,
         **options: float | str | None,
     ) -> Model:
         """Replace the support vectors of one part by fewer landmarks, and drop the other part.
@@ -238,10 +283,13 @@ class Model(ModelParts):
 
         Parameters
         ----------
-        X : array-like or sparse matrix (n, n_features), optional
-            Rows to fit, such as the training rows. The default is the support vectors.
-        test : array-like or sparse matrix (m, n_features), optional
+        X : array-like, sparse matrix, data frame (n, n_features) or Dataset, optional
+            Rows to fit, such as the training rows. The default is the support vectors. A Dataset
+            is made with `like=model`.
+        test : array-like, sparse matrix, data frame (m, n_features) or Dataset, optional
             Rows to measure the changes on. The model must not have been trained on them.
+        tell : callable, optional
+            Called as tell(steps done, all steps).
         vectors : int, optional
             Largest number of landmarks.
         times : float, optional
@@ -275,14 +323,24 @@ class Model(ModelParts):
         from dcsvm.problem.options import CompressOptions
 
         checked = CompressOptions.of(**options)
-        rows, test_rows = (
-            given if given is None or isinstance(given, Rows) else self.rows_of(given)
-            for given in (X, test)
-        )
-        parts, report = compress(self, rows, test_rows, checked)
+        rows, test_rows = (None if given is None else self._taken(given) for given in (X, test))
+        parts, report = compress(self, rows, test_rows, checked, tell)
         return replace(self, exact=parts.exact, early=parts.early, report=report)
 
-    def save(self, path: str | os.PathLike[str], format: str = "dcsvm") -> None:
+    def _taken(self, given: Any) -> Rows:
+        if isinstance(given, Dataset):
+            return given.rows
+        return given if isinstance(given, Rows) else self.rows_of(given)
+
+    def range_file(self, path: str | os.PathLike[str]) -> str | None:
+        """Return the path of the range file that `save` writes beside `path`, if it writes one."""
+        is_file = os.fspath(path) != "-" and (os.path.isfile(path) or not os.path.exists(path))
+        has_ranges = self.scaling is not None and is_range(self.scaling)
+        return range_file_of(path) if has_ranges and is_file else None
+
+    def save(
+        self, path: str | os.PathLike[str], format: str = "dcsvm", *, has_range_file: bool = True
+    ) -> None:
         """Write the model file; an interrupted save leaves an existing file unchanged.
 
         Parameters
@@ -291,6 +349,9 @@ class Model(ModelParts):
             The model file.
         format : {"dcsvm", "libsvm"}, default "dcsvm"
             "libsvm" writes the format of svm-train, without early level and row numbers.
+        has_range_file : bool, default True
+            Write the ranges of the features, if they were scaled by ranges, beside a regular file
+            for svm-scale. The model file has them, too.
 
         Raises
         ------
@@ -299,6 +360,15 @@ class Model(ModelParts):
         OSError
             If the file cannot be written.
         """
-        if self.scaling is not None and is_range(self.scaling):
-            write_beside(range_file_of(path), [range_text(self.scaling)])
+        range_file = self.range_file(path)
+        if has_range_file and range_file is not None and self.scaling is not None:
+            write_beside(range_file, [range_text(self.scaling)])
         write_beside(path, model_text(self, format))
+
+
+def _widened(model: ModelParts, n_features: int) -> ModelParts:
+    """Return a one-part model with at least `n_features` features."""
+    part = model.part()
+    if n_features <= part.rows.n_features:
+        return model
+    return model.with_only(part.with_features(n_features))

@@ -465,6 +465,11 @@ class OptionTable:
         for one in fields(cls):
             yield one.name, option_of(one), one.default
 
+    @property
+    def values(self) -> dict[str, Any]:
+        """The value of each option, by name."""
+        return {name: getattr(self, name) for name in self.names()}
+
     @classmethod
     def taken(cls: type[Table], given: Mapping[str, Any]) -> Table:
         """Make a table from the values that it knows and that are not None. Raises OptionError."""

@@ -19,7 +19,7 @@ from dcsvm.kernel.kernels import (
     other_names,
     users_of,
 )
-from dcsvm.machine import MAX_THREADS
+from dcsvm.machine import MAX_THREADS, usable_threads
 from dcsvm.problem.option_table import (
     AUTO,
     BALANCED,
@@ -239,6 +239,10 @@ class TrainOptions(OptionTable):
         if self.overlap is not None:
             return self.overlap
         return DEFAULT_OVERLAP if self.early else 1.0
+
+    def with_threads(self) -> TrainOptions:
+        """Return options with the number of threads that None stands for."""
+        return replace(self, threads=usable_threads(self.threads))
 
     @property
     def has_unused_weights(self) -> bool:

@@ -14,6 +14,7 @@ from dcsvm.data.html import table_html
 EVALUATION_COUNTS = ("kernel_evaluations", "pairs_skipped", "rows_computed", "rows_reused",
                      "iterations", "outer_steps", "newton_steps", "rebuilds")  # fmt: skip
 METRICS = ERROR_RATE, SQUARED_ERROR = "error_rate", "squared_error"
+MAX_PAIRS = 10  # 5 classes; more pairs are printed on one line
 STEPS = ("levels", "refine", "gradient", "conquer", "check")
 PHASE_SECONDS = ("tiles", "inner", "newton", "selection", "rebuild")
 # fields of a report in JSON, before and after the seconds
@@ -44,6 +45,13 @@ class LevelReport:
     pairs_skipped: int
     overlap: float = 1.0
 
+    def __str__(self) -> str:
+        return (
+            f"level {self.level}: {self.n_clusters} clusters, largest {self.largest_cluster}; "
+            f"clustering {self.seconds_clustering:.2f} s, training {self.seconds_training:.2f} s; "
+            f"{self.n_sv} support vectors"
+        )
+
 
 @dataclass
 class EarlyChoice:
@@ -68,6 +76,17 @@ class EarlyChoice:
     metric: str
     on_test_rows: bool = False
 
+    def __str__(self) -> str:
+        assert self.loss is not None and self.standard_error is not None  # known at the end
+        coarsest, finest = sorted((self.coarsest, self.finest))
+        levels = "" if coarsest == finest else f" (searched {coarsest}-{finest})"
+        rows = "test" if self.on_test_rows else "LOO"
+        if self.metric == ERROR_RATE:
+            error = f"{rows} error {100 * self.loss:.2f} +- {100 * self.standard_error:.2f} %"
+        else:
+            error = f"{rows} mean squared error {self.loss:.6g} +- {self.standard_error:.2g}"
+        return f"early level {self.level}{levels}: {error} ({self.n_rows} rows)"
+
 
 @dataclass
 class ProblemReport:
@@ -84,6 +103,13 @@ class ProblemReport:
     n_bsv: int
     parameter: tuple[str, float] | None = None
     iterations: int = 0
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of svm-train."""
+        if self.parameter is not None:
+            yield "{} = {:.6f}".format(*self.parameter)
+        yield f"obj = {_objective_text(self.objective)}, rho = {self.rho:.6f}"
+        yield f"nSV = {self.n_sv}, nBSV = {self.n_bsv}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,15 +264,73 @@ class TrainReport(Costs):
     options: Any = None
 
     def caveat(self, tolerance: float, gap: float | None = None) -> str | None:
-        """Return a warning if the solution missed the tolerance or the `gap`, or lacks a result."""
+        """Return a warning if the run was stopped, or missed the tolerance or the `gap`."""
+        if self.stopped:
+            missing = f"; missing: {', '.join(self.missing)}" if self.missing else ""
+            return f"stopped, {self._state}{missing}"
         if self.converged:
-            return f"stopped before the {' and '.join(self.missing)}" if self.missing else None
+            return None
         reached = ""
         if gap is not None and self.relative_gap is not None:
             reached = f": relative duality gap {self.relative_gap:.3g} > {gap:g}"
         elif self.violation is not None and self.violation > tolerance:
             reached = f": violation {self.violation:.3g} > {tolerance:g}"
         return f"not converged{reached}; {self.usability}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as plain values for JSON; commands add their own fields."""
+        before, after = ({name: _plain(getattr(self, name)) for name in own} for own in REPORTED)
+        seconds = {"train": self.seconds_train, "verify": self.seconds_verify}
+        return {**before, "seconds": seconds, **after, **self.counts}
+
+    def lines(self, *, is_classifier: bool) -> Iterator[str]:
+        """Yield the closing lines of svm-train; more than MAX_PAIRS pairs of classes share one."""
+        if len(self.problems) <= MAX_PAIRS:
+            for problem in self.problems:
+                yield from problem.lines()
+        else:
+            ranges = [
+                f"{name} = {counts.min()} to {counts.max()}"
+                for name, counts in (("nSV", self.problems.n_sv), ("nBSV", self.problems.n_bsv))
+            ]
+            yield (
+                f"{len(self.problems)} pairs of classes (each in --report): "
+                f"total obj = {_objective_text(self.objective)}, {', '.join(ranges)}"
+            )
+        if is_classifier or not self.problems:
+            yield f"Total nSV = {self.n_sv}"
+
+    @property
+    def outcome(self) -> str | None:
+        """The certificate in a line; None for a stopped run, or without one."""
+        if not self.converged and (self.stopped or self.violation is None):
+            return None
+        outcome = "converged: " if self.converged else ""
+        time = f"{self.seconds_train:.2f} s with {self.threads} thread{'s'[: self.threads > 1]}"
+        if self.violation is None:
+            return f"{outcome}each cluster to the tolerance; {time}"
+        gap = "stationary point (indefinite kernel, no gap)"
+        if self.duality_gap is not None:
+            gap = f"duality gap {self.duality_gap:.3g}"
+        return (
+            f"{outcome}violation {self.violation:.2g}, {gap}, "
+            f"kernel error {self.kernel_error:.2g}; {time}"
+        )
+
+    @property
+    def _state(self) -> str:
+        """The solution of a stopped run: converged or not, its violation and gap."""
+        if self.converged:
+            return "the model is converged"
+        if self.violation is None:
+            done = "the last completed level" if self.levels else "completed clusters"
+            return f"model of {done}"
+        if self.objective is None:
+            state = f">= {self.violation:.3g}, {self.n_variables_checked} variables checked"
+        else:
+            gap = "" if self.duality_gap is None else f", duality gap {self.duality_gap:.3g}"
+            state = f"{self.violation:.3g}{gap}"
+        return f"not converged: violation {state}; {self.usability}"
 
     @property
     def usability(self) -> str:
@@ -277,13 +361,21 @@ class TrainReport(Costs):
 
 
 class Progress:
-    """Receiver of progress events; the default ignores all but warnings."""
+    """Receiver of progress events; the default ignores all but warnings.
+
+    The events that can be told in one line call `note` with this line by default.
+    """
+
+    def note(self, text: str) -> None:
+        """Receive a line."""
 
     def plan(self, text: str) -> None:
         """Receive the description of the run, before it starts."""
+        self.note(text)
 
     def resume(self, name: str) -> None:
         """Receive the name of the phase in which training resumes from a checkpoint."""
+        self.note(f"resuming from checkpoint: {name}")
 
     def warn(self, sentence: str) -> None:
         """Receive a failure that does not end training; the default issues a Python warning."""
@@ -302,12 +394,11 @@ class Progress:
 
     def end_level(self, report: LevelReport) -> None:
         """Receive the report of a finished level."""
+        self.note(str(report))
 
     def end_choice(self, choice: EarlyChoice) -> None:
         """Receive the choice of the early level."""
-
-    def note(self, text: str) -> None:
-        """Receive a line on a search."""
+        self.note(str(choice))
 
     def trial(self, step: str, n_trials: int, best: str) -> None:
         """Receive the end of a trial of a search: the trials of the step, and the best result."""
@@ -317,6 +408,8 @@ class Progress:
 
         `n_sv` is the number of support vectors if it changed, else None.
         """
+        vectors = "" if n_sv is None else f"; {n_sv} support vectors"
+        self.note(f"{name}: {seconds:.2f} s{vectors}")
 
 
 class PartOfProgress(Progress):
@@ -344,11 +437,8 @@ class PartOfProgress(Progress):
         self.whole.advance(self.n_done + int(done * self.n_rows), violation, n_active)
 
 
-def report_dict(report: TrainReport) -> dict:
-    """Return the report as plain values for JSON; the command adds its own fields."""
-    before, after = ({name: _plain(getattr(report, name)) for name in own} for own in REPORTED)
-    seconds = {"train": report.seconds_train, "verify": report.seconds_verify}
-    return {**before, "seconds": seconds, **after, **report.counts}
+def _objective_text(objective: float | None) -> str:
+    return "unknown" if objective is None else f"{objective:.6f}"
 
 
 def _plain(value: Any) -> Any:

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-from dcsvm.solving.report import EarlyChoice, LevelReport, Progress
+from dcsvm.solving.report import Progress
 
 DELAY = 2.0  # seconds before the first bar appears
 
@@ -31,13 +31,7 @@ class BarProgress(Progress):
         if self.bar is not None:
             self.bar.update(rows_done - self.bar.n)
 
-    def end_level(self, report: LevelReport) -> None:
-        self.close()
-
-    def end_choice(self, choice: EarlyChoice) -> None:
-        self.close()
-
-    def end(self, name: str, seconds: float, n_sv: int | None = None) -> None:
+    def note(self, text: str) -> None:  # noqa: ARG002 (only the bar is shown)
         self.close()
 
     def close(self) -> None:
