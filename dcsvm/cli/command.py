@@ -10,7 +10,6 @@ from dcsvm.cli.files import OUTPUT, point_at_nothing, print_status, reason_of
 from dcsvm.cli.guard import FAILED, USAGE, as_typed
 from dcsvm.cli.libsvm_syntax import advice_on, for_click
 from dcsvm.cli.options import GroupedOption
-from dcsvm.problem.option_table import OptionError
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -113,7 +112,9 @@ class LibsvmCommand(click.Command):
             super().invoke(ctx)
         except click.UsageError as error:
             complain(ctx, error)
-        except OptionError as error:  # raised before any file is read; `run` reports later ones
+        except ValueError as error:  # of an option, before any file is read; `run` reports others
+            if not hasattr(error, "option"):
+                raise
             complain(ctx, click.UsageError(as_typed(error)))
 
 

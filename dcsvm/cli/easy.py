@@ -5,23 +5,11 @@ from typing import Any
 import click
 
 from dcsvm.cli.command import DATA_FILE, LibsvmCommand, exit_statuses
-from dcsvm.cli.file_types import INPUT, OUTPUT
+from dcsvm.cli.files import BALANCED
 from dcsvm.cli.guard import run
-from dcsvm.cli.jobs import EasyJob, given_options
-from dcsvm.cli.options import (
-    NO_OR_YES,
-    NUMBER,
-    Numbered,
-    OneOf,
-    group,
-    other,
-    shared,
-    table_option,
-)
-from dcsvm.problem.option_table import METRICS, SVM_NAMES, SVM_TYPES
+from dcsvm.cli.jobs import OF_EASY, WITH_SCALE, EasyJob, check, factors_of_classes, name_beside
+from dcsvm.cli.options import HELP, VERSION, Some, parameters
 from dcsvm.problem.options import TrainOptions
-
-search, output = group("Search"), group("Output")
 
 EXAMPLES = (
     ("dcsvm-easy heart_scale", "choose all settings, write heart_scale.model"),
@@ -33,12 +21,15 @@ FILES = (
     ("TEST_FILE", "the same format; also without labels"),
     ("MODEL_FILE", "for dcsvm-predict; it has the scaling and the feature weights"),
 )
+TITLES = ("Search", "Output", "Files", "Other")
+FREE = Some(TrainOptions, ("seed", "cache_mb", "threads"), "Other")
+WEIGHTS = Some(TrainOptions, ("class_weight",), "Search")
 
 
-# fmt: off
 @click.command(
     "dcsvm-easy",
     cls=LibsvmCommand,
+    params=parameters(TITLES, FREE, WEIGHTS, EasyJob),
     examples=EXAMPLES,
     statuses=exit_statuses(
         done="done",
@@ -48,39 +39,8 @@ FILES = (
     files=FILES,
     see_also=("dcsvm-train", "dcsvm-grid", "dcsvm-predict"),
 )
-@click.argument("training_set_file", type=INPUT)
-@click.argument("test_file", type=INPUT, required=False)
-@search("--time-limit SEC", "time_limit", NUMBER,
-    "seconds for the search and the training",
-    "Reading and prediction come on top. With a longer limit, more trials use more rows.",
-    default=60, is_basic=True)
-@search("--metric NAME", "metric", OneOf(METRICS),
-    "choose by accuracy, auc, f1, rmse, ...",
-    f"One of {', '.join(METRICS)}. auc and log-loss need two classes.",
-    default_text="accuracy, rmse", is_basic=True)
-@search("-s TYPE", "svm_type", Numbered(*SVM_TYPES, spellings=SVM_NAMES),
-    "0: classification, 3: regression",
-    "By default, text and up to 32 different whole numbers are classes.",
-    default_text="by the labels", is_basic=True)
-@search("-b 0|1", "probability", NO_OR_YES,
-    "1: fit probabilities, too",
-    "It takes five more trainings.",
-    default=0)
-@output("--model FILE", "model_file", OUTPUT,
-    "the model file",
-    default_text="TRAINING_SET_FILE.model", is_basic=True)
-@output("--output FILE", "output_file", OUTPUT,
-    "the predictions of TEST_FILE",
-    default_text="TEST_FILE.predict")
-@shared("format", "label", "drop", "weight", "report", "lenient")
-@table_option(TrainOptions, "seed", "Other")
-@table_option(TrainOptions, "cache_mb", "Other")
-@table_option(TrainOptions, "threads", "Other")
-@other("-q", "quiet", None,
-    "print only errors, warnings of training, last lines",
-    "The warnings about data are omitted.")
-@shared("version", "help")
-# fmt: on
+@VERSION
+@HELP
 def main(**given: Any) -> None:
     """Choose the settings of a model, train it on all rows, and predict TEST_FILE.
 
@@ -89,8 +49,13 @@ def main(**given: Any) -> None:
     dcsvm-train command, and the loss on held-out rows. The model file and the predictions are
     written into the current folder.
     """
-    job, options = EasyJob.from_values(given), given_options(TrainOptions, given)
-    if options.get("svm_type") not in (None, "c_svc", "epsilon_svr"):
-        raise click.UsageError(f"-s must be 0 or 3, got {SVM_TYPES.index(options['svm_type'])}")
-    TrainOptions(**options)
-    run("easy_file", job, options)
+    for name, path, ending in (("model", "training_set", "model"), ("output", "test", "predict")):
+        if given[f"{name}_file"] is None:
+            given[f"{name}_file"] = name_beside(given[f"{path}_file"], ending)
+    weights = factors_of_classes(given.pop("class_weight"))
+    if weights and given["balanced"]:
+        raise click.UsageError("give -w balanced or factors of classes, not both")
+    job = EasyJob.taken(given)
+    check([OF_EASY, WITH_SCALE], job)
+    chosen = {"class_weight": BALANCED if job.balanced else weights, "svm_type": job.svm_type}
+    run("easy_file", job, TrainOptions.taken(given | chosen))

@@ -8,33 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dcsvm.cli.files import AUTO, LEARN, QUANTILE, STANDARD_INPUT, is_stream
+from dcsvm.cli.files import is_stream
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from dcsvm.cli.jobs import Job
+    from dcsvm.cli.jobs import DataJob
 
 
 class FileName(click.ParamType):
     """Click type of the name of a file or folder; names are not converted.
 
-    `words` are values that are not names. A file may appear later if `is_awaited`. The output of
-    the parameter `continued_by` may replace this input.
+    `kind` is the FileKind of the rule of the option.
     """
 
     name = "file"
 
-    def __init__(
-        self,
-        *words: str,
-        is_output: bool = False,
-        is_folder: bool = False,
-        is_awaited: bool = False,
-        continued_by: str = "",
-    ):
-        self.words, self.is_output, self.is_folder = words, is_output, is_folder
-        self.is_awaited, self.continued_by = is_awaited, continued_by
+    def __init__(self, kind: Any):
+        self.kind = kind
 
     def convert(
         self, value: str, _param: click.Parameter | None, _ctx: click.Context | None
@@ -46,19 +37,10 @@ class FileName(click.ParamType):
     ) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        return [CompletionItem(incomplete, type="dir" if self.is_folder else "file")]
+        return [CompletionItem(incomplete, type="dir" if self.kind.is_folder else "file")]
 
 
-INPUT, OUTPUT = FileName(*STANDARD_INPUT), FileName(is_output=True)
-MODEL = FileName()  # "-" is an ordinary name
-SCALING, WEIGHTS = FileName(AUTO, QUANTILE, *STANDARD_INPUT), FileName(LEARN)
-SCHEDULER = FileName(is_awaited=True)  # the scheduler may still have to write it
-CHECKPOINT = FileName(is_output=True, is_folder=True)
-RESUMED_FOLDER = FileName(is_folder=True, continued_by="checkpoint_folder")
-RESUMED_FILE = FileName(continued_by="out_file")
-
-
-def check_files(parameters: Sequence[click.Parameter], job: Job) -> None:
+def check_files(parameters: Sequence[click.Parameter], job: DataJob) -> None:
     """Raise OSError or DataError for a file of a job that cannot be read or written.
 
     An output must not replace another file.
@@ -76,17 +58,19 @@ def check_files(parameters: Sequence[click.Parameter], job: Job) -> None:
         may_lack = kind.is_awaited or (kind.is_folder and is_continued)
         if path != job.remote_file and not (may_lack and not os.path.exists(path)):
             _check_input(kind, path)
-    beside = [] if job.range_file is None else [("", OUTPUT, job.range_file)]
-    for _, kind, path in [*outputs, *beside]:
-        if kind.is_folder or not is_stream(path):
-            check_output(path, others, is_folder=kind.is_folder)
+    written_files = [(path, kind.is_folder) for _, kind, path in outputs]
+    if job.range_file is not None:
+        written_files.append((job.range_file, False))
+    for path, is_folder in written_files:
+        if is_folder or not is_stream(path):
+            check_output(path, others, is_folder=is_folder)
             others.append(path)
 
 
 def _named_files(
-    parameters: Sequence[click.Parameter], job: Job
-) -> Iterator[tuple[str, FileName, str]]:
-    """Yield parameter, type and name of each file that the job has."""
+    parameters: Sequence[click.Parameter], job: DataJob
+) -> Iterator[tuple[str, Any, str]]:
+    """Yield parameter, FileKind and name of each file that the job has."""
     for parameter in parameters:
         value: Any = getattr(job, parameter.name or "", None)
         if value is None:
@@ -95,18 +79,18 @@ def _named_files(
         if isinstance(parameter.type, click.Tuple):
             kinds = parameter.type.types
         for kind, path in zip(kinds, value if len(kinds) > 1 else [value], strict=True):
-            if isinstance(kind, FileName) and path not in kind.words:
-                yield parameter.name or "", kind, path
+            if isinstance(kind, FileName) and path not in kind.kind.words:
+                yield parameter.name or "", kind.kind, path
 
 
-def _check_input(kind: FileName, path: str) -> None:
-    from dcsvm.data.files import opened
-
+def _check_input(kind: Any, path: str) -> None:
     if kind.is_folder:
         if not os.path.isdir(path):
             raise FileNotFoundError(2, "no such folder", path)
     elif not is_stream(path):
-        with opened(path, is_path=True):
+        if not os.path.exists(path):
+            raise FileNotFoundError(2, "no such file", path)
+        with open(path, "rb"):
             pass
 
 

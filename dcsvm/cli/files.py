@@ -11,7 +11,7 @@ OUTPUT = "standard output"
 STANDARD_INPUT = ("-", "/dev/stdin")
 # values of --scale: by the ranges or by the quantiles of the training set
 AUTO, QUANTILE = "auto", "quantile"
-LEARN = "learn"
+LEARN, BALANCED, MEDIAN = "learn", "balanced", "median"
 
 
 def print_result(line: str) -> None:

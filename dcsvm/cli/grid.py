@@ -6,26 +6,11 @@ from typing import Any
 import click
 
 from dcsvm.cli.command import DATA_FILE, LibsvmCommand, exit_statuses
-from dcsvm.cli.file_types import INPUT, OUTPUT, RESUMED_FILE
-from dcsvm.cli.files import is_stream
+from dcsvm.cli.files import STANDARD_INPUT, is_stream
 from dcsvm.cli.guard import run
-from dcsvm.cli.jobs import GridJob, training_options
-from dcsvm.cli.options import (
-    NUMBER,
-    POWERS,
-    WHOLE,
-    OneOf,
-    files,
-    group,
-    long_runs,
-    other,
-    shared,
-    table_options,
-)
-from dcsvm.problem.option_table import MEDIAN, METRICS
+from dcsvm.cli.jobs import OF_GRID, SHARED, GridJob, check, training_options
+from dcsvm.cli.options import HELP, VERSION, Some, parameters
 from dcsvm.problem.options import TrainOptions
-
-settings, ignored = map(group, ("Settings", "Options of svm-grid without effect"))
 
 EXAMPLES = (
     ("dcsvm-grid heart_scale", "C and gamma by 5-fold cross-validation of svm-grid's 110 settings"),
@@ -83,10 +68,15 @@ def beginning(name: str) -> bytes:
         return b"?"
 
 
-# fmt: off
+TITLES = ("Settings", "Levels", "Problem", "Kernel", "Accuracy", "Long runs", "Files",
+          "Options of svm-grid without effect", "Other")  # fmt: skip
+OF_GRID_TOO = [name for name, option, _ in TrainOptions.entries() if option.in_grid]
+
+
 @click.command(
     "dcsvm-grid",
     cls=GridCommand,
+    params=parameters(TITLES, Some(TrainOptions, OF_GRID_TOO), GridJob),
     examples=EXAMPLES,
     statuses=exit_statuses(
         done="all settings are scored",
@@ -96,64 +86,8 @@ def beginning(name: str) -> bytes:
     files=FILES,
     see_also=("dcsvm-train", "dcsvm-predict", "svm-grid", "svm-easy", "svm-scale"),
 )
-@click.argument("training_set_file", type=INPUT)
-@click.argument("model_file", type=OUTPUT, required=False)
-@settings("-log2c BEGIN,END,STEP|null", "log2c", POWERS,
-    "exponents of C: powers of 2",
-    "null: C is that of -c.",
-    default="-5,15,2", is_basic=True)
-@settings("-log2g BEGIN,END,STEP|null", "log2g", POWERS,
-    "exponents of gamma: powers of 2",
-    "null: gamma is that of -g. Kernels without gamma ignore it.",
-    default="3,-15,-2", is_basic=True)
-@settings("--metric NAME", "metric", OneOf(METRICS),
-    "choose by balanced-accuracy, f1, auc, mae, ...",
-    f"One of {', '.join(METRICS)}. auc and log-loss need two classes. balanced-accuracy and f1 are "
-    "means over the classes. With f1, auc and log-loss no setting is pruned.",
-    default_text="accuracy, mse")
-@settings("--gamma-unit UNIT", "gamma_unit", OneOf(["1", MEDIAN]),
-    "unit of the powers of -log2g: 1 or median",
-    "median: a power F stands for -g F/median. The last line has gamma itself.",
-    default="1")
-@settings("-log2p BEGIN,END,STEP|null", "log2p", POWERS,
-    "exponents of epsilon of eps-SVR",
-    "null: epsilon is that of -p.",
-    default="null")
-@settings("-v N", "n_folds", WHOLE, "number of cross-validation folds", default=5, is_basic=True)
-@settings("--test FILE", "test_file", INPUT,
-    "score on the rows of this file, not on folds",
-    "Models are then trained on all rows of the training set.")
-@settings("--refine", "refine", None,
-    "score a finer grid around the best setting, too",
-    "Its step is a quarter of the step of the grid, and it extends half a step to each side.",
-    is_basic=True)
-@settings("--every", "every", None,
-    "score every setting on all rows",
-    "By default a setting is pruned once its loss on some of the rows exceeds the loss of the best "
-    "setting on all rows. The rate of a pruned setting is an estimate.")
-@table_options(TrainOptions, "Levels", "Problem", "Kernel", "Accuracy", "Long runs", of_grid=True)
-@shared("balanced")
-@long_runs("--time-limit SEC", "time_limit", NUMBER,
-    "stop after SEC seconds, print the best so far",
-    "The time includes reading. No model is trained after a stop. -resume continues.")
-@files("-out FILE|null", "out_file", OUTPUT,
-    "write a line per scored setting to this file",
-    "null writes no file.",
-    default_text="TRAINING_SET_FILE.out")
-@files(f"{RESUME} [FILE]", "resume_file", RESUMED_FILE,
-    "continue from this -out file",
-    "Data and options must be the same. The default FILE, if an option or the training set "
-    "follows, is that of -out.")
-@files("-png FILE", "png_file", OUTPUT, "draw a map of the rates", "Requires matplotlib.")
-@shared("format", "label", "drop", "weight", "scale or auto", "lenient", "report")
-@ignored("-svmtrain PATH", "svmtrain", None, "ignored: training is built in", expose_value=False)
-@ignored("-gnuplot PATH", "gnuplot", None, "ignored: see -png", expose_value=False)
-@shared("shrinking")
-@other("-q", "quiet", None,
-    "print only errors, warnings of the search, last line",
-    "The warnings about data are omitted.")
-@shared("version", "help")
-# fmt: on
+@VERSION
+@HELP
 def main(**given: Any) -> None:
     """Choose C and gamma by cross-validation.
 
@@ -165,6 +99,21 @@ def main(**given: Any) -> None:
     equals the result of dcsvm-train -v up to the tolerance (-e): at most about one row in 1000
     differs.
     """
-    options, job = training_options(given), GridJob.of(given, TrainOptions)
-    job.check(options)
+    options = training_options(given)
+    if given["out_file"] is None:
+        path = given["training_set_file"]
+        name = "stdin" if path in STANDARD_INPUT else os.path.basename(path)
+        given["out_file"] = f"{name}.out"
+    if given["out_file"] == "null":
+        given["out_file"] = None
+    if given["resume_file"] == "":
+        given["resume_file"] = given["out_file"] or ""
+    job = GridJob.taken(given)
+    check([OF_GRID, SHARED], job, options)
+    options.check_feature_weights(job.feature_weights)
+    try:
+        job.check_metric(options)
+        job.grid(options)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     run("grid_file", job, options)

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dcsvm.data.files import write_beside
-from dcsvm.model.metrics import DEFINITIONS
-from dcsvm.training.settings import Score, best_of
+from dcsvm.selection.grid_search import GridSearch
 
 INCHES, DOTS_PER_INCH = (8.0, 6.4), 125  # 1000 x 800 pixels
 N_BANDS = 8
@@ -36,8 +34,8 @@ def check_can_draw(option: str = "-png") -> None:
         raise ValueError(f"{option} requires matplotlib: pip install 'dcsvm[plot]'") from error
 
 
-def save_picture(path: str, scores: Iterable[Score], *, title: str, metric: str) -> None:
-    """Draw scores of a metric to a PNG file.
+def save_picture(path: str, search: GridSearch, *, title: str) -> None:
+    """Draw the scores of a search to a PNG file.
 
     For each C and gamma the score of the best epsilon is drawn. Settings without a finite loss are
     skipped. Settings with gamma 0 are skipped if other settings have a positive gamma. Raises
@@ -45,16 +43,16 @@ def save_picture(path: str, scores: Iterable[Score], *, title: str, metric: str)
     """
     from matplotlib.figure import Figure
 
-    shown, best = select_scores(scores)
+    shown, best = select_scores(search)
+    definition, metric = search.definition, NAMES.get(search.metric, search.metric)
     C = np.log2([one.setting.C for one in shown])
     gamma = np.log2([one.setting.gamma or 1.0 for one in shown])
     loss = np.maximum([one.loss for one in shown], best.loss)  # estimates may be lower than best
-    definition = DEFINITIONS[metric]
     value = definition.shown(loss)
-    label = f"{NAMES.get(metric, metric)}{' (%)' if definition.is_percent else ''}"
+    label = f"{metric}{' (%)' if definition.is_percent else ''}"
     figure = Figure(figsize=INCHES, dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()
-    heading = f"{printable(title)}\n{best_in_words(best, metric)}"
+    heading = f"{printable(title)}\n{best_in_words(best, metric, definition)}"
     axes.set_title(heading, parse_math=False)
     axes.set(xlabel="log2(C)", ylabel="log2(gamma)")
     x, y = C, gamma
@@ -83,18 +81,17 @@ def save_picture(path: str, scores: Iterable[Score], *, title: str, metric: str)
     write_beside(path, [image.getvalue()])
 
 
-def select_scores(scores: Iterable[Score]) -> tuple[list[Score], Score]:
+def select_scores(search: GridSearch) -> tuple[list[Any], Any]:
     """Return the best score for each C and gamma, and the best of all. Raises ValueError."""
-    scores = [one for one in scores if one.n_rows > 0 and math.isfinite(one.loss)]
+    scores = [one for one in search.scores if one.n_rows > 0 and math.isfinite(one.loss)]
     if any(one.setting.gamma for one in scores):
         scores = [one for one in scores if one.setting.gamma]
-    best = best_of(scores)
-    if best is None:
+    if not scores:
         raise ValueError("no setting has a score to draw")
-    groups: dict[tuple[float, float | None], list[Score]] = {}
+    groups: dict[tuple[float, float | None], list[Any]] = {}
     for one in scores:
         groups.setdefault((one.setting.C, one.setting.gamma), []).append(one)
-    return [first for group in groups.values() if (first := best_of(group)) is not None], best
+    return [search.best_of(group) for group in groups.values()], search.best_of(scores)
 
 
 def draw_bands(
@@ -130,13 +127,11 @@ def draw_bands(
     bar.ax.set_yticklabels([f"{tick:.4g}" for tick in ticks])
 
 
-def best_in_words(best: Score, metric: str) -> str:
+def best_in_words(best: Any, metric: str, definition: Any) -> str:
     """Format the best setting and its score for the title."""
-    names = ", ".join(f"{name} = {x:g}" for name, x in best.setting.sought.items())
-    definition = DEFINITIONS[metric]
-    value, word = definition.shown(best.loss), NAMES.get(metric, metric)
-    shown = f"{value:.2f} %" if definition.is_percent else f"{value:.4g}"
-    return f"{names}: {word} {shown}"
+    names = ", ".join(f"{key} = {x:g}" for key, x in best.setting.sought.items())
+    value = definition.shown(best.loss)
+    return f"{names}: {metric} {f'{value:.2f} %' if definition.is_percent else f'{value:.4g}'}"
 
 
 def printable(title: str) -> str:

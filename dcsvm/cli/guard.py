@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import click
 
+import dcsvm
 from dcsvm.cli.file_types import check_files
 from dcsvm.cli.files import occupy_closed, print_status, reason_of
-from dcsvm.problem.option_table import OptionError
 
 if TYPE_CHECKING:
-    from dcsvm.cli.jobs import Job
+    from dcsvm.cli.jobs import DataJob
 
 SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -55,7 +55,9 @@ class Interrupts:
         self.watcher.start()
         return self
 
-    def __exit__(self, *_error: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        if error is not None:
+            error.received = self.received  # type: ignore[attr-defined]  # for the exit status
         if self.pipe is None:
             return
         signal.set_wakeup_fd(self.wakeup_before)
@@ -95,7 +97,7 @@ ENVIRONMENT = {  # read once, when the libraries are loaded
 }
 
 
-def run(module: str, job: Job, *args: object, function: str | None = None) -> NoReturn:
+def run(module: str, job: DataJob, *args: object, function: str | None = None) -> NoReturn:
     """Check the files of a job, call a function with the job, and exit with the returned status.
 
     The function is in `module` of dcsvm.cli and has the same name by default. Files are checked
@@ -111,6 +113,9 @@ def run(module: str, job: Job, *args: object, function: str | None = None) -> No
     except KeyboardInterrupt:
         print_status("interrupted")
         status = INTERRUPTED
+    except dcsvm.Stopped as error:
+        print_status(f"error: {error or 'stopped before a model existed'}")
+        status = status_of(getattr(error, "received", None), FAILED)
     except (MemoryError, OSError, ValueError) as error:
         print_status(f"error: {sentence_of(error)}")
         status = FAILED
@@ -123,7 +128,7 @@ def sentence_of(error: Exception) -> str:
         return "not enough memory"
     if isinstance(error, OSError):
         return reason_of(error)
-    return as_typed(error) if isinstance(error, OptionError) else str(error)
+    return as_typed(error)
 
 
 def status_of(received: int | None, otherwise: int) -> int:
@@ -131,9 +136,10 @@ def status_of(received: int | None, otherwise: int) -> int:
     return 128 + received if received else otherwise
 
 
-def as_typed(error: OptionError) -> str:
-    """Format an error with the name of the option on the command line: -m for cache_mb."""
+def as_typed(error: Exception) -> str:
+    """Format an error of an option with its name on the command line: -m for cache_mb."""
+    name = getattr(error, "option", None)
     for parameter in click.get_current_context().command.params:
-        if parameter.name == error.option:
-            return f"{parameter.opts[0]} {error.reason}"
+        if name is not None and parameter.name == name:
+            return f"{parameter.opts[0]} {error.reason}"  # type: ignore[attr-defined]
     return str(error)

@@ -11,23 +11,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from dcsvm.cli.grid_picture import DOTS_PER_INCH, check_can_draw, printable
-from dcsvm.cli.jobs import ShowJob
+from dcsvm.cli.jobs import PredictJob
 from dcsvm.data.files import write_beside
 from dcsvm.model.reader import load_model
-from dcsvm.model.text_reader import ModelError
 
 MAX_BARS = 30
 WIDTH, HEIGHT_OF_BAR, MARGIN = 8.0, 0.2, 1.2  # inches
 
 
-def plot_file(job: ShowJob) -> int:
+def plot_file(job: PredictJob) -> int:
     """Draw the feature weights of a model file to a PNG file; return the exit status."""
     assert job.plotted is not None
     model_file, path = job.plotted
     check_can_draw("--plot")
     model = load_model(model_file)
     if model.scaling is None or model.scaling.weights is None:
-        raise ModelError(f"{model_file}: the model has no feature weights")
+        raise ValueError(f"{model_file}: the model has no feature weights")
     save_weights(path, model.scaling.weights, model.feature_names, title=model_file)
     return 0
 

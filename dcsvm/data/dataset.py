@@ -359,14 +359,6 @@ class Dataset:
         rows = self._data.rows
         return rows.warnings() if isinstance(rows, TableRows) else []
 
-    @property
-    def weights_by_index(self) -> dict[int, float]:
-        """The weight of each feature index; features of weight 0 are absent."""
-        scaling = self.scaling
-        if scaling is None or scaling.weights is None:
-            return {}
-        return dict(zip(scaling.indices.tolist(), scaling.weights.tolist(), strict=True))
-
     def take(self, row_numbers: np.ndarray) -> Dataset:
         """Copy the rows with the given indices, which ascend."""
         data = replace(self._data, rows=self._data.rows.take(row_numbers))

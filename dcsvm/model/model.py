@@ -15,6 +15,7 @@ from dcsvm.data.files import write_beside
 from dcsvm.data.html import table_html
 from dcsvm.data.range_file import is_range, range_file_of, range_text
 from dcsvm.data.rows import Rows
+from dcsvm.data.scaling import Interval
 from dcsvm.kernel.kernel_rows import threads_that_pay
 from dcsvm.machine import default_threads, usable_threads
 from dcsvm.model.metric_report import Measurement, Predicted
@@ -207,9 +208,47 @@ class Model(ModelParts):
         """Return what measures predictions of this model; metrics need that they `is_kept`."""
         return Measurement(self.svm_type, self.labels, is_kept=is_kept)
 
+    def description(self) -> Iterator[str]:
+        """Yield lines on the problem, the parts, the scaling and the feature weights."""
+        yield f"type: {self.svm_type}"
+        if self.is_classifier:
+            yield f"labels: {', '.join(map(plain, self.labels))}"
+        yield f"kernel: {self.kernel.describe()}"
+        if self.exact is not None:
+            yield f"exact: {self.exact.rows.n_samples} support vectors"
+        if self.early is not None:
+            n_clusters = self.early.partition.n_clusters
+            yield f"early: {self.early.rows.n_samples} support vectors in {n_clusters} clusters"
+        if self.probability is not None:
+            yield "probabilities: yes"
+        scaling = self.scaling
+        if scaling is None:
+            yield "scaling: none"
+            return
+        kind = "ranges" if isinstance(scaling.features, Interval) else "quantiles"
+        yield f"scaling: {kind} of {len(scaling.columns)} features"
+        if scaling.weights is not None:
+            names = self.feature_names
+            yield "feature weights, largest first:"
+            for k in np.argsort(-scaling.weights, kind="stable"):
+                yield f"{names[k]} {scaling.weights[k]:.4g}"
+
+    @property
+    def weights_by_index(self) -> dict[int, float]:
+        """The weight of each feature index in files; features of weight 0 are absent."""
+        scaling = self.scaling
+        if scaling is None or scaling.weights is None:
+            return {}
+        return dict(zip(scaling.indices.tolist(), scaling.weights.tolist(), strict=True))
+
+    @staticmethod
+    def text_of(label: float | str) -> str:
+        """Format a label or a value as in files: integers without a decimal point."""
+        return plain(label)
+
     @staticmethod
     def texts_of(labels: np.ndarray) -> list[str]:
-        """Format labels or values (n,) as in files: integers without a decimal point."""
+        """Format labels or values (n,), see `text_of`."""
         different, index = np.unique(labels, return_inverse=True)
         texts = [plain(label) for label in different]
         return [texts[k] for k in index.reshape(-1).tolist()]

@@ -18,6 +18,7 @@ from dcsvm.data.scaling import Interval, Quantiles, Scaling
 from dcsvm.data.sorting import BATCH_SIZE, distinct, slices
 from dcsvm.kernel.kernels import TYPES, Kernel
 from dcsvm.kernel.partition import Partition, partition_of
+from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
 from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel, Probability
 from dcsvm.model.table_text import LABEL_NAMES, TABLE, TABLE_KEYS, TABLE_LABEL, table_of, text_of
@@ -413,15 +414,15 @@ def _is_row_number(word: str) -> bool:
     return word.isascii() and word.isdecimal() and len(word) < 16 and int(word) > 0
 
 
-def load_model(path: str | os.PathLike[str], *, threads: int = 1) -> Model:
+def load_model(path: str | os.PathLike[str], *, threads: int | None = 1) -> Model:
     """Read a model file written by `Model.save` or by LIBSVM's svm-train.
 
     Parameters
     ----------
     path : str or path-like
         The model file. A model with a scaling applies it to the rows it predicts.
-    threads : int, default 1
-        Number of threads to parse the file.
+    threads : int or None, default 1
+        Number of threads to parse the file; None is all available cores.
 
     Returns
     -------
@@ -435,6 +436,6 @@ def load_model(path: str | os.PathLike[str], *, threads: int = 1) -> Model:
     """
     name = os.fspath(path)
     try:
-        return ModelReader(read_bytes(name), name, threads).read()
+        return ModelReader(read_bytes(name), name, usable_threads(threads)).read()
     except DataError as error:
         raise ModelError(str(error)) from error.__cause__

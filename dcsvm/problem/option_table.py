@@ -465,6 +465,39 @@ class OptionTable:
         for one in fields(cls):
             yield one.name, option_of(one), one.default
 
+    @staticmethod
+    def option(
+        default: Any, rule: Rule, spelling: str = "", help: str = "", details: str = "", **rest: Any
+    ) -> Any:
+        """Make a field of a table. `rest` are other attributes of its Option."""
+        return option(default, rule, spelling, help, details, **rest)
+
+    @classmethod
+    def field(cls, name: str) -> Any:
+        """Make the same field for another table."""
+        own = cls.__dataclass_fields__[name]
+        return field(default=own.default, metadata=own.metadata)
+
+    @classmethod
+    def rule(cls, name: str) -> Rule:
+        """Return the rule of an option."""
+        return option_of(cls.__dataclass_fields__[name]).rule
+
+    @classmethod
+    def details(cls, name: str) -> str:
+        """Return the additional sentences on an option."""
+        return option_of(cls.__dataclass_fields__[name]).details
+
+    @classmethod
+    def spellings(cls, names: Sequence[str]) -> dict[str, str]:
+        """Return the first spelling of each option of these names."""
+        return {name: option_of(cls.__dataclass_fields__[name]).names[0] for name in names}
+
+    @classmethod
+    def free(cls) -> list[str]:
+        """Return the first spellings of the options that may change on resume."""
+        return [one.names[0] for _, one, _ in cls.entries() if one.is_free]
+
     @property
     def values(self) -> dict[str, Any]:
         """The value of each option, by name."""

@@ -29,12 +29,14 @@ from dcsvm.problem.option_table import (
     METRICS,
     NOT_NEGATIVE,
     POSITIVE,
+    REGRESSIONS,
     SVM_NAMES,
     SVM_TYPES,
     WITH_LEVELS,
     OptionError,
     OptionTable,
     Rule,
+    checked_metric,
     is_per_median,
     label_text,
     option,
@@ -44,6 +46,8 @@ CLUSTERINGS = ("tree", "adaptive", "random", "kmeans")
 TREES = ("tree", "kmeans")  # the clusterings of early models, and of levels with many clusters
 MAX_BRANCHING = 256  # children of a cluster, MAX_PARTS of dcsvm/kernel/partition.py
 MAX_LEVELS = 30
+AUTO_SCALE, QUANTILE, LEARN = "auto", "quantile", "learn"
+STANDARD_INPUT = ("-", "/dev/stdin")
 CENTERED = "centered"  # value of `probability`: decision value 0 has probability 1/2
 # Mean clusters per row of early models. At the same cost 1.2 and 2 are no better
 # (docs/early-models.md).
@@ -95,6 +99,7 @@ class TrainOptions(OptionTable):
         "-w LABEL FACTOR",
         "C-SVC: multiply C of class LABEL by FACTOR (-w-1 5)",
         "Give it once per class. The label follows the letter without a space.",
+        is_multiple=True,
         keyword="label -> factor of C, for C-SVC; labels not in it have factor 1; or \"balanced\": "
         "n / (number of classes * rows of the class)")
     nu: float = of_problem(0.5, Rule.number("above 0 and at most 1", lambda value: 0 < value <= 1),
@@ -221,6 +226,10 @@ class TrainOptions(OptionTable):
         return self.bias or self.svm_type != "c_svc"
 
     @property
+    def is_regression(self) -> bool:
+        return self.svm_type in REGRESSIONS
+
+    @property
     def has_levels(self) -> bool:
         return self.svm_type in WITH_LEVELS
 
@@ -243,6 +252,21 @@ class TrainOptions(OptionTable):
     def with_threads(self) -> TrainOptions:
         """Return options with the number of threads that None stands for."""
         return replace(self, threads=usable_threads(self.threads))
+
+    def check_feature_weights(self, weights: object) -> None:
+        """Raise OptionError if rows cannot have feature weights, or if they cannot be learned."""
+        if weights is None:
+            return
+        reason = ""
+        if self.kernel_type.is_precomputed:
+            reason = "need features, not a precomputed kernel"
+        elif isinstance(weights, str) and weights == LEARN:
+            if self.kernel_type.fall is None:
+                reason = f"can be learned for a kernel of a distance only, got {self.kernel}"
+            elif self.svm_type == "one_class":
+                reason = "are learned from labels or targets, got one_class"
+        if reason:
+            raise OptionError("feature_weights", reason)
 
     @property
     def has_unused_weights(self) -> bool:
@@ -302,22 +326,6 @@ class TrainOptions(OptionTable):
             raise OptionError("early_level", reason)
 
 
-def check_feature_weights(options: TrainOptions, weights: object) -> None:
-    """Raise OptionError if rows cannot have feature weights, or if they cannot be learned."""
-    reason = ""
-    if options.kernel_type.is_precomputed:
-        reason = "need features, not a precomputed kernel"
-    elif isinstance(weights, str) and weights == LEARN:
-        if options.kernel_type.fall is None:
-            reason = f"can be learned for a kernel of a distance only, got {options.kernel}"
-        elif options.svm_type == "one_class":
-            reason = "are learned from labels or targets, got one_class"
-    if reason:
-        raise OptionError("feature_weights", reason)
-
-
-AUTO_SCALE, QUANTILE, LEARN = "auto", "quantile", "learn"
-STANDARD_INPUT = ("-", "/dev/stdin")
 of_files = partial(option, group="Files")
 
 
@@ -405,6 +413,10 @@ class SearchOptions(OptionTable):
         "log-loss no setting is pruned.",
         keyword="score every setting on all rows, without pruning")
     # fmt: on
+
+    def check_metric(self, options: TrainOptions) -> None:
+        """Raise ValueError if the metric does not fit the SVM type."""
+        checked_metric(self.metric, options.svm_type)
 
 
 of_size = partial(option, None, group="Size (give one)", is_basic=True)

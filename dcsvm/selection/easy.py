@@ -26,7 +26,7 @@ from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
 from dcsvm.problem.data_gamma import RowStatistics, with_number
 from dcsvm.problem.duplicates import find_duplicates
-from dcsvm.problem.options import TrainOptions, check_feature_weights
+from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.trials import (
     GIVEN,
     Candidate,
@@ -328,6 +328,7 @@ class EasySearch:
             "scale": choice.scale, "has_weights": choice.weights is not None,
             "early": choice.options.early, "n_trials": self.n_trials,
             "skipped": list(self.skipped), "seconds": self.clock.used,
+            "quality": described_loss(self.problem.metric, choice.loss, choice.error),
         }  # fmt: skip
 
     def seconds_of_all(self) -> float:
@@ -546,7 +547,7 @@ def easy(  # noqa: PLR0913 (a public function with keyword parameters)
     labels = data.labels
     base = TrainOptions.of(**{"svm_type": svm_type or task_of(labels), **options})
     check_labels(data, base)
-    check_feature_weights(base, feature_weights)
+    base.check_feature_weights(feature_weights)
     given = None if isinstance(feature_weights, str) else feature_weights  # "learn": as always
     problem = Problem.of(labels, metric, base)
     told = SearchLines(control.progress, problem, clock, tell)

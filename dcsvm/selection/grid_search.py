@@ -12,6 +12,7 @@ from dcsvm import _core
 from dcsvm.data.dataset import Dataset, as_dataset
 from dcsvm.data.html import table_html
 from dcsvm.kernel.kernel_rows import threads_to_train
+from dcsvm.model.metrics import DEFINITIONS
 from dcsvm.problem.data_gamma import RowStatistics, median_unit, with_number
 from dcsvm.problem.option_table import MEDIAN, checked_metric
 from dcsvm.problem.options import TrainOptions
@@ -91,13 +92,15 @@ class GridSearch:
 
     Parameters
     ----------
-    data : the training rows, scaled and weighted; their weights count in the losses.
-    folds, test, Cs, gammas, epsilons, gamma_unit, every, metric : as for `grid_search`.
-    tell : progress callback, called with the number of finished settings.
+    data : the training rows; their sample weights count in the losses.
+    grid : the settings; gamma is in units of `gamma_unit`.
+    feature_weights, folds, test, gamma_unit, every, metric : as for `grid_search`.
 
     Attributes
     ----------
+    data : the training rows, with feature weights.
     options : the training options, with the number of gamma.
+    tell : progress callback, called with the number of finished settings.
     grid, gamma_unit : the settings, and the gamma that the number 1 of `gammas` stands for.
     n_held : number of held-out rows.
     scores : the scores so far.
@@ -110,55 +113,92 @@ class GridSearch:
         self,
         data: Dataset,
         options: TrainOptions,
+        grid: Grid,
         *,
-        Cs: Sequence[float] | None = None,  # noqa: N803 (several C)
-        gammas: Sequence[float] | None = None,
-        epsilons: Sequence[float] | None = None,
         gamma_unit: str | None = None,
+        feature_weights: ArrayLike | str | None = None,
         folds: int | ArrayLike = 5,
         test: Dataset | None = None,
         every: bool = False,
         metric: str | None = None,
         stop: _core.Stop | None = None,
-        tell: Callable[[float], None] | None = None,
+        progress: Progress | None = None,
     ):
         self.metric = checked_metric(metric, options.svm_type)
-        grid = _default_grid(options, Cs, gammas, epsilons)
+        self.definition, self.every, self.stop = (
+            DEFINITIONS[self.metric],
+            every,
+            stop or _core.Stop(),
+        )
+        for sentence in label_warnings(options, data.labels):
+            (progress or Progress()).warn(sentence)
+        self.data = data = with_weights(data, feature_weights, options, self.stop)
+        if test is not None:
+            test = test.encoded_as(data) if feature_weights is not None else test
         statistics, self.gamma_unit = RowStatistics.of(data.rows, 1), 1.0
+        options = with_number(options, statistics)
         if gamma_unit == MEDIAN:
             self.gamma_unit = median_unit(options, statistics)
             grid = grid.in_gamma_unit(self.gamma_unit)
-        options, self.grid = with_number(options, statistics), grid
+        self.grid = grid
         self.options = replace(options, threads=threads_to_train(options.threads, data.rows))
         if test is None:
-            fold = _fold_of_each(folds, data.labels, options)
+            self.fold = _fold_of_each(folds, data.labels, options)
         else:
-            fold = np.repeat([-1, 0], [data.n_rows, test.n_rows])
+            self.fold = np.repeat([-1, 0], [data.n_rows, test.n_rows])
             data = data.followed_by(test)
-        self.n_held = int(np.count_nonzero(fold >= 0))
-        self.search = Search(
-            data.rows, data.labels, fold, self.options,
-            sample_weight=data.sample_weight, every=every, metric=metric, stop=stop, tell=tell,
+        self.n_held = int(np.count_nonzero(self.fold >= 0))
+        self.tell: Callable[[float], None] = lambda _n_done: None
+        self.search: Search | None = Search(
+            data.rows, data.labels, self.fold, self.options, sample_weight=data.sample_weight,
+            every=every, metric=metric, stop=self.stop, tell=lambda n_done: self.tell(n_done),
         )  # fmt: skip
         self.scores: list[Score] = []
         self.is_stopped = False
 
-    def run(self, known: Iterable[Score] = (), *, refine: bool = False) -> Iterator[Score]:
-        """Score the settings of the grid that are not `known`, then a fine grid with `refine`."""
-        self.scores += known
+    def add(self, score: Score) -> None:
+        """Add a known score; its setting is not scored again."""
+        self.scores.append(score)
+
+    def run(self, *, refine: bool = False) -> Iterator[Score]:
+        """Score the other settings of the grid, then those of a fine grid with `refine`."""
+        assert self.search is not None
         try:
             for score in self.search.run(self.grid, list(self.scores), refine=refine):
                 self.scores.append(score)
                 yield score
         except _core.Stopped:
             self.is_stopped = True
-            if not any(score.is_complete for score in self.scores):
-                self.scores += self.search.estimates
+
+    def use_estimates(self) -> Iterator[Score]:
+        """Add the estimates of a search that was stopped before a setting was scored."""
+        has_scores = any(score.is_complete for score in self.scores)
+        if self.search is not None and self.is_stopped and not has_scores:
+            for score in self.search.estimates:
+                self.scores.append(score)
+                yield score
+
+    def release(self) -> Dataset:
+        """Forget the copies of the rows. Returns the weighted rows for one training."""
+        self.search = None
+        return self.data.disposable()
 
     @property
     def best(self) -> Score | None:
         """The best score so far, None before the first."""
-        return best_of(self.scores)
+        return self.best_of(self.scores)
+
+    @staticmethod
+    def known(
+        values: tuple[float, float | None, float | None], loss: float, n_rows: int, **state: bool
+    ) -> Score:
+        """Return a score from a file, see `Score.known`."""
+        return Score.known(values, loss, n_rows, **state)
+
+    @staticmethod
+    def best_of(scores: Iterable[Score]) -> Score | None:
+        """Return the best of several scores, see `settings.best_of`."""
+        return best_of(scores)
 
 
 def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
@@ -248,17 +288,17 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
     control = checked_control(Progress(), stop)
     if gamma_unit not in (None, MEDIAN):
         raise ValueError(f"gamma_unit must be {MEDIAN!r} or None, got {gamma_unit!r}")
+    grid = _default_grid(settings, Cs, gammas, epsilons)
     data = as_dataset(X, y, sample_weight=sample_weight, scale=scale)
     check_labels(data, settings)
-    for sentence in label_warnings(settings, data.labels):
-        control.progress.warn(sentence)
-    weighted = with_weights(data, feature_weights, settings, control.stop)
     search = GridSearch(
-        weighted, settings, Cs=Cs, gammas=gammas, epsilons=epsilons, gamma_unit=gamma_unit,
-        folds=folds, test=as_test_rows(test, weighted), every=every, metric=metric,
-        stop=control.stop,
+        data, settings, grid, gamma_unit=gamma_unit, feature_weights=feature_weights, folds=folds,
+        test=as_test_rows(test, data), every=every, metric=metric, stop=control.stop,
+        progress=control.progress,
     )  # fmt: skip
     for _ in search.run(refine=refine):
+        pass
+    for _ in search.use_estimates():
         pass
     if search.best is None and not search.is_stopped:
         raise ValueError("no setting of the grid has a solution")

@@ -4,9 +4,10 @@ The folds add problems over the same rows. They share everything that does not d
 duplicates, encoded rows, components, clusters and kernel values.
 """
 
+from __future__ import annotations
+
 import time
-import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from dcsvm.data.dataset import Dataset
 from dcsvm.data.sorting import distinct
 from dcsvm.data.used_columns import UsedColumns
 from dcsvm.kernel.cluster_tree import Tree
+from dcsvm.model.metric_report import Measurement, Predicted
 from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import predicted_from
 from dcsvm.problem.data_gamma import RowStatistics, with_number
@@ -39,18 +41,17 @@ FOLD_FACTOR = 4
 
 def cross_validate(
     data: Dataset, options: TrainOptions, n_folds: int, progress: Progress | None = None
-) -> np.ndarray:
+) -> CrossValidated:
     """Predict every row by a model trained on the other folds.
 
     Classifiers use folds stratified by class, other types shuffled folds. The options give the
-    seed. If the training rows of a fold have one class only, that class is predicted. Returns the
-    predictions, (n,), float64 or strings like the labels. Warns if folds do not converge. Raises
-    ValueError for invalid input.
+    seed. If the training rows of a fold have one class only, that class is predicted. Warns if
+    folds do not converge. Raises ValueError for invalid input.
     """
     start = time.perf_counter()
     progress, rows, labels = progress or Progress(), data.rows, data.labels
     if options.svm_type in CLASSIFIERS and len(distinct(labels)) == 1:
-        return labels.copy()
+        return CrossValidated(labels.copy(), labels, options.svm_type)
     progress.begin("cross validation", rows.n_samples)
     columns = UsedColumns.of_rows(rows)
     options = with_number(options, RowStatistics.of(rows, 1))
@@ -67,8 +68,28 @@ def cross_validate(
         held.solve(batch)
     progress.end("cross validation", time.perf_counter() - start)
     if held.n_failed:
-        warnings.warn(f"{held.n_failed} of {n_folds} folds did not converge", stacklevel=2)
-    return held.predicted[held.folds.entry]
+        progress.warn(f"{held.n_failed} of {n_folds} folds did not converge")
+    predicted = held.predicted[held.folds.entry]
+    return CrossValidated(predicted, labels, options.svm_type, held.n_failed)
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidated:
+    """Predictions (n,) of all rows, each by a model of other rows, and the labels (n,).
+
+    `n_failed` folds did not converge.
+    """
+
+    predicted: np.ndarray
+    labels: np.ndarray
+    svm_type: str
+    n_failed: int = 0
+
+    def lines(self) -> list[str]:
+        """Format svm-train's lines of a cross-validation."""
+        measured = Measurement(self.svm_type, np.zeros(0))
+        measured.add(Predicted(self.predicted, np.zeros((0, 0)), labels=self.labels))
+        return measured.lines_of_folds()
 
 
 class CrossValidationRun:

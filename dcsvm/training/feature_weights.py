@@ -27,7 +27,7 @@ from dcsvm.model.metrics import loss_of
 from dcsvm.model.model import Model
 from dcsvm.model.predict import decision_values, predictions
 from dcsvm.problem.option_table import checked_metric
-from dcsvm.problem.options import LEARN, OptionError, TrainOptions, check_feature_weights
+from dcsvm.problem.options import LEARN, OptionError, TrainOptions
 from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.report import Progress
 from dcsvm.training.fit import fit
@@ -77,7 +77,7 @@ def with_weights(
     """
     if given is None:
         return data
-    check_feature_weights(options, given)
+    options.check_feature_weights(given)
     if not isinstance(given, str):
         return data.weighted(given)
     if given != LEARN:
@@ -113,7 +113,7 @@ def learn_weights(
     All weights are 1 unless other weights have a smaller loss on held-out rows. The loss is the
     error rate, or the squared error of a regression. Raises ValueError and Stopped.
     """
-    check_feature_weights(options, LEARN)
+    options.check_feature_weights(LEARN)
     if rows.n_features > MAX_FEATURES:
         reason = f"can be learned for at most {MAX_FEATURES} features, got {rows.n_features}"
         raise OptionError("feature_weights", reason)

@@ -69,6 +69,16 @@ class Score:
     n_sv: int | None
     seconds: float
 
+    @staticmethod
+    def known(
+        values: tuple[float, float | None, float | None], loss: float, n_rows: int, *,
+        is_complete: bool, converged: bool,
+    ) -> Score:  # fmt: skip
+        """Return a score from a file, for the values of C, gamma and epsilon."""
+        return Score(
+            Setting(*values), loss, (), n_rows, float(n_rows), is_complete, converged, None, 0.0
+        )
+
     @property
     def total(self) -> float:
         """Total loss, rounded up so that no setting of equal loss exceeds it."""
