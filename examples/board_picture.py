@@ -7,7 +7,7 @@ import matplotlib
 import numpy as np
 
 import dcsvm
-from dcsvm.data.dataset import read_dataset
+from dcsvm.data.dataset import Dataset
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402 (after the choice of its backend)
@@ -18,7 +18,7 @@ TITLES = {"exact": "exact: one SVM of all rows", "early": "early: an SVM for eac
 
 def main(model_file: str, test_file: str, picture: str) -> None:
     model = dcsvm.load_model(model_file)
-    test = read_dataset(test_file)
+    test = Dataset.read(test_file)
     line = np.linspace(-1, 1, SIDE)
     grid = np.zeros((SIDE, SIDE, test.n_features))
     grid[..., 0], grid[..., 1] = np.meshgrid(line, line)

@@ -11,10 +11,10 @@ from inspect import signature  # noqa: E402
 import pytest  # noqa: E402
 from click.testing import CliRunner, Result  # noqa: E402
 from reference import labelled_rows, libsvm_text  # noqa: E402
+from runs import train_rows  # noqa: E402
 
 from dcsvm.data.rows import Rows  # noqa: E402
 from dcsvm.problem.options import TrainOptions  # noqa: E402
-from dcsvm.training.train import train_rows  # noqa: E402
 
 if "mix_stderr" in signature(CliRunner).parameters:  # before Click 8.2 stderr is apart or in output
     CliRunner.__init__ = partialmethod(CliRunner.__init__, mix_stderr=False)

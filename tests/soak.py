@@ -14,13 +14,14 @@ from pathlib import Path
 
 import numpy as np
 from reference import certificate, csr_rows, dense, dense_rows, kernel_values
+from runs import ready
 
 from dcsvm import _core
 from dcsvm.model.reader import load_model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.checkpoint import Checkpoint, RunControl
 from dcsvm.solving.report import Progress
-from dcsvm.training.train import finished, ready
+from dcsvm.training.fit import finished
 
 SUMS = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
 

@@ -18,7 +18,7 @@ from dcsvm.cli.report import TerminalProgress, write_report
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import write_beside
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.grid_search import GridSearch
+from dcsvm.training.grid import GridSearch
 from dcsvm.training.train import train
 
 
@@ -34,7 +34,7 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
     data, learned = weights_of(job, data, options)
     test = None
     if job.test_file is not None:
-        test = read_other_set(job.test_file, job, data)
+        test = read_other_set(job.test_file, job, data, threads=options.threads)
         if not options.is_regression and not set(test.labels) & set(data.labels):
             print_status(f"warning: no label in {job.test_file} is one of the training set's")
     read = time.perf_counter()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcsvm.data.files import write_beside
-from dcsvm.selection.grid_search import GridSearch
+from dcsvm.training.grid import GridSearch
 
 INCHES, DOTS_PER_INCH = (8.0, 6.4), 125  # 1000 x 800 pixels
 N_BANDS = 8

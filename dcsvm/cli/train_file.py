@@ -35,7 +35,10 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
         data, learned = weights_of(job, data, options)
         test = None
         if job.test_file is not None:
-            test = read_other_set(job.test_file, job, data, is_lazy=learned is not None)
+            test = read_other_set(
+                job.test_file, job, data, is_lazy=learned is not None, threads=options.threads,
+                kernel_values=options.kernel_type.is_precomputed,
+            )  # fmt: skip
         read = time.perf_counter()
         interrupts = at_end.enter_context(Interrupts(stop))
         model = train(

@@ -14,6 +14,7 @@ from dcsvm.data.arrays import Float64Parts, as_labels, as_weights
 from dcsvm.data.columns import TableRows
 from dcsvm.data.data_warnings import data_warnings
 from dcsvm.data.files import DataError, first_lines, text_pieces
+from dcsvm.data.formats import FileOptions
 from dcsvm.data.reading import Encoded, Unscaled, kind_of, read_file, read_values, text_rows
 from dcsvm.data.rows import Rows, Storage, of_columns, stacked
 from dcsvm.data.scaling import Extremes, PartsInMemory, Scaling, Source, quantile_scaling
@@ -221,9 +222,11 @@ class Dataset:
         ------
         DataError
             If the file cannot be opened or parsed.
+        TypeError
+            For an unknown option.
         """
         known = loaded(scale)
-        read = read_file(os.fspath(path), like, options)
+        read = read_file(os.fspath(path), like, FileOptions(**options))
         if is_lazy and isinstance(read.rows, SvmlightRows):
             read.rows.check()
         data = Dataset(read, scale=known, like=like)
@@ -243,7 +246,7 @@ class Dataset:
         **options: Any,
     ) -> Dataset:
         """Parse a LIBSVM text, a part of the file `name`; for options see `read`."""
-        rows = text_rows(text, name, like, options, first_line)
+        rows = text_rows(text, name, like, FileOptions(**options), first_line)
         data = Dataset(Unscaled(name, rows), scale=scale, like=like)
         assert data.rows
         return data
@@ -261,18 +264,18 @@ class Dataset:
         Only one piece of a LIBSVM text is in memory; each has its own number of features. Rows of a
         precomputed kernel are one piece.
         """
-        name, known = os.fspath(path), loaded(scale)
-        if options.get("kernel_values"):
+        name, known, how = os.fspath(path), loaded(scale), FileOptions(**options)
+        if how.kernel_values:
             yield Dataset.read(name, like=like, scale=known, **options)
             return
-        if kind_of(name, options, like) is not None:
+        if kind_of(name, how, like) is not None:
             table = Dataset.read(name, like=like, scale=known, is_lazy=True, **options)
             for some in slices(table.n_rows, PIECE_ROWS):
                 yield table.part(some)
             return
         first_line, n_rows = 1, 0
         for text in text_pieces(name):
-            if not (options.get("lenient") and is_comment(text)):
+            if not (how.lenient and is_comment(text)):
                 data = Dataset.of_text(
                     text, name, first_line=first_line, like=like, scale=known, **options
                 )
@@ -290,15 +293,16 @@ class Dataset:
         """
         if not os.path.isfile(path):
             return
-        kind = kind_of(path, options, like)
+        how = FileOptions(**options)
+        kind = kind_of(path, how, like)
         if kind is None:
-            lenient = options.get("lenient", False)
-            check_lines(first_lines(path), path, lenient=lenient, first_index=like.first_index)
+            text, first_index = first_lines(path), like.first_index
+            check_lines(text, path, lenient=how.lenient, first_index=first_index)
             return
         from dcsvm.data.tables import first_table_rows
 
         assert like.table is not None
-        for _ in first_table_rows(path, kind, like.table, options.get("label")):
+        for _ in first_table_rows(path, kind, like.table, how.label):
             pass
 
     def scaled(self, scale: str | Scaling | None) -> Dataset:
@@ -403,11 +407,15 @@ class Dataset:
     def disposable(self) -> Dataset:
         """Return the data set for one training, which may reorder the rows in place.
 
-        It does not keep the rows before scaling.
+        It does not keep the rows before scaling. The model shares the rows until it is saved.
         """
+        return self.without_source()._with(is_disposable=True)  # noqa: SLF001
+
+    def without_source(self) -> Dataset:
+        """Return the data set without the rows before scaling."""
         nothing = PartsInMemory([], self.n_features)
         data = replace(self._data, rows=nothing, labels=None, sample_weight=None)
-        return self._with(_rows=self.rows, _data=data, is_disposable=True)
+        return self._with(_rows=self.rows, _data=data)
 
     def encoded_as(self, other: Encoded) -> Dataset:
         """Return these rows in the scaling of others. Raises ValueError."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 FORMATS = ("csv", "tsv", "parquet", "arrow", "libsvm")
@@ -13,13 +14,16 @@ PACKED = (".gz", ".bz2", ".xz")
 
 
 @dataclass(frozen=True)
-class TableOptionsX:
-    """What the user says of a table; None means the default."""
+class FileOptions:
+    """How a file is read, see `Dataset.read`; None means the default."""
 
     format: str | None = None
     label: str | None = None
-    drop: tuple[str, ...] = ()
+    drop: Sequence[str] = ()
     weight: str | None = None
+    lenient: bool = False
+    kernel_values: bool = False
+    threads: int | None = None
 
 
 def table_format(path: str, given: str | None = None) -> str | None:

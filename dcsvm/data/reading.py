@@ -11,7 +11,7 @@ import numpy as np
 from dcsvm.data.arrays import Float64Parts
 from dcsvm.data.columns import Frame, TableEncoding
 from dcsvm.data.files import DataError, read_text
-from dcsvm.data.formats import table_format
+from dcsvm.data.formats import FileOptions, table_format
 from dcsvm.data.frames import frame_of, frame_of_matrix, is_frame, matrix_of
 from dcsvm.data.scaling import Scaling, Source
 from dcsvm.data.svmlight_file import Buffer, SvmlightRows
@@ -81,44 +81,43 @@ def read_values(X: Any, like: Encoded | None) -> Unscaled:
     return Unscaled(name, table.rows(frame), table=table)
 
 
-def read_file(path: str, like: Encoded | None, options: dict[str, Any]) -> Unscaled:
+def read_file(path: str, like: Encoded | None, options: FileOptions) -> Unscaled:
     """Read a file, with the options of `Dataset.read`. Raises DataError."""
     kind = kind_of(path, options, like)
     if kind is None:
         return Unscaled(path, text_rows(read_text(path), path, like, options))
     from dcsvm.data.tables import other_table, training_table
 
-    label = options.get("label")
     if like is None:
-        found = training_table(path, kind, label, options.get("drop", ()), options.get("weight"))
+        found = training_table(path, kind, options.label, options.drop, options.weight)
     else:
         assert like.table is not None
-        found = other_table(path, kind, like.table, label)
+        found = other_table(path, kind, like.table, options.label)
     return Unscaled(
         path, found.rows, found.labels, found.sample_weight, found.encoding, found.description
     )
 
 
 def text_rows(
-    text: Buffer, name: str, like: Encoded | None, options: dict[str, Any], first_line: int = 1
+    text: Buffer, name: str, like: Encoded | None, options: FileOptions, first_line: int = 1
 ) -> SvmlightRows:
     """Return the rows of a LIBSVM text, read with the options of `Dataset.read`."""
     is_known = like is not None and like.says_first_index
     return SvmlightRows(
         text, name, first_line, like.first_index if is_known and like is not None else None,
-        lenient=options.get("lenient", False), threads=usable_threads(options.get("threads")),
-        serials=("training" if like is None else "any") if options.get("kernel_values") else None,
+        lenient=options.lenient, threads=usable_threads(options.threads),
+        serials=("training" if like is None else "any") if options.kernel_values else None,
     )  # fmt: skip
 
 
-def kind_of(path: str, options: dict[str, Any], like: Encoded | None) -> str | None:
+def kind_of(path: str, options: FileOptions, like: Encoded | None) -> str | None:
     """Return the format of a table, or None for LIBSVM text.
 
     Raises DataError if options of a table are given for LIBSVM text, or if only one of the file and
     the training set is a table.
     """
-    kind = table_format(path, options.get("format"))
-    given = [name for name in ("label", "drop", "weight") if options.get(name)]
+    kind = table_format(path, options.format)
+    given = [name for name in ("label", "drop", "weight") if getattr(options, name)]
     if like is None:
         if kind is None and given:
             raise DataError(

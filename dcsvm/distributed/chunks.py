@@ -21,6 +21,7 @@ from distributed import get_worker
 from dcsvm.data.arrays import Float64Parts
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import COMPRESSED, DataError
+from dcsvm.data.formats import FileOptions
 from dcsvm.data.frames import array_of, is_frame
 from dcsvm.data.reading import Encoding, read_values, text_rows
 from dcsvm.data.rows import Rows, Storage, stacked, storage_of
@@ -288,7 +289,7 @@ def _of_sources(
         return [work(read_values(block, encoding).rows)]
 
     def of_text(text: bytes, name: str, first_line: int = 1) -> Parsed:
-        rows = text_rows(text, name, encoding, {"lenient": lenient}, first_line)
+        rows = text_rows(text, name, encoding, FileOptions(lenient=lenient), first_line)
         return rows.first_pass(work)
 
     found = [_parse_range(one, of_text) for one in block]

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from dcsvm.data.sorting import distinct
+from dcsvm.problem.option_table import checked_metric
+from dcsvm.problem.options import TrainOptions
 
 MIN_PROBABILITY = 1e-15
 
@@ -175,6 +177,24 @@ def loss_of(
 ) -> float:
     """Compute the loss of a metric from the arrays of an Outcome of rows of weight 1."""
     return DEFINITIONS[metric].loss(Outcome(labels, predicted, values, probabilities))
+
+
+def shown_loss(metric: str, loss: float, error: float) -> str:
+    """Format a loss and its standard error as the value of the metric."""
+    one = DEFINITIONS[metric]
+    if one.is_percent:
+        return f"{metric} {one.shown(loss):.2f} +- {100 * error:.2f} %"
+    return f"{metric} {one.shown(loss):.5g} +- {error:.2g}"
+
+
+def chosen_metric(metric: str | None, options: TrainOptions, labels: np.ndarray) -> str:
+    """Return a metric that fits the SVM type and the labels, by default accuracy or mse.
+
+    Raises ValueError.
+    """
+    metric = checked_metric(metric, options.svm_type)
+    check_labels(metric, labels)
+    return metric
 
 
 def check_labels(metric: str, labels: np.ndarray) -> None:

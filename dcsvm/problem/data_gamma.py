@@ -58,6 +58,11 @@ def with_number(options: TrainOptions, rows: RowStatistics) -> TrainOptions:
     return replace(options, gamma=_number_of(options.gamma, Kernel(options.kernel), rows))
 
 
+def number_of_gamma(options: TrainOptions, rows: Rows) -> TrainOptions:
+    """Replace a gamma that is no number by its number for rows. Raises OptionError."""
+    return with_number(options, RowStatistics.of(rows, 1))
+
+
 def median_unit(options: TrainOptions, rows: RowStatistics) -> float:
     """Return the number for gamma="1/median". Raises OptionError."""
     unit = with_number(replace(options, gamma="1/median"), rows).gamma

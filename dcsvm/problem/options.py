@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from dcsvm.data.formats import FORMATS
 from dcsvm.kernel.kernels import (
@@ -23,6 +24,7 @@ from dcsvm.machine import MAX_THREADS, usable_threads
 from dcsvm.problem.option_table import (
     AUTO,
     BALANCED,
+    CLASSIFIERS,
     FACTORS,
     FINITE,
     GAMMA,
@@ -252,6 +254,14 @@ class TrainOptions(OptionTable):
     def with_threads(self) -> TrainOptions:
         """Return options with the number of threads that None stands for."""
         return replace(self, threads=usable_threads(self.threads))
+
+    def fold_of_rows(self, labels: Any, n_folds: int) -> Any:
+        """Assign every row to a fold, int64 (n,): stratified for classes, drawn with the seed."""
+        from dcsvm.problem.folds import shuffled_folds, stratified_folds
+
+        if self.svm_type in CLASSIFIERS:
+            return stratified_folds(labels, n_folds, self.seed)
+        return shuffled_folds(len(labels), n_folds, self.seed)
 
     def check_feature_weights(self, weights: object) -> None:
         """Raise OptionError if rows cannot have feature weights, or if they cannot be learned."""

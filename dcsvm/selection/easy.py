@@ -8,43 +8,28 @@ Large data are sampled; then the clusters of an early level score larger gamma o
 from __future__ import annotations
 
 import math
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from itertools import product
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.dataset import Dataset, as_dataset
-from dcsvm.data.sorting import distinct
+from dcsvm.data.dataset import Dataset
 from dcsvm.kernel.kernels import KERNEL_TYPES
-from dcsvm.machine import usable_threads
+from dcsvm.model.metrics import shown_loss
 from dcsvm.model.model import Model
-from dcsvm.problem.data_gamma import RowStatistics, with_number
-from dcsvm.problem.duplicates import find_duplicates
+from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.trials import (
-    GIVEN,
-    Candidate,
-    Problem,
-    Sample,
-    Trial,
-    described_loss,
-    held_out,
-    scaled_as,
-)
-from dcsvm.solving.checkpoint import RunControl
-from dcsvm.solving.memory import early_plan
+from dcsvm.selection.clock import Clock
+from dcsvm.selection.trials import GIVEN, Candidate, Problem, Sample, Trial, scaled_as
 from dcsvm.solving.report import Progress
+from dcsvm.training.early_level import finest_level
 from dcsvm.training.feature_weights import MAX_FEATURES
-from dcsvm.training.fit import fit
-from dcsvm.training.setting_search import Search, fold_of_rows
-from dcsvm.training.settings import Grid, Score, best_of
-from dcsvm.training.train import check_labels, checked_control, label_warnings
+from dcsvm.training.grid import GridSearch
+from dcsvm.training.held_out_rows import held_out, loss_with_error
+from dcsvm.training.train import checked_input, train
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -62,96 +47,10 @@ SCREENING_ROWS, SEARCH_ROWS = 5000, 20_000
 # the search by clusters; the rest is for training on all rows
 SHARE_OF_SEARCH, SHARE_OF_SAMPLES, SHARE_OF_CLUSTERS = 0.6, 0.4, 0.6
 GROWTH = 2.0  # power of the number of rows in the seconds of a training
-GRACE = 2.0  # seconds for the last training if the search was stopped or no time is left
-WATCHED = 0.05  # seconds between checks of the user's stop
 LAST_TRAINING = 2.0  # seconds of a training at full tolerance, relative to those of a trial
 EARLY_GAMMAS, EARLY_CS = (1.0, 3.0, 9.0), (1.0, 4.0)  # factors tried for the early level
 N_EARLY_FOLDS, MAX_COMPARED = 5, 4000
 METRICS_OF_CLUSTERS = ("accuracy", "rmse")  # others are scored on held-out rows
-
-
-@dataclass(eq=False)
-class Clock:
-    """Time limit in seconds from the start; `request` ends the current step and the search.
-
-    The last training then has GRACE seconds. Early training is not stopped, since that would
-    leave no model.
-    """
-
-    limit: float
-    start: float = field(default_factory=time.perf_counter)
-    is_requested: bool = False
-    current: _core.Stop = field(default_factory=_core.Stop)
-
-    @property
-    def used(self) -> float:
-        return time.perf_counter() - self.start
-
-    def left(self, share: float = 1.0) -> float:
-        """Return the seconds left of a share of the time limit."""
-        return 0.0 if self.is_requested else share * self.limit - self.used
-
-    def stop(self, share: float = 1.0) -> _core.Stop:
-        """Return a stop at the end of a share of the time limit. Raises Stopped if it is over."""
-        left = self.left(share)
-        if left > 0:
-            stop = self._stop_after(left)
-            if not self.is_requested:  # a request from now on ends this stop
-                return stop
-        raise _core.Stopped("no time is left")
-
-    def _stop_after(self, seconds: float) -> _core.Stop:
-        self.current = _core.Stop(seconds)
-        return self.current
-
-    @property
-    def left_of_last(self) -> float:
-        """Seconds left for the training on all rows."""
-        left = self.left()
-        return left if left > 0 else GRACE
-
-    def stop_of_last(self, *, early: bool) -> _core.Stop:
-        """Return the stop of the training on all rows."""
-        if early:
-            return _core.Stop()
-        was_requested = self.is_requested
-        stop = self._stop_after(self.left_of_last)
-        if self.is_requested and not was_requested:  # the request may have ended the previous stop
-            stop = self._stop_after(GRACE)
-        return stop
-
-    def request(self) -> None:
-        self.is_requested = True
-        self.current.request()
-
-    @contextmanager
-    def following(self, stop: _core.Stop | None) -> Iterator[None]:
-        """Request this clock as soon as the user's stop is requested or its time is over."""
-        if stop is None:
-            yield
-            return
-        is_done = threading.Event()
-
-        def is_stopped() -> bool:
-            try:
-                stop.check()
-            except _core.Stopped:
-                self.request()
-                return True
-            return False
-
-        def watch() -> None:
-            while not is_stopped() and not is_done.wait(WATCHED):
-                pass
-
-        is_stopped()  # before the search begins, not only in the watcher
-        watcher = threading.Thread(target=watch, daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            is_done.set()
-            watcher.join()
 
 
 Tell = Callable[[str, Trial, Trial], None]  # step, trial, best trial so far
@@ -328,7 +227,7 @@ class EasySearch:
             "scale": choice.scale, "has_weights": choice.weights is not None,
             "early": choice.options.early, "n_trials": self.n_trials,
             "skipped": list(self.skipped), "seconds": self.clock.used,
-            "quality": described_loss(self.problem.metric, choice.loss, choice.error),
+            "quality": shown_loss(self.problem.metric, choice.loss, choice.error),
         }  # fmt: skip
 
     def seconds_of_all(self) -> float:
@@ -383,9 +282,9 @@ def choose(search: EasySearch) -> tuple[Choice, Dataset]:
 
 def _of_many_rows(search: EasySearch, data: Dataset, exact: Choice) -> Choice:
     """Choose between exact and early models on scaled, weighted rows."""
-    options = with_number(exact.options, RowStatistics.of(data.rows, 1))
+    options = number_of_gamma(exact.options, data.rows)
     exact = replace(exact, options=options)
-    level = _finest_level(data, options)
+    level = finest_level(data, options)
     if level is None:
         return exact
     clock, early = search.clock, _by_clusters(search, data, options)
@@ -409,24 +308,15 @@ def _of_many_rows(search: EasySearch, data: Dataset, exact: Choice) -> Choice:
             continue
         if clock.used - begin > clock.left():  # no time to train it on all rows
             continue
-        loss, error = outcome.scored(search.problem.metric)
+        loss, error = loss_with_error(search.problem.metric, [outcome])
         found.append(replace(choice, loss=loss, error=error, n_held=len(outcome.labels)))
     return min(found, key=lambda choice: choice.loss, default=choices[-1])
-
-
-def _finest_level(data: Dataset, options: TrainOptions) -> int | None:
-    """Return the finest level of an early model; None if it has too few distinct rows."""
-    _, targets = np.unique(data.labels, return_inverse=True)
-    weights = np.ones(len(targets)) if data.sample_weight is None else data.sample_weight
-    n_different = len(find_duplicates(data.rows, targets.astype(np.float64), weights).first)
-    plan = early_plan(n_different, None, options.branching, None)
-    return plan.early_level or max(plan.choices, default=None)
 
 
 def _compared(search: EasySearch) -> np.ndarray:
     """Mark the rows, bool (n,), that are held out to compare exact and early models."""
     n, options = search.data.n_rows, search.problem.options
-    return fold_of_rows(search.data.labels, options, max(-(-n // MAX_COMPARED), N_EARLY_FOLDS)) == 0
+    return options.fold_of_rows(search.data.labels, max(-(-n // MAX_COMPARED), N_EARLY_FOLDS)) == 0
 
 
 def _by_clusters(search: EasySearch, data: Dataset, options: TrainOptions) -> Choice | None:
@@ -439,19 +329,18 @@ def _by_clusters(search: EasySearch, data: Dataset, options: TrainOptions) -> Ch
     penalties = sorted(
         {min(options.C * factor, MAX_C * search.problem.unit) for factor in EARLY_CS}
     )
-    grid = Grid.of(early, penalties, [options.gamma * factor for factor in EARLY_GAMMAS])
-    scores: list[Score] = []
-    by_clusters = None
+    gammas = [options.gamma * factor for factor in EARLY_GAMMAS]
+    best = None
     try:
-        stop = search.clock.stop(SHARE_OF_CLUSTERS)
-        fold = fold_of_rows(data.labels, early, N_EARLY_FOLDS)
-        by_clusters = Search(
-            data.rows, data.labels, fold, early, sample_weight=data.sample_weight, stop=stop
-        )
-        scores.extend(by_clusters.run(grid))
+        by_clusters = GridSearch.over(
+            data, early, penalties, gammas, folds=N_EARLY_FOLDS,
+            stop=search.clock.stop(SHARE_OF_CLUSTERS),
+        )  # fmt: skip
+        for _ in chain(by_clusters.run(), by_clusters.use_estimates()):
+            pass
+        best = by_clusters.best
     except _core.Stopped:
-        scores.extend(by_clusters.estimates if by_clusters else ())
-    best = best_of(scores)
+        pass
     if best is None:
         search.skipped.append("early models")
         return None
@@ -542,30 +431,30 @@ def easy(  # noqa: PLR0913 (a public function with keyword parameters)
     """
     if not time_limit > 0:
         raise ValueError(f"time_limit must be above 0, got {time_limit}")
-    control, clock = checked_control(progress, stop), Clock(time_limit)
-    data = as_dataset(X, y, sample_weight=sample_weight, scale=scale)
-    labels = data.labels
-    base = TrainOptions.of(**{"svm_type": svm_type or task_of(labels), **options})
-    check_labels(data, base)
+    clock = Clock(time_limit)
+    if not isinstance(X, Dataset):
+        X = Dataset(X, y, sample_weight=sample_weight, scale=scale)
+        y = sample_weight = scale = None
+    data, base, control = checked_input(
+        X, y, {"svm_type": svm_type or task_of(X.labels), **options}, sample_weight=sample_weight,
+        scale=scale, progress=progress, stop=stop,
+    )  # fmt: skip
     base.check_feature_weights(feature_weights)
     given = None if isinstance(feature_weights, str) else feature_weights  # "learn": as always
-    problem = Problem.of(labels, metric, base)
+    problem = Problem.of(data.labels, metric, base)
     told = SearchLines(control.progress, problem, clock, tell)
     told.begin(data)
-    for sentence in label_warnings(base, labels):
-        control.progress.warn(sentence)
     with clock.following(stop):
         search = EasySearch(data, problem, clock, told.tell, given)
         choice, chosen = choose(search)
         told.end(search, choice)
-        last = RunControl(control.progress, clock.stop_of_last(early=choice.options.early))
-        model = fit(chosen.disposable(), choice.options, last)
+        last = clock.stop_of_last(early=choice.options.early)
+        model = train(
+            chosen.without_source(), progress=control.progress, stop=last, **choice.options.values
+        )
     report = model.report
     report.options = replace(choice.options, gamma=report.gamma)
     report.selection = search.described(choice)
-    caveat = report.caveat(choice.options.tolerance, choice.options.gap)
-    if caveat:
-        control.progress.warn(caveat)
     return model
 
 
@@ -582,8 +471,8 @@ class SearchLines:
         """Describe the data and the problem."""
         kind = "regression"
         if not self.problem.is_regression:
-            kind = f"classification, {len(distinct(data.labels))} classes"
-        threads, n = usable_threads(self.problem.options.threads), data.n_features
+            kind = f"classification, {len(np.unique(data.labels))} classes"
+        threads, n = self.problem.options.with_threads().threads or 1, data.n_features
         self.progress.note(
             f"{data.n_rows} rows, {n} feature{'s'[: n != 1]}, {kind}; "
             f"at most {self.clock.limit:g} s with {threads} thread{'s'[: threads != 1]}"
@@ -624,4 +513,4 @@ class SearchLines:
             self.progress.note(f"left out: {', '.join(search.skipped)}")
 
     def _quality(self, loss: float, error: float) -> str:
-        return described_loss(self.problem.metric, loss, error)
+        return shown_loss(self.problem.metric, loss, error)

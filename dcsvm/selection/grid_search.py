@@ -1,204 +1,21 @@
-"""The function `dcsvm.grid_search`, its result, and the search behind it."""
+"""The function `dcsvm.grid_search`, and its result."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dcsvm import _core
-from dcsvm.data.dataset import Dataset, as_dataset
-from dcsvm.data.html import table_html
-from dcsvm.kernel.kernel_rows import threads_to_train
-from dcsvm.model.metrics import DEFINITIONS
-from dcsvm.problem.data_gamma import RowStatistics, median_unit, with_number
-from dcsvm.problem.option_table import MEDIAN, checked_metric
-from dcsvm.problem.options import TrainOptions
+from dcsvm._core import Stop
+from dcsvm.data.dataset import Dataset
 from dcsvm.solving.report import Progress
-from dcsvm.training.feature_weights import with_weights
-from dcsvm.training.setting_search import Search, fold_of_rows
-from dcsvm.training.settings import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, best_of
-from dcsvm.training.train import as_test_rows, check_labels, checked_control, label_warnings
+from dcsvm.training.grid import GridResult, GridSearch
+from dcsvm.training.train import checked_input
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike
 
     from dcsvm.data.scaling import Scaling
-
-
-@dataclass(frozen=True, eq=False)
-class GridResult:
-    """Result of a grid search.
-
-    Attributes
-    ----------
-    scores : tuple of Score
-        One per setting, in the order of the search.
-    best : Score
-        Score of the best setting.
-    is_stopped : bool
-        Whether the search stopped before all settings were scored.
-    """
-
-    scores: tuple[Score, ...]
-    best: Score
-    is_stopped: bool = False
-
-    @property
-    def best_C(self) -> float:  # noqa: N802 (C as in LIBSVM)
-        return self.best.setting.C
-
-    @property
-    def best_gamma(self) -> float | None:
-        return self.best.setting.gamma
-
-    @property
-    def best_epsilon(self) -> float | None:
-        return self.best.setting.epsilon
-
-    @property
-    def best_loss(self) -> float:
-        """Loss of the best setting, by default its error rate or mean squared error."""
-        return self.best.loss
-
-    @property
-    def table(self) -> dict[str, np.ndarray]:
-        """Settings and scores as columns (n_settings,), by name, e.g. for pandas.DataFrame."""
-        columns = {
-            name: np.array([getattr(score.setting, name) for score in self.scores])
-            for name in ("C", "gamma", "epsilon")
-        }
-        for name in ("loss", "n_rows", "is_complete", "converged", "n_sv", "seconds"):
-            columns[name] = np.array([getattr(score, name) for score in self.scores])
-        return columns
-
-    def _repr_html_(self) -> str:
-        rows = [(name, f"{value:g}") for name, value in self.best.setting.sought.items()]
-        rows += [("loss", f"{self.best_loss:.6g}"), ("settings", str(len(self.scores)))]
-        return table_html("dcsvm.GridResult", rows)
-
-    def __repr__(self) -> str:
-        sought = self.best.setting.sought
-        text = ", ".join(f"{name}={value:g}" for name, value in sought.items())
-        return f"GridResult({len(self.scores)} settings, best {text}: loss {self.best_loss:.6g})"
-
-
-class GridSearch:
-    """A search of the best setting of a grid on held-out rows of a data set.
-
-    Parameters
-    ----------
-    data : the training rows; their sample weights count in the losses.
-    grid : the settings; gamma is in units of `gamma_unit`.
-    feature_weights, folds, test, gamma_unit, every, metric : as for `grid_search`.
-
-    Attributes
-    ----------
-    data : the training rows, with feature weights.
-    options : the training options, with the number of gamma.
-    tell : progress callback, called with the number of finished settings.
-    grid, gamma_unit : the settings, and the gamma that the number 1 of `gammas` stands for.
-    n_held : number of held-out rows.
-    scores : the scores so far.
-    is_stopped : whether the search stopped before all settings were scored.
-
-    Raises ValueError for invalid input, Stopped if weights are not learned in time.
-    """
-
-    def __init__(  # noqa: PLR0913 (keyword parameters)
-        self,
-        data: Dataset,
-        options: TrainOptions,
-        grid: Grid,
-        *,
-        gamma_unit: str | None = None,
-        feature_weights: ArrayLike | str | None = None,
-        folds: int | ArrayLike = 5,
-        test: Dataset | None = None,
-        every: bool = False,
-        metric: str | None = None,
-        stop: _core.Stop | None = None,
-        progress: Progress | None = None,
-    ):
-        self.metric = checked_metric(metric, options.svm_type)
-        self.definition, self.every, self.stop = (
-            DEFINITIONS[self.metric],
-            every,
-            stop or _core.Stop(),
-        )
-        for sentence in label_warnings(options, data.labels):
-            (progress or Progress()).warn(sentence)
-        self.data = data = with_weights(data, feature_weights, options, self.stop)
-        if test is not None:
-            test = test.encoded_as(data) if feature_weights is not None else test
-        statistics, self.gamma_unit = RowStatistics.of(data.rows, 1), 1.0
-        options = with_number(options, statistics)
-        if gamma_unit == MEDIAN:
-            self.gamma_unit = median_unit(options, statistics)
-            grid = grid.in_gamma_unit(self.gamma_unit)
-        self.grid = grid
-        self.options = replace(options, threads=threads_to_train(options.threads, data.rows))
-        if test is None:
-            self.fold = _fold_of_each(folds, data.labels, options)
-        else:
-            self.fold = np.repeat([-1, 0], [data.n_rows, test.n_rows])
-            data = data.followed_by(test)
-        self.n_held = int(np.count_nonzero(self.fold >= 0))
-        self.tell: Callable[[float], None] = lambda _n_done: None
-        self.search: Search | None = Search(
-            data.rows, data.labels, self.fold, self.options, sample_weight=data.sample_weight,
-            every=every, metric=metric, stop=self.stop, tell=lambda n_done: self.tell(n_done),
-        )  # fmt: skip
-        self.scores: list[Score] = []
-        self.is_stopped = False
-
-    def add(self, score: Score) -> None:
-        """Add a known score; its setting is not scored again."""
-        self.scores.append(score)
-
-    def run(self, *, refine: bool = False) -> Iterator[Score]:
-        """Score the other settings of the grid, then those of a fine grid with `refine`."""
-        assert self.search is not None
-        try:
-            for score in self.search.run(self.grid, list(self.scores), refine=refine):
-                self.scores.append(score)
-                yield score
-        except _core.Stopped:
-            self.is_stopped = True
-
-    def use_estimates(self) -> Iterator[Score]:
-        """Add the estimates of a search that was stopped before a setting was scored."""
-        has_scores = any(score.is_complete for score in self.scores)
-        if self.search is not None and self.is_stopped and not has_scores:
-            for score in self.search.estimates:
-                self.scores.append(score)
-                yield score
-
-    def release(self) -> Dataset:
-        """Forget the copies of the rows. Returns the weighted rows for one training."""
-        self.search = None
-        return self.data.disposable()
-
-    @property
-    def best(self) -> Score | None:
-        """The best score so far, None before the first."""
-        return self.best_of(self.scores)
-
-    @staticmethod
-    def known(
-        values: tuple[float, float | None, float | None], loss: float, n_rows: int, **state: bool
-    ) -> Score:
-        """Return a score from a file, see `Score.known`."""
-        return Score.known(values, loss, n_rows, **state)
-
-    @staticmethod
-    def best_of(scores: Iterable[Score]) -> Score | None:
-        """Return the best of several scores, see `settings.best_of`."""
-        return best_of(scores)
 
 
 def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
@@ -217,7 +34,7 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
     scale: str | Scaling | None = None,
     feature_weights: ArrayLike | str | None = None,
     test: tuple[ArrayLike, ArrayLike] | Dataset | None = None,
-    stop: _core.Stop | None = None,
+    stop: Stop | None = None,
     **options: Any,
 ) -> GridResult:
     """Score the settings of a grid on held-out rows.
@@ -284,56 +101,21 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
     UserWarning
         If settings did not converge. They are chosen only if no complete setting converged.
     """
-    settings = TrainOptions.of(**options)
-    control = checked_control(Progress(), stop)
-    if gamma_unit not in (None, MEDIAN):
-        raise ValueError(f"gamma_unit must be {MEDIAN!r} or None, got {gamma_unit!r}")
-    grid = _default_grid(settings, Cs, gammas, epsilons)
-    data = as_dataset(X, y, sample_weight=sample_weight, scale=scale)
-    check_labels(data, settings)
-    search = GridSearch(
-        data, settings, grid, gamma_unit=gamma_unit, feature_weights=feature_weights, folds=folds,
-        test=as_test_rows(test, data), every=every, metric=metric, stop=control.stop,
-        progress=control.progress,
+    if gamma_unit not in (None, "median"):
+        raise ValueError(f"gamma_unit must be 'median' or None, got {gamma_unit!r}")
+    data, settings, control = checked_input(
+        X, y, options, sample_weight=sample_weight, scale=scale, progress=Progress(), stop=stop
+    )
+    search = GridSearch.over(
+        data, settings, Cs, gammas, epsilons, gamma_unit=gamma_unit, folds=folds, test=test,
+        feature_weights=feature_weights, every=every, metric=metric, stop=control.stop,
     )  # fmt: skip
     for _ in search.run(refine=refine):
         pass
     for _ in search.use_estimates():
         pass
-    if search.best is None and not search.is_stopped:
-        raise ValueError("no setting of the grid has a solution")
-    if search.best is None:
-        raise _core.Stopped("stopped before any setting was scored")
-    n_missed = sum(not score.converged for score in search.scores)
+    result = search.result()
+    n_missed = sum(not score.converged for score in result.scores)
     if n_missed:
         control.progress.warn(f"{n_missed} settings did not converge")
-    return GridResult(tuple(search.scores), search.best, search.is_stopped)
-
-
-def _fold_of_each(folds: int | ArrayLike, labels: np.ndarray, options: TrainOptions) -> np.ndarray:
-    """Return the fold of each row, int64 (n,), given the number of folds or an array."""
-    if np.ndim(folds) == 0:
-        if not isinstance(folds, Integral) or isinstance(folds, bool):
-            raise ValueError(f"folds must be a whole number or an array, not {folds!r}")
-        return fold_of_rows(labels, options, int(folds))
-    fold = np.asarray(folds)
-    if fold.shape != labels.shape or fold.dtype.kind not in "iu":
-        raise ValueError("folds must be a whole number, or an array of one for each row")
-    fold = fold.astype(np.int64)
-    numbers = np.unique(fold[fold >= 0])
-    return np.where(fold < 0, -1, np.searchsorted(numbers, fold))
-
-
-def _default_grid(
-    options: TrainOptions,
-    penalties: Sequence[float] | None,
-    gammas: Sequence[float] | None,
-    epsilons: Sequence[float] | None,
-) -> Grid:
-    """Make a grid, by default with the values of svm-grid."""
-    if penalties is None:
-        has_penalty = options.svm_type in ("c_svc", "epsilon_svr", "nu_svr")
-        penalties = DEFAULT_CS if has_penalty else (options.C,)
-    if gammas is None and options.kernel_type.has_gamma and options.gamma is None:
-        gammas = DEFAULT_GAMMAS
-    return Grid.of(options, penalties, gammas, epsilons)
+    return result

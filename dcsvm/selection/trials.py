@@ -10,31 +10,18 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.dataset import Dataset
-from dcsvm.machine import usable_threads
-from dcsvm.model.metrics import loss_of
-from dcsvm.model.model import Model
-from dcsvm.model.predict import decision_values, predicted_from
-from dcsvm.problem.data_gamma import EqualRowsError
-from dcsvm.problem.option_table import CLASS_METRICS, CLASSIFIERS, REGRESSION_METRICS
+from dcsvm.model.metrics import chosen_metric
 from dcsvm.problem.options import TrainOptions
-from dcsvm.problem.task import class_order
-from dcsvm.solving.checkpoint import RunControl
-from dcsvm.solving.report import Progress
 from dcsvm.training.feature_weights import learn_weights
-from dcsvm.training.fit import fit
-from dcsvm.training.held_out import fold_numbers
-from dcsvm.training.probability import fit_sigmoid, sigmoid
+from dcsvm.training.held_out_rows import held_out, loss_with_error
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 GIVEN = "given"  # the scaling of a candidate that the data set has
 SCALING_NAMES = {"auto": "ranges", "quantile": "quantiles", GIVEN: "given"}
-PERCENTAGES = ("accuracy", "balanced-accuracy", "f1", "auc")
 N_FOLDS = 5
 MAX_HELD = 4000
-N_DRAWN = 50  # bootstrap samples of a standard error
-METRICS_OF_VALUES = ("auc", "log-loss")
 TRIAL_TOLERANCE = 1e-2  # relative to the unit of the targets
 
 
@@ -53,17 +40,8 @@ class Problem:
     @staticmethod
     def of(labels: np.ndarray, metric: str | None, options: TrainOptions) -> Problem:
         """Make the problem of labels. Raises ValueError for a metric that does not fit them."""
-        is_regression = options.svm_type == "epsilon_svr"
-        if not is_regression:
-            class_order(labels)  # raises an error for a single class
-        metric = metric or ("rmse" if is_regression else "accuracy")
-        possible = REGRESSION_METRICS if is_regression else CLASS_METRICS
-        if metric not in possible:
-            kind = "a regression" if is_regression else "classes"
-            raise ValueError(f"the metric of {kind} must be one of {', '.join(possible)}, "
-                             f"got {metric!r}")  # fmt: skip
-        if metric in METRICS_OF_VALUES and len(np.unique(labels)) != 2:
-            raise ValueError(f"the metric {metric} needs two classes")
+        is_regression = options.is_regression
+        metric = chosen_metric(metric or ("rmse" if is_regression else "accuracy"), options, labels)
         if metric == "balanced-accuracy":
             options = replace(options, class_weight="balanced")
         unit = float(np.std(labels)) if is_regression else 1.0
@@ -105,89 +83,10 @@ class Candidate:
         return chosen
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """Labels and predictions of held-out rows (n,), and decision values for two classes (n,)."""
-
-    labels: np.ndarray
-    predicted: np.ndarray
-    values: np.ndarray | None
-
-    @staticmethod
-    def joined(several: list[Outcome]) -> Outcome:
-        labels, predicted = (
-            np.concatenate([getattr(one, name) for one in several])
-            for name in ("labels", "predicted")
-        )
-        values = [one.values for one in several if one.values is not None]
-        return Outcome(
-            labels, predicted, np.concatenate(values) if len(values) == len(several) else None
-        )
-
-    @property
-    def rmse(self) -> float:
-        """Root mean squared error of a regression, nan for classes."""
-        if self.predicted.dtype.kind == "U" or self.values is not None:
-            return np.nan
-        return float(np.sqrt(np.mean((self.labels - self.predicted) ** 2)))
-
-    def scored(self, metric: str) -> tuple[float, float]:
-        """Return the loss of a metric and its bootstrap standard error."""
-        probabilities = None
-        if metric == "log-loss":  # of the sigmoid that fits these decision values best
-            assert self.values is not None
-            is_first = self.labels == self.labels.min()
-            slope, offset = fit_sigmoid(self.values, is_first)
-            first = sigmoid(self.values, slope, offset)
-            probabilities = np.column_stack([first, 1 - first])
-        everything = np.arange(len(self.labels))
-        rng = np.random.default_rng(0)
-        losses = []
-        for some in [everything, *rng.integers(0, len(everything), (N_DRAWN, len(everything)))]:
-            values, of_classes = (
-                None if one is None else one[some] for one in (self.values, probabilities)
-            )
-            loss = loss_of(metric, self.labels[some], self.predicted[some], values, of_classes)
-            losses.append(loss)
-        return losses[0], float(np.nanstd(losses[1:]))
-
-
 def scaled_as(data: Dataset, scale: str, feature_weights: ArrayLike | None) -> Dataset:
     """Return a data set in a scaling, with given weights."""
     scaled = data if scale == GIVEN else data.scaled(scale)
     return scaled if feature_weights is None else scaled.weighted(feature_weights)
-
-
-def described_loss(metric: str, loss: float, error: float) -> str:
-    """Format a loss: the metric, its value, and its standard error."""
-    if metric in PERCENTAGES:
-        return f"{metric} {100 * (1 - loss):.2f} +- {100 * error:.2f} %"
-    return f"{metric} {1 - loss if metric == 'r2' else loss:.5g} +- {error:.2g}"
-
-
-def held_out(
-    data: Dataset, is_held: np.ndarray, options: TrainOptions, stop: _core.Stop
-) -> Outcome:
-    """Train on the other rows and predict the held-out ones. Raises Stopped."""
-    trained, held = np.flatnonzero(~is_held), np.flatnonzero(is_held)
-    labels, weights = data.labels[held], data.sample_weight
-    first = data.labels[trained][:1]
-    if options.svm_type in CLASSIFIERS and np.all(data.labels[trained] == first):
-        return Outcome(labels, np.repeat(first, len(held)), None)
-    own = Dataset(
-        data.rows.take(trained), data.labels[trained],
-        sample_weight=None if weights is None else weights[trained],
-    )  # fmt: skip
-    control = RunControl(Progress(), stop)
-    try:
-        model = fit(own, options, control)
-    except EqualRowsError:  # K is 1 for any gamma
-        model = fit(own, replace(options, gamma=1.0), control)
-    if model.report.stopped:
-        raise _core.Stopped
-    threads = usable_threads(options.threads)
-    values = decision_values(model, data.rows.take(held), None, threads)
-    return Outcome(labels, predicted_from(model, values), _first_sign(model, values))
 
 
 @dataclass(frozen=True)
@@ -233,15 +132,13 @@ class Sample:
         data: Dataset, problem: Problem, n_rows: int, feature_weights: ArrayLike | None = None
     ) -> Sample:
         """Sample about `n_rows` rows, stratified by class."""
-        seed, n = problem.options.seed, data.n_rows
+        options, n = problem.options, data.n_rows
         if n > n_rows:
-            classes = None if problem.is_regression else data.labels
-            fold = fold_numbers(classes, n, -(-n // n_rows), seed)
+            fold = options.fold_of_rows(data.labels, -(-n // n_rows))
             data = data.take(np.flatnonzero(fold == 0))
             n = data.n_rows
         max_folds = max(min(N_FOLDS, n), 2, -(-n // MAX_HELD))
-        classes = None if problem.is_regression else data.labels
-        fold = fold_numbers(classes, n, max_folds, seed + 1)
+        fold = replace(options, seed=options.seed + 1).fold_of_rows(data.labels, max_folds)
         return Sample(data, problem, fold, min(max_folds, N_FOLDS), feature_weights)
 
     @property
@@ -288,13 +185,8 @@ class Sample:
             start = time.perf_counter()
             several.append(held_out(data, self.fold == fold, options, self.stop))
             seconds += time.perf_counter() - start
-        outcome = Outcome.joined(several)
-        loss, error = outcome.scored(self.problem.metric)
-        return Trial(candidate, loss, error, outcome.rmse, seconds)
-
-
-def _first_sign(model: Model, values: np.ndarray) -> np.ndarray | None:
-    """Return decision values that are positive for the smaller label of two, else None."""
-    if len(model.labels) != 2:
-        return None
-    return values[:, 0] if model.labels[0] < model.labels[1] else -values[:, 0]
+        loss, error = loss_with_error(self.problem.metric, several)
+        rmse = np.nan
+        if self.problem.is_regression:
+            rmse, _ = loss_with_error("rmse", several)
+        return Trial(candidate, loss, error, rmse, seconds)

@@ -19,7 +19,7 @@ from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.model.metric_report import Measurement, Predicted
 from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import predicted_from
-from dcsvm.problem.data_gamma import RowStatistics, with_number
+from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.option_table import CLASSIFIERS
 from dcsvm.problem.options import TrainOptions
@@ -54,7 +54,7 @@ def cross_validate(
         return CrossValidated(labels.copy(), labels, options.svm_type)
     progress.begin("cross validation", rows.n_samples)
     columns = UsedColumns.of_rows(rows)
-    options = with_number(options, RowStatistics.of(rows, 1))
+    options = number_of_gamma(options, rows)
     narrow = columns.of(rows)
     prepared = prepare_rows(narrow, labels, options, consume=data.is_disposable)
     tree = None

@@ -12,13 +12,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dcsvm.data.dataset import Dataset
 from dcsvm.data.rows import Rows
 from dcsvm.model.metrics import DEFINITIONS
 from dcsvm.model.parts import ModelParts
 from dcsvm.model.predict import predictions
+from dcsvm.problem.duplicates import find_duplicates
 from dcsvm.problem.option_table import checked_metric
+from dcsvm.problem.options import TrainOptions
 from dcsvm.problem.task import Task
 from dcsvm.solving.level_solver import LevelSolver
+from dcsvm.solving.memory import early_plan
 from dcsvm.solving.report import ERROR_RATE, SQUARED_ERROR, EarlyChoice
 from dcsvm.training.leave_one_out import MAX_EXACT, loo_losses, n_spans
 
@@ -238,3 +242,12 @@ def _compared(level: LevelSolver, rows: np.ndarray, n_exact: int = MAX_EXACT) ->
     """Compute leave-one-out losses of rows whose clusters are solved. Raises Stopped."""
     losses = loo_losses(level, rows, n_exact)
     return LossSample(losses, level.solver.prepared.sample_weight[rows])
+
+
+def finest_level(data: Dataset, options: TrainOptions) -> int | None:
+    """Return the finest level of an early model; None if it has too few distinct rows."""
+    _, targets = np.unique(data.labels, return_inverse=True)
+    weights = np.ones(len(targets)) if data.sample_weight is None else data.sample_weight
+    n_different = len(find_duplicates(data.rows, targets.astype(np.float64), weights).first)
+    plan = early_plan(n_different, None, options.branching, None)
+    return plan.early_level or max(plan.choices, default=None)

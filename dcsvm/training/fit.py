@@ -19,7 +19,7 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import MAX_PARTS
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
-from dcsvm.problem.data_gamma import RowStatistics, with_number
+from dcsvm.problem.data_gamma import number_of_gamma, with_number
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.certificate import Certificate, certificate_of_known
 from dcsvm.solving.checkpoint import RunControl
@@ -71,7 +71,7 @@ def fit(
             columns = source.columns
         else:
             columns = UsedColumns.of_rows(data.rows, *([] if test is None else [test.rows]))
-            options = with_number(options, RowStatistics.of(data.rows, 1))
+            options = number_of_gamma(options, data.rows)
             rows = columns.of(data.rows)
             source = LocalRows.of(rows, options, consume=data.is_disposable)
         if init_model is not None:

@@ -16,7 +16,7 @@ from dcsvm.data.used_columns import UsedColumns
 from dcsvm.kernel.kernel_rows import of_square
 from dcsvm.machine import usable_threads
 from dcsvm.model.metrics import DEFINITIONS, check_labels, variance_of
-from dcsvm.problem.data_gamma import RowStatistics, with_number
+from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.option_table import CLASSIFIERS, WITH_LEVELS, checked_metric
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.problem.task import class_order
@@ -26,7 +26,7 @@ from dcsvm.training.cluster_layout import divided, in_clusters, unit_formulation
 from dcsvm.training.cluster_scores import GridProblem
 from dcsvm.training.cluster_search import ClusterSearch
 from dcsvm.training.exact_search import ExactSearch
-from dcsvm.training.held_out import as_folds, fold_numbers
+from dcsvm.training.held_out import as_folds
 from dcsvm.training.settings import Grid, Score, Setting, best_of
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class Search:
     def _prepared(self, options: TrainOptions) -> Prepared:
         """Prepare the rows for training options."""
         columns = UsedColumns.of_rows(self.rows)
-        options = with_number(options, RowStatistics.of(self.rows, 1))
+        options = number_of_gamma(options, self.rows)
         return prepare_rows(columns.of(self.rows), self.labels, options, self.weights)
 
     def run(
@@ -240,9 +240,3 @@ class Search:
         if self.options.early and n_rows < MIN_MEAN_CLUSTER * options.branching:
             raise ValueError(f"early models need a level: {n_rows} rows are too few for one")
         return level
-
-
-def fold_of_rows(labels: np.ndarray, options: TrainOptions, n_folds: int) -> np.ndarray:
-    """Assign every row to a fold, int64 (n,), as in cross validation."""
-    classes = labels if options.svm_type in CLASSIFIERS else None
-    return fold_numbers(classes, len(labels), n_folds, options.seed)

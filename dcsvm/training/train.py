@@ -99,10 +99,10 @@ def train(  # noqa: PLR0913 (a public function with keyword parameters)
 
     {options}
     """
-    settings = TrainOptions.of(**options)
-    control = checked_control(progress, stop, checkpoint, init_model)
-    data = as_dataset(X, y, sample_weight=sample_weight, scale=scale)
-    check_labels(data, settings)
+    data, settings, control = checked_input(
+        X, y, options, sample_weight=sample_weight, scale=scale, progress=progress, stop=stop,
+        checkpoint=checkpoint, init_model=init_model,
+    )  # fmt: skip
     model = train_dataset(
         data, settings, control,
         init_model=init_model, test=as_test_rows(test, data), feature_weights=feature_weights,
@@ -138,13 +138,23 @@ def train_dataset(
 train.__doc__ = described(train.__doc__, TrainOptions)
 
 
-def checked_control(
+def checked_input(  # noqa: PLR0913 (the arguments of train)
+    X: ArrayLike | Dataset,
+    y: ArrayLike | None,
+    options: dict[str, Any],
+    *,
+    sample_weight: ArrayLike | None,
+    scale: str | Scaling | None,
     progress: Progress | None,
     stop: Stop | None,
     checkpoint: Checkpoint | None = None,
     init_model: Model | None = None,
-) -> RunControl:
-    """Return the control of a run. Raises TypeError for an argument of another type."""
+) -> tuple[Dataset, TrainOptions, RunControl]:
+    """Return the data, the training options and the control of a run; see `train`.
+
+    Raises ValueError for invalid input, TypeError for an argument of another type.
+    """
+    settings = TrainOptions.of(**options)
     for name, value, kind in (
         ("progress", progress, Progress),
         ("stop", stop, Stop),
@@ -153,13 +163,11 @@ def checked_control(
     ):
         if value is not None and not isinstance(value, kind):
             raise TypeError(f"{name} must be a dcsvm.{kind.__name__} or None, not {value!r}")
-    return RunControl(progress or default_progress(), stop or Stop(), checkpoint)
-
-
-def check_labels(data: Dataset, options: TrainOptions) -> None:
-    """Raise ValueError if a data set lacks labels that the type of SVM needs."""
-    if not data.has_labels and options.svm_type != "one_class":
-        raise ValueError(f"{options.svm_type} needs labels or targets: y is None")
+    control = RunControl(progress or default_progress(), stop or Stop(), checkpoint)
+    data = as_dataset(X, y, sample_weight=sample_weight, scale=scale)
+    if not data.has_labels and settings.svm_type != "one_class":
+        raise ValueError(f"{settings.svm_type} needs labels or targets: y is None")
+    return data, settings, control
 
 
 def as_test_rows(

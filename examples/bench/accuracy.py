@@ -24,7 +24,7 @@ import numpy as np
 from boosters import random_settings
 
 import dcsvm
-from dcsvm.data.dataset import read_dataset
+from dcsvm.data.dataset import Dataset
 
 C_LIMIT, N_SEARCHED, N_BOOSTERS, SECONDS = 1000.0, 9, 30, 30.0
 # gamma of a start, relative to the median distance
@@ -213,9 +213,9 @@ def tables(raw: Path, data: Path, only: str):
             yield name, X, y
     for name, file_name in FILES.items():
         if only in name and (data / file_name).exists():
-            found = [read_dataset(data / file_name)]
+            found = [Dataset.read(data / file_name)]
             if name in TEST_FILES:
-                found.append(read_dataset(data / TEST_FILES[name]))
+                found.append(Dataset.read(data / TEST_FILES[name]))
             X = np.concatenate([np.asarray(one.rows.features, np.float64) for one in found])
             yield name, X, np.concatenate([one.labels for one in found])
 

@@ -95,9 +95,9 @@ def measure(options: argparse.Namespace, table: Path) -> None:
 
 def lines_of(data: Data, folder: Path, options: argparse.Namespace) -> Iterator[tuple]:
     """Measure all models of a data set; yield the columns after the first."""
-    from dcsvm.data.dataset import read_dataset
+    from dcsvm.data.dataset import Dataset
 
-    test = read_dataset(options.data / data.test)
+    test = Dataset.read(options.data / data.test)
     for kind in ("exact", "early"):
         path = folder / kind
         extra = ["--early", "--early-level", data.level] if kind == "early" else []
@@ -173,10 +173,10 @@ def peers(data: Data, test, n_features: int, options: argparse.Namespace) -> Ite
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     from paper.baselines import fitter
 
-    from dcsvm.data.dataset import read_dataset
+    from dcsvm.data.dataset import Dataset
     from dcsvm.kernel.kernels import Kernel
 
-    train = read_dataset(options.data / data.train)
+    train = Dataset.read(options.data / data.train)
     if len(np.unique(train.labels)) != 2:
         return
     width = max(train.rows.n_features, test.rows.n_features)

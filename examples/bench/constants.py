@@ -15,7 +15,7 @@ from statistics import median
 
 from cases import FULL, Case
 
-from dcsvm.data.dataset import Dataset, read_dataset
+from dcsvm.data.dataset import Dataset
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.train import train_rows
 
@@ -45,7 +45,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     cases = [case for case in FULL if case.name in CASES]
-    data = {case.name: read_dataset(options.data / case.train) for case in cases}
+    data = {case.name: Dataset.read(options.data / case.train) for case in cases}
     for case in cases:  # warm up
         seconds(case, data[case.name])
     for module, name, *others in CONSTANTS:

@@ -31,7 +31,7 @@ import machine
 import numpy as np
 from boosters import random_settings
 
-from dcsvm.data.dataset import read_dataset
+from dcsvm.data.dataset import Dataset
 
 REGRESSIONS = {"houses", "wind", "cpu_small"}
 CATEGORICAL = {"connect_4"}
@@ -204,7 +204,7 @@ def tables(raw: Path, data: Path, only: str):
             yield name, [[*row[:target], *row[target + 1 :], row[target]] for row in lines]
     for name, files in FILES.items():
         if only in name and (data / files[0]).exists():
-            found = [read_dataset(data / one) for one in files if (data / one).exists()]
+            found = [Dataset.read(data / one) for one in files if (data / one).exists()]
             rows = []
             for one in found:
                 X = one.rows.features.tolist()

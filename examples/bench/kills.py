@@ -21,12 +21,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import dcsvm
-from dcsvm.distributed.chunks import byte_ranges, chunks_of_ranges, read_ranges
 from dcsvm.distributed.connection import workers_of_this_machine
-from dcsvm.distributed.tasks import Tasks
-from dcsvm.distributed.training import train_chunks
+from dcsvm.distributed.dataset import read_on_workers
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.checkpoint import RunControl
+from dcsvm.training.fit import fit
 
 FILE = "covtype.100000.tr"
 OPTIONS = TrainOptions(C=32, gamma=32, cache_mb=300)
@@ -108,15 +107,12 @@ def moments_of(phases: dict[str, float], kills: int, rng: random.Random) -> list
 def run(path: Path, n_workers: int, moments: list[tuple[str, float]], rng: random.Random) -> dict:
     """Train once and return a summary of the run."""
     with workers_of_this_machine(n_workers, threads=n_workers) as client:
-        killer, tasks = Killer(client, moments, rng), Tasks(client)
+        killer = Killer(client, moments, rng)
         phases = Phases(killer)
-        chunks = [
-            tasks.submit(f"read-chunk{number}", read_ranges, part)
-            for number, part in enumerate(chunks_of_ranges(byte_ranges(str(path)), n_workers))
-        ]
+        data = read_on_workers(client, str(path), n_threads=n_workers)
         killer.start()
         try:
-            model, report = train_chunks(tasks, chunks, OPTIONS, RunControl(phases))
+            model = fit(data.disposable(), OPTIONS, RunControl(phases))
         finally:
             killer.done.set()
             killer.join()
@@ -125,7 +121,7 @@ def run(path: Path, n_workers: int, moments: list[tuple[str, float]], rng: rando
     return {
         "killed": killer.killed,
         "seconds": seconds,
-        "report": report,
+        "report": model.report,
         "bits": bits.hexdigest()[:12],
     }
 

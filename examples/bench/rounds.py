@@ -16,14 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import dcsvm
-from dcsvm.distributed.chunks import byte_ranges, chunks_of_ranges, read_ranges
 from dcsvm.distributed.connection import workers_of_this_machine
 from dcsvm.distributed.dask_engine import DaskEngine
+from dcsvm.distributed.dataset import read_on_workers
 from dcsvm.distributed.tasks import Tasks
-from dcsvm.distributed.training import train_chunks
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.report import TrainReport
+from dcsvm.training.fit import fit
 
 MB = 1e6
 
@@ -104,13 +104,8 @@ def of_worker(dask_worker) -> tuple[int, float]:
 
 def measured(case: Case, path: Path, n_workers: int) -> tuple[TrainReport, dict[str, Taken]]:
     with workers_of_this_machine(n_workers, threads=n_workers) as client:
-        tasks = Tasks(client)
-        chunks = [
-            tasks.submit(f"read-chunk{number}", read_ranges, part)
-            for number, part in enumerate(chunks_of_ranges(byte_ranges(str(path)), n_workers))
-        ]
-        tasks.results([tasks.submit("wait", len_of, one) for one in chunks])
-        steps, sums = Steps(tasks), DaskEngine.sums
+        data = read_on_workers(client, str(path), n_threads=n_workers)
+        steps, sums = Steps(data.tasks), DaskEngine.sums
 
         def counted(self, *given):
             found = sums(self, *given)
@@ -119,15 +114,11 @@ def measured(case: Case, path: Path, n_workers: int) -> tuple[TrainReport, dict[
 
         DaskEngine.sums = counted  # sums and solutions of a round are counted together
         try:
-            _, report = train_chunks(tasks, chunks, case.options, RunControl(steps))
+            report = fit(data.disposable(), case.options, RunControl(steps)).report
         finally:
             DaskEngine.sums = sums
         steps.next("")
     return report, steps.taken
-
-
-def len_of(chunk) -> int:
-    return sum(section.rows.n_samples for section in chunk)
 
 
 def values_of(name: str, report: TrainReport, taken: Taken) -> dict[str, int]:

@@ -14,7 +14,7 @@ import numpy as np
 from made.checkerboard import checkerboard
 from scipy.sparse import csr_array
 
-from dcsvm.data.dataset import read_dataset
+from dcsvm.data.dataset import Dataset
 from dcsvm.data.rows import Rows
 
 GENERATED_ROWS, GENERATED_NOISE = 20_000, 0.02
@@ -122,7 +122,7 @@ def read(
 
     Without a count, or with fewer rows, all rows are counted.
     """
-    dataset = read_dataset(path)
+    dataset = Dataset.read(path)
     rows, labels = dataset.rows, dataset.labels
     count = min(count or len(labels), len(labels)) // divisor
     if count < len(labels):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dcsvm.data.dataset import read_dataset
+from dcsvm.data.dataset import Dataset
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training import cross_validation
 
@@ -101,7 +101,7 @@ def test_svm_grid_runs_unchanged(training, tmp_path):
     lines = done.stdout.splitlines()
     assert len(lines) == 5, done.stderr
     C, gamma, rate = map(float, lines[-1].split())
-    data = read_dataset(training)
+    data = Dataset.read(training)
     rates = {}
     for each in [(1, 0.5), (1, 2), (4, 0.5), (4, 2)]:
         options = TrainOptions(C=each[0], gamma=each[1], cache_mb=50)

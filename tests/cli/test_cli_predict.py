@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from reference import labelled_rows, program
+from runs import train_rows
 
 from dcsvm.cli import train
 from dcsvm.cli.predict import main
@@ -17,7 +18,6 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.model import Model
 from dcsvm.model.parts import ExactModel, Probability
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.train import train_rows
 
 
 @pytest.fixture

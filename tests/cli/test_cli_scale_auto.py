@@ -10,7 +10,7 @@ import pytest
 from reference import libsvm, program, uneven_rows
 
 from dcsvm.cli import predict
-from dcsvm.data.dataset import OWN_RANGES, read_dataset
+from dcsvm.data.dataset import Dataset
 from dcsvm.data.range_file import range_text
 from dcsvm.model.reader import load_model
 
@@ -32,7 +32,7 @@ def files(write_libsvm):
 
 
 def write_ranges(data, path):
-    Path(path).write_bytes(range_text(read_dataset(data, scaling=OWN_RANGES).scaling))
+    Path(path).write_bytes(range_text(Dataset.read(data, scale="auto").scaling))
 
 
 def without_scaling(path):

@@ -12,7 +12,8 @@ import dcsvm
 from dcsvm._core import Stop
 from dcsvm.cli import compress, grid, predict, train_file
 from dcsvm.cli.report import TerminalProgress
-from dcsvm.data.dataset import DataError, parse_dataset, read_dataset, read_pieces
+from dcsvm.data.dataset import Dataset
+from dcsvm.data.files import DataError
 from dcsvm.model.reader import load_model
 
 FAST = ["-q", "-c", "4", "-g", "1", "--threads", "1", "-m", "50"]
@@ -46,7 +47,7 @@ def test_a_file_from_0_gives_the_model_of_the_one_from_1(run, predicted, files, 
     assert Path("0.out").read_bytes() == Path("1.out").read_bytes()
     assert Path("0.model").read_bytes().count(b"first_index 0\n") == 1
     assert b"first_index" not in Path("1.model").read_bytes()
-    X = read_dataset("test1").rows.dense
+    X = Dataset.read("test1").rows.dense
     values = [load_model(f"{k}.model").decision_function(X) for k in (0, 1)]
     assert np.array_equal(*values)
     if way == "scaled":
@@ -142,7 +143,7 @@ def test_comments_of_scikit_learn_are_skipped_where_that_is_asked_for(run, predi
     Path("only#").write_text(HEAD)
     assert "only#:1:1: no rows" in run(*FAST, "--lenient", "only#", "m").stderr
     with pytest.raises(DataError, match="only#: no rows"):
-        list(read_pieces("only#", lenient=True))
+        list(Dataset.pieces("only#", lenient=True))
 
 
 def test_rows_are_those_of_scikit_learn(tmp_path):
@@ -152,7 +153,7 @@ def test_rows_are_those_of_scikit_learn(tmp_path):
     for zero_based in (True, False):
         path = tmp_path / f"{zero_based}"
         datasets.dump_svmlight_file(X, y, str(path), zero_based=zero_based, comment="a: 1\nb")
-        data = read_dataset(path, lenient=True)
+        data = Dataset.read(path, lenient=True)
         assert data.first_index == int(not zero_based)
         assert np.array_equal(data.rows.dense, X.astype(np.float32))
         model = dcsvm.train(data.rows.dense, data.labels, threads=1)
@@ -163,7 +164,7 @@ def test_rows_are_those_of_scikit_learn(tmp_path):
 def test_an_index_0_anywhere_makes_the_file_count_from_0(threads):
     lines = [f"{1 - 2 * (k % 2)} {1 + k % 3}:{k + 1}\n" for k in range(40_000)]
     lines[30_000] = "1 0:7\n"
-    data = parse_dataset("".join(lines).encode(), "some", threads=threads)
+    data = Dataset.of_text("".join(lines).encode(), "some", threads=threads)
     dense = data.rows.features
     assert (data.first_index, dense.shape) == (0, (40_000, 4))
     assert dense[30_000].tolist() == [7, 0, 0, 0]

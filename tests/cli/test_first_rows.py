@@ -1,13 +1,12 @@
 """Test the check of the first rows of a test file: it refuses only what the whole file would be."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-from dcsvm.cli.job_data import check_first_rows
 from dcsvm.data.columns import Column, TableEncoding
+from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import HEAD, DataError
+from dcsvm.data.reading import Encoding
 from dcsvm.data.table_file import read_table
 
 LINES = 30_000  # well beyond HEAD
@@ -17,8 +16,7 @@ COLUMNS = TableEncoding(
 
 
 def check(path, table=None, *, lenient=False):
-    job = SimpleNamespace(format=None, label=None, lenient=lenient, quiet=True)
-    check_first_rows(str(path), job, table, 1)
+    Dataset.check_first_rows(str(path), Encoding(table), lenient=lenient)
 
 
 @pytest.fixture

@@ -16,8 +16,10 @@ from click.testing import CliRunner
 import dcsvm
 from dcsvm.cli import grid, grid_file, train
 from dcsvm.cli.grid_file import GridLines
+from dcsvm.data.dataset import Dataset
 from dcsvm.problem.option_table import CLASS_METRICS, METRICS
 from dcsvm.problem.options import TrainOptions
+from dcsvm.training.grid import GridSearch
 from dcsvm.training.setting_search import Search
 from dcsvm.training.settings import Grid
 
@@ -169,15 +171,15 @@ def test_resuming_takes_no_training_set_for_its_file(search, training):
 
 
 def test_lines_are_read_as_they_were_written():
-    options = TrainOptions()
     grid = Grid((0.5, 2.0**0.3), (2.0**-7,))
-    lines = GridLines(["C", "gamma"], options, 10_000, 1.0)
+    data = Dataset(np.eye(10_000, 2), np.arange(10_000) % 2)
+    lines = GridLines(GridSearch(data, TrainOptions(), grid), None)
     Path("kept.out").write_text(
         "log2c=0.3 log2g=-7.0 rate=96.15\nlog2c=-1 log2g=-7 rate=90 rows=40\n\n"
         "log2c=5 log2g=1e0 rate=12.5 not_converged\n"
     )
     try:
-        first, second, third = lines.read("kept.out", grid)
+        first, second, third = lines.read("kept.out")
     finally:
         os.remove("kept.out")
     assert first.setting == grid.settings[1] and first.is_complete

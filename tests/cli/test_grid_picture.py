@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,9 +13,20 @@ from click.testing import CliRunner
 
 from dcsvm.cli.grid import main
 from dcsvm.cli.grid_picture import save_picture
+from dcsvm.model.metrics import DEFINITIONS
+from dcsvm.training.grid import GridSearch
 from dcsvm.training.settings import Grid, Score, Setting, best_of
 
 image = pytest.importorskip("matplotlib.image")
+
+
+def draw(path, scores, *, title, metric):
+    """Draw the scores of a search by a metric."""
+    search = SimpleNamespace(scores=scores, metric=metric, definition=DEFINITIONS[metric],
+                             best_of=GridSearch.best_of)  # fmt: skip
+    save_picture(path, search, title=title)
+
+
 # matplotlib may call deprecated functions of other packages
 WITHOUT_WARNINGS = pytest.mark.filterwarnings("error", "ignore::DeprecationWarning")
 
@@ -77,7 +89,7 @@ def has_colour(picture, colour):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_has_a_picture(shape, metric, tmp_path):
     path = tmp_path / "grid.png"
-    save_picture(path, SHAPES[shape], title=shape, metric=metric)
+    draw(path, SHAPES[shape], title=shape, metric=metric)
     assert path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
     assert list(tmp_path.iterdir()) == [path]
     picture = pixels(path)
@@ -89,7 +101,7 @@ def test_every_shape_has_a_picture(shape, metric, tmp_path):
 def test_the_bands_leave_no_place_white(metric, tmp_path):
     flat = [score(one.setting, min(max(one.loss, 0.1), 0.3)) for one in scored(SQUARE)]
     for scores in (flat, SHAPES["constant"]):
-        save_picture(tmp_path / "a", scores, title="", metric=metric)
+        draw(tmp_path / "a", scores, title="", metric=metric)
         inside = pixels(tmp_path / "a")[120:620, 120:740, :3]
         has_halo = scores is flat  # numbers on lines have a white edge
         assert (inside.min(axis=2) > 0.99).mean() < (0.02 if has_halo else 1e-9)
@@ -99,14 +111,14 @@ def test_of_several_epsilons_the_best_is_drawn(tmp_path):
     names = tmp_path / "a", tmp_path / "b"
     several = scored(replace(SQUARE, epsilons=(0.0, 0.1, 0.5)))
     for name, scores in zip(names, (several, several[::3]), strict=True):
-        save_picture(name, scores, title="", metric="mse")
+        draw(name, scores, title="", metric="mse")
     assert names[0].read_bytes() == names[1].read_bytes()
 
 
 @WITHOUT_WARNINGS
 @pytest.mark.parametrize("title", ["", "a$b_{c", "two\nlines\t", "x" * 300, "数据", "\udcff\x00"])
 def test_a_title_may_be_any_name_of_a_file(title, tmp_path):
-    save_picture(tmp_path / "a", SHAPES["one gamma"], title=title, metric="accuracy")
+    draw(tmp_path / "a", SHAPES["one gamma"], title=title, metric="accuracy")
     assert pixels(tmp_path / "a").shape[:2] == (800, 1000)
 
 
@@ -114,14 +126,14 @@ def test_nothing_to_draw_is_an_error(tmp_path):
     nothing = [score(Setting(1.0, 1.0), math.nan), replace(COARSE[0], n_rows=0)]
     for scores in ([], nothing):
         with pytest.raises(ValueError, match="no setting has a score to draw"):
-            save_picture(tmp_path / "a", scores, title="", metric="accuracy")
+            draw(tmp_path / "a", scores, title="", metric="accuracy")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_that_is_not_there_is_an_error_with_its_name(tmp_path):
     path = tmp_path / "none" / "grid.png"
     with pytest.raises(OSError, match="grid.png"):
-        save_picture(path, COARSE, title="", metric="accuracy")
+        draw(path, COARSE, title="", metric="accuracy")
 
 
 def test_without_matplotlib_the_grid_is_not_run(monkeypatch, tmp_path):

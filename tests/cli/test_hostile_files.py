@@ -11,7 +11,8 @@ from fuzz.sound import require_sentence
 from made_models import svm_train_text
 
 from dcsvm.data import allocation, files
-from dcsvm.data.dataset import DataError, parse_dataset, read_dataset
+from dcsvm.data.dataset import Dataset
+from dcsvm.data.files import DataError
 from dcsvm.data.range_file import parse_scaling
 from dcsvm.data.rows import Rows
 from dcsvm.model.predict import decision_values
@@ -114,12 +115,12 @@ def refusal(read, *arguments):
 def test_an_archive_may_not_unpack_to_more_than_half_of_the_memory(tmp_path, small_machine):
     path = tmp_path / "bomb"
     path.write_bytes(gzip.compress(b"1 1:1\n" * 500_000))
-    assert refusal(read_dataset, path) == (
+    assert refusal(Dataset.read, path) == (
         f"{path}: more than 2 MB of text, half of the available memory"
     )
 
 
-@pytest.mark.parametrize("read", [read_dataset, load_model])
+@pytest.mark.parametrize("read", [Dataset.read, load_model])
 def test_what_has_no_end_is_refused(small_machine, read):
     assert "/dev/zero: more than 2 MB" in refusal(read, "/dev/zero")
 
@@ -137,18 +138,18 @@ def test_a_pipe_without_end_is_refused(tmp_path, small_machine):
 
     writer = threading.Thread(target=write)
     writer.start()
-    assert "pipe: more than 2 MB" in refusal(read_dataset, path)
+    assert "pipe: more than 2 MB" in refusal(Dataset.read, path)
     writer.join()
 
 
 def test_sparse_rows_that_do_not_fit_the_memory_are_mapped(small_machine):
-    rows = parse_dataset(b"1 99:0.5 100:1\n" * 200_000, "rows").rows
+    rows = Dataset.of_text(b"1 99:0.5 100:1\n" * 200_000, "rows").rows
     assert rows.is_mapped and rows.nbytes_in_memory == rows.indptr.nbytes
 
 
 def test_labels_that_do_not_fit_the_memory_are_refused(small_machine):
     text = b"1 99:0.5\n" * 300_000
-    assert refusal(parse_dataset, text, "rows") == (
+    assert refusal(Dataset.of_text, text, "rows") == (
         "rows: the rows take 5 MB of memory, more than the 4 MB available"
     )
 
@@ -158,4 +159,4 @@ def test_scaling_may_not_fill_rows_beyond_the_memory(small_machine):
     scaling = parse_scaling(ranges.encode(), "data.range")
     text = b"1 30:1\n" * 6000
     with pytest.raises(DataError, match="^rows scaled by data.range: the rows take 5 MB"):
-        parse_dataset(text, "rows", scaling=scaling)
+        Dataset.of_text(text, "rows", scale=scaling)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from reference import forms_of, kernels_with
+from runs import train_rows
 from storages import require_equal_groups, require_equal_values, run_on
 
 import dcsvm
@@ -16,7 +17,6 @@ from dcsvm.kernel.kernel_rows import KernelRows, two_sides
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.predict import decision_values
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.train import train_rows
 
 KERNELS = kernels_with(1e-3, 1.0, 2)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from reference import c_svc, certificate, full_alpha, kernel_values
+from runs import train_rows
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
@@ -10,7 +11,6 @@ from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.row_components import Cutoff
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.train import train_rows
 
 
 def tree_order(X, distance=1e-30):

@@ -16,7 +16,8 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.train import train_rows
+from dcsvm.data.dataset import Dataset
+from dcsvm.training.fit import fit
 
 rng = np.random.default_rng(0)
 values = []
@@ -37,7 +38,8 @@ for d in (1, 7, 30, 90, 300):
 X = rng.random((700, 5)).astype(np.float32)
 y = np.where(np.sin(9 * X[:, 0]) + X[:, 1] > 0.8, 1.0, -1.0)
 for C, gamma in ((1, 5.0), (1e4, 0.01)):
-    report = train_rows(Rows.from_array(X), y, TrainOptions(C=C, gamma=gamma, levels=1))[1]
+    data = Dataset(Rows.from_array(X), y)
+    report = fit(data, TrainOptions(C=C, gamma=gamma, levels=1)).report
     values.append([report.objective, report.converged])
 K = np.exp(-5 * np.square(X[:, None] - X).sum(2))
 for levels in (0, 1):

@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from reference import forms_of, kernels_with, libsvm_text, one_hot_rows
+from runs import train_rows
 from storages import require_equal_groups, require_equal_values, run_on
 
 import dcsvm
 from dcsvm import _core
 from dcsvm.data import allocation
-from dcsvm.data.dataset import OWN_RANGES, parse_dataset
+from dcsvm.data.dataset import Dataset
 from dcsvm.data.rows import Rows, Storage, stacked, storage_of
 from dcsvm.kernel import encodings
 from dcsvm.kernel.encodings import find_coding, find_uniform_grid
@@ -19,7 +20,6 @@ from dcsvm.kernel.kernel_rows import KernelRows, two_sides
 from dcsvm.kernel.kernels import ABSOLUTE_DISTANCE, SQUARED_DISTANCE, Kernel
 from dcsvm.model.predict import decision_values
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.train import train_rows
 
 KERNELS = kernels_with(0.3, 1.0, 2)
 
@@ -108,7 +108,7 @@ def test_models_do_not_depend_on_the_storage(options, has_codes, tmp_path):
     if "svm_type" in options:
         y = X[:, 0].astype(np.float64) + X[:, 6]
     files, args = [], TrainOptions(threads=1, **options)
-    read = parse_dataset(text_of(X, y), "rows").rows
+    read = Dataset.of_text(text_of(X, y), "rows").rows
     floats = Rows(*X.shape, dense=np.ascontiguousarray(X))
     assert read.storage is Rows.from_array(X).storage is Storage.PACKED
     assert (find_coding(read, 1) is not None) == has_codes
@@ -154,15 +154,15 @@ def test_what_comes_late_may_end_it(monkeypatch):
 def test_scaled_rows_are_packed():
     X = mixed(1000, seed=4)
     text = text_of(X, labels_of(X))
-    plain = parse_dataset(text, "rows", scaling=OWN_RANGES)
+    plain = Dataset.of_text(text, "rows", scale="auto")
     features = plain.scaling.features
     scaling = replace(plain.scaling, features=replace(features, lower=0.0, upper=1.0))
-    rows = parse_dataset(text, "rows", scaling=scaling).rows
+    rows = Dataset.of_text(text, "rows", scale=scaling).rows
     assert rows.is_packed and not plain.rows.is_packed and find_coding(rows, 1) is not None
 
 
 def test_rows_without_features_and_without_codes():
-    assert parse_dataset(b"1\n-1\n", "rows").rows.storage is Storage.FLOATS
+    assert Dataset.of_text(b"1\n-1\n", "rows").rows.storage is Storage.FLOATS
     rng = np.random.default_rng(0)
     for X in (rng.normal(size=(50, 20)), np.zeros((0, 20)), np.ones((50, 20))):
         assert find_coding(Rows.from_array(X), 1) is None
@@ -240,7 +240,7 @@ def test_rows_in_a_file(has_codes, monkeypatch, tmp_path):
     wanted = dcsvm.train(X, y, gamma=0.3, threads=2, cache_mb=60)
     monkeypatch.setattr(allocation, "fits_memory", lambda n_bytes: n_bytes < 100_000)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    rows = parse_dataset(text_of(X, y), "rows", threads=2).rows
+    rows = Dataset.of_text(text_of(X, y), "rows", threads=2).rows
     assert rows.is_mapped and rows.is_packed and not rows.is_in_file
     model, report = train_rows(rows, y, TrainOptions(gamma=0.3, threads=2, cache_mb=60))
     assert report.converged

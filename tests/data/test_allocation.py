@@ -10,15 +10,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from reference import libsvm_text
+from runs import train_rows
 
 from dcsvm.data import allocation
-from dcsvm.data.dataset import parse_dataset
+from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import chunking, engine
 from dcsvm.solving.preparation import prepare_rows
-from dcsvm.training.train import train_rows
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_models_are_those_of_rows_in_memory(kind, repeats, monkeypatch):
     found = []
     for memory in (10**9, 10_000):
         monkeypatch.setattr(allocation, "available_memory", lambda memory=memory: memory)
-        data = parse_dataset(text_of(X, y), "rows")
+        data = Dataset.of_text(text_of(X, y), "rows")
         assert data.rows.is_mapped == (memory == 10_000)
         assert data.rows.is_bytes == (kind == "bytes")
         options = TrainOptions(C=4, gamma=0.1, levels=1, threads=1)
@@ -66,7 +66,7 @@ def test_models_are_those_of_rows_in_memory(kind, repeats, monkeypatch):
 
 
 def test_copies_are_mapped_too(little_memory):
-    rows = parse_dataset(text_of(numbers("bytes"), np.ones(600)), "rows").rows
+    rows = Dataset.of_text(text_of(numbers("bytes"), np.ones(600)), "rows").rows
     order = np.random.default_rng(0).integers(0, 600, 900)
     taken = rows.take(order)
     assert taken.is_mapped and np.array_equal(taken.dense, rows.dense[order])
@@ -76,7 +76,7 @@ def test_copies_are_mapped_too(little_memory):
 
 def test_copies_of_sparse_rows_are_mapped_too(little_memory):
     X = numbers("sparse")
-    rows = parse_dataset(text_of(X, np.ones(600)), "rows").rows
+    rows = Dataset.of_text(text_of(X, np.ones(600)), "rows").rows
     assert rows.is_mapped and not rows.is_dense and rows.nbytes_in_memory == rows.indptr.nbytes
     order = np.random.default_rng(0).integers(0, 600, 900)
     taken = rows.take(order)
@@ -120,7 +120,7 @@ def test_a_full_disk_is_said_before_anything_is_read(little_memory, monkeypatch)
     text = text_of(numbers("bytes"), np.ones(600))
     monkeypatch.setattr(allocation.shutil, "disk_usage", lambda folder: SimpleNamespace(free=5000))
     with pytest.raises(DataError, match="rows: the rows take 1 MB, .*: only 1 MB are free"):
-        parse_dataset(text, "rows")
+        Dataset.of_text(text, "rows")
     monkeypatch.undo()
     monkeypatch.setattr(allocation, "available_memory", lambda: 10_000)
 
@@ -131,14 +131,14 @@ def test_a_full_disk_is_said_before_anything_is_read(little_memory, monkeypatch)
         raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
 
     monkeypatch.setattr(allocation.os, "posix_fallocate", unknown, raising=False)
-    assert parse_dataset(text, "rows").rows.is_mapped
+    assert Dataset.of_text(text, "rows").rows.is_mapped
     monkeypatch.setattr(allocation, "_is_memory", lambda folder: True)
     with pytest.raises(DataError, match="it is a file system in memory"):
-        parse_dataset(text, "rows")
+        Dataset.of_text(text, "rows")
     monkeypatch.setattr(allocation, "_is_memory", lambda folder: False)
     monkeypatch.setattr(allocation.os, "posix_fallocate", full, raising=False)
     with pytest.raises(DataError, match=rf"in {tempfile.gettempdir()} \(TMPDIR\): no space left"):
-        parse_dataset(text, "rows")
+        Dataset.of_text(text, "rows")
 
 
 def test_rows_are_gathered_in_any_order(monkeypatch):
@@ -152,7 +152,7 @@ def test_rows_are_gathered_in_any_order(monkeypatch):
 
 
 def test_mapped_rows_are_in_the_order_of_their_clusters(little_memory):
-    rows = parse_dataset(text_of(numbers("bytes"), np.ones(600)), "rows").rows
+    rows = Dataset.of_text(text_of(numbers("bytes"), np.ones(600)), "rows").rows
     prepared = prepare_rows(
         rows, np.arange(600) % 2.0, TrainOptions(gamma=0.1, levels=1, threads=1)
     )

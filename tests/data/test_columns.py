@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dcsvm.data import frames
 from dcsvm.data.columns import Column, Frame, TableEncoding, Texts, label_column, labels_of
 from dcsvm.data.files import DataError
 from dcsvm.data.scaling import Extremes, quantile_scaling
@@ -116,7 +117,7 @@ def test_a_word_for_a_missing_value_is_missing_in_a_data_frame(word):
     table["c"] = [2, word, 3.5]
     table["d"], table["e"] = table["b"].astype("category"), ["True", word, "False"]
     table["f"], table["g"] = table["b"].astype("string"), [True, None, False]
-    assert TableEncoding.of(Frame.of(table)).columns == (
+    assert TableEncoding.of(frames.frame_of(table)).columns == (
         Column("a", "number", 1.75, has_indicator=True),
         Column("b", "category", categories=("x", "y", "")),
         Column("c", "number", 2.75, has_indicator=True),
@@ -129,7 +130,7 @@ def test_a_word_for_a_missing_value_is_missing_in_a_data_frame(word):
 
 def test_text_of_numbers_without_a_missing_value_is_a_category():
     table = pytest.importorskip("pandas").DataFrame({"a": ["01", "2"], "b": ["01", None]})
-    kinds = [one.kind for one in TableEncoding.of(Frame.of(table)).columns]
+    kinds = [one.kind for one in TableEncoding.of(frames.frame_of(table)).columns]
     assert kinds == ["category", "category"]
 
 
@@ -140,8 +141,8 @@ def test_values_that_are_missing_only_in_rows_to_predict(library):
         frame_of(a=np.array([1.0, 2.0]), b=["x", "y"], c=np.array([True, True]))
     )
     table = made({"a": ["?", "7"], "b": ["?", "y"], "c": ["NA", "true"]})
-    assert np.array_equal(dense(encoding, Frame.of(table)), [[1.5, 0, 0, 0], [7, 0, 0.5, 1]])
-    assert encoding.rows(Frame.of(table)).warnings() == [
+    assert np.array_equal(dense(encoding, frames.frame_of(table)), [[1.5, 0, 0, 0], [7, 0, 0.5, 1]])
+    assert encoding.rows(frames.frame_of(table)).warnings() == [
         f"column {name}: 1 row with categories that the training set lacks: missing"
         for name in "bc"
     ]
@@ -160,7 +161,7 @@ def test_text_of_booleans_belongs_to_a_column_of_booleans():
 def test_a_model_with_texts_that_are_missing_words_or_have_blanks_keeps_its_categories():
     encoding = TableEncoding((Column("a", "category", categories=(" x", "?", "y")),))
     table = pytest.importorskip("pandas").DataFrame({"a": [" x", "?", "y"]})
-    assert np.array_equal(dense(encoding, Frame.of(table)), np.eye(3) / 2)
+    assert np.array_equal(dense(encoding, frames.frame_of(table)), np.eye(3) / 2)
 
 
 def test_100_000_categories_stay_sparse():
@@ -236,14 +237,14 @@ def test_data_frames_have_numbers_booleans_and_text():
             "d": pandas.array([1, None, 3], dtype="Int64"),
         }
     )
-    frame = Frame.of(table)
+    frame = frames.frame_of(table)
     assert frame.column("a").tolist() == [1.0, 2.0, 3.0]
     assert frame.column("c").codes.tolist() == [0, -1, 1]
     assert np.isnan(frame.column("d")[1])
     with pytest.raises(DataError, match="column t has dates or times: turn them into numbers"):
-        Frame.of(pandas.DataFrame({"t": pandas.to_datetime(["2020-01-01"])})).column("t")
+        frames.frame_of(pandas.DataFrame({"t": pandas.to_datetime(["2020-01-01"])})).column("t")
     with pytest.raises(DataError, match="two columns have the name a"):
-        Frame.of(pandas.DataFrame(np.zeros((1, 2)), columns=["a", "a"]))
+        frames.frame_of(pandas.DataFrame(np.zeros((1, 2)), columns=["a", "a"]))
 
 
 def test_a_data_frame_gives_the_same_features_whatever_types_hold_its_values():
@@ -262,8 +263,10 @@ def test_a_data_frame_gives_the_same_features_whatever_types_hold_its_values():
         table.convert_dtypes(dtype_backend="pyarrow"),
         pyarrow.Table.from_pandas(table).to_pandas(types_mapper=pandas.ArrowDtype),
     ]
-    encoding = TableEncoding.of(Frame.of(table))
+    encoding = TableEncoding.of(frames.frame_of(table))
     for other in others:
-        found = TableEncoding.of(Frame.of(other))
+        found = TableEncoding.of(frames.frame_of(other))
         assert found.feature_names == encoding.feature_names
-        assert np.array_equal(dense(found, Frame.of(other)), dense(encoding, Frame.of(table)))
+        assert np.array_equal(
+            dense(found, frames.frame_of(other)), dense(encoding, frames.frame_of(table))
+        )

@@ -14,8 +14,10 @@ from scipy import sparse
 
 from dcsvm import _svmlight
 from dcsvm.data.arrays import MAX_N_FEATURES
-from dcsvm.data.dataset import DataError, parse_dataset, read_dataset
-from dcsvm.data.rows import Rows, without_empty_columns
+from dcsvm.data.dataset import Dataset
+from dcsvm.data.files import DataError
+from dcsvm.data.rows import Rows
+from dcsvm.data.used_columns import without_empty_columns
 from dcsvm.problem.task import class_order
 
 TINY = np.float32(1e-45)
@@ -195,7 +197,7 @@ MALFORMED = {
 def test_malformed_text_is_refused_with_its_place(kind):
     text, message = MALFORMED[kind]
     with pytest.raises(DataError) as error:
-        parse_dataset(text, "some.txt")
+        Dataset.of_text(text, "some.txt")
     assert str(error.value) == f"some.txt:{message}"
 
 
@@ -247,9 +249,9 @@ def test_a_prefix_of_no_numbers_is_refused():
 )
 def test_lenient_text_is_read_as_libsvm_reads_it(text, plain):
     with pytest.raises(DataError) if b"+1 " not in text else contextlib.nullcontext():
-        parse_dataset(text, "strict")
-    lenient = parse_dataset(text, "lenient", lenient=True)
-    expected = parse_dataset(plain, "plain")
+        Dataset.of_text(text, "strict")
+    lenient = Dataset.of_text(text, "lenient", lenient=True)
+    expected = Dataset.of_text(plain, "plain")
     assert lenient.labels.tolist() == expected.labels.tolist()
     assert lenient.rows.dense.tolist() == expected.rows.dense.tolist()
 
@@ -264,7 +266,7 @@ STILL_MALFORMED = [kind for kind in MALFORMED if kind not in (
 def test_lenient_reading_refuses_the_rest_with_the_same_words(kind):
     text, message = MALFORMED[kind]
     with pytest.raises(DataError) as error:
-        parse_dataset(text, "some.txt", lenient=True)
+        Dataset.of_text(text, "some.txt", lenient=True)
     assert str(error.value) == f"some.txt:{message}"
 
 
@@ -284,7 +286,7 @@ def test_lenient_reading_refuses_the_rest_with_the_same_words(kind):
 )
 def test_lenient_reading_has_limits(text, message):
     with pytest.raises(DataError) as error:
-        parse_dataset(text, "some.txt", lenient=True)
+        Dataset.of_text(text, "some.txt", lenient=True)
     assert str(error.value) == f"some.txt:{message}"
 
 
@@ -489,7 +491,7 @@ def test_zeros_leave_no_gaps_between_chunks(zeros):
     assert (indices.reshape(-1, 2) == [0, 98]).all()
     assert (values.reshape(-1, 2) == [3, 0.5]).all()
     assert n_features == 99
-    assert parse_dataset(line * 40000, "zeros").rows.is_dense == (2 / 99 >= 0.05)
+    assert Dataset.of_text(line * 40000, "zeros").rows.is_dense == (2 / 99 >= 0.05)
 
 
 def test_values_can_be_kept_in_float64():
@@ -644,7 +646,7 @@ def test_arrays_sparse_matrices_and_text_give_the_same_rows(n_features, density)
     X = np.where(rng.random(shape) < density, rng.normal(size=shape), 0)
     X[0, -1] = 1
     text = _svmlight.write_dense(np.ones((40, 1)), X.astype(np.float32))
-    expected = parse_dataset(text, "text").rows
+    expected = Dataset.of_text(text, "text").rows
     for other in (X, X.T.copy().T, sparse.csr_matrix(X), sparse.coo_array(X), sparse.csc_array(X)):
         rows = Rows.from_array(other)
         assert rows.is_dense == expected.is_dense
@@ -703,7 +705,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
     for name, reason in (("none", "no such file"), ("", "is a directory"), ("empty", "no rows")):
         path = str(tmp_path / name)
         with pytest.raises(DataError) as error:
-            read_dataset(path)
+            Dataset.read(path)
         assert str(error.value) == f"{path}: {reason}"
 
 
@@ -712,12 +714,12 @@ def test_a_file_without_permission_is_named(tmp_path):
     path = tmp_path / "locked"
     path.touch(mode=0)
     with pytest.raises(DataError, match="locked: permission denied"):
-        read_dataset(path)
+        Dataset.read(path)
 
 
 def test_a_name_with_a_nul_is_refused():
     with pytest.raises(DataError, match="null byte"):
-        read_dataset("a\0b")
+        Dataset.read("a\0b")
 
 
 # ---------------------------------------------------------------------------------------- labels

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dcsvm.data import files
-from dcsvm.data.dataset import read_dataset, read_pieces
+from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError, text_pieces
 
 LINES = [f"{k % 2} 1:{k} 3:{k / 7:.5f}\n".encode() for k in range(3000)]
@@ -98,7 +98,7 @@ def test_nothing_is_no_rows(tmp_path):
     (tmp_path / "empty").write_bytes(b"")
     assert list(text_pieces(str(tmp_path / "empty"))) == []
     with pytest.raises(DataError, match="empty: no rows"):
-        list(read_pieces(tmp_path / "empty"))
+        list(Dataset.pieces(tmp_path / "empty"))
 
 
 def test_what_cannot_be_read_is_said(tmp_path):
@@ -113,8 +113,8 @@ def test_what_cannot_be_read_is_said(tmp_path):
 
 def test_rows_in_pieces_are_those_of_the_whole(tmp_path):
     (tmp_path / "rows").write_bytes(TEXT)
-    whole = read_dataset(tmp_path / "rows")
-    parts = list(read_pieces(tmp_path / "rows"))
+    whole = Dataset.read(tmp_path / "rows")
+    parts = list(Dataset.pieces(tmp_path / "rows"))
     assert len(parts) > 10
     np.testing.assert_array_equal(np.concatenate([one.labels for one in parts]), whole.labels)
     np.testing.assert_array_equal(
@@ -125,4 +125,4 @@ def test_rows_in_pieces_are_those_of_the_whole(tmp_path):
 def test_what_is_wrong_has_the_line_of_the_file(tmp_path):
     (tmp_path / "rows").write_bytes(TEXT + b"1 1:oops\n")
     with pytest.raises(DataError, match=r"rows:3001:5: "):
-        list(read_pieces(tmp_path / "rows"))
+        list(Dataset.pieces(tmp_path / "rows"))

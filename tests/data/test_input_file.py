@@ -12,7 +12,7 @@ from made_models import svm_train_text
 
 from dcsvm import _svmlight
 from dcsvm.data import files
-from dcsvm.data.dataset import OWN_RANGES, parse_dataset, read_dataset
+from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError, FileText, read_text
 from dcsvm.data.table_file import read_table
 from dcsvm.model.reader import load_model
@@ -46,7 +46,7 @@ def test_compressed_files_are_known_by_their_first_bytes(write, kind):
     archive = COMPRESS[kind](TEXT)
     assert read_text(write(archive)) == TEXT
     assert from_standard_input(archive) == TEXT
-    assert read_dataset(write(archive)).labels.sum() == 2500
+    assert Dataset.read(write(archive)).labels.sum() == 2500
 
 
 @pytest.mark.parametrize("kind", COMPRESS)
@@ -98,12 +98,12 @@ def test_abbreviations_keep_their_capitals(write):
 def test_an_error_inside_an_archive_has_its_line(write):
     path = write(gzip.compress(b"1 1:1\n1 1:x\n"))
     with pytest.raises(DataError, match="rows:2:5: value"):
-        read_dataset(path)
+        Dataset.read(path)
 
 
 def test_an_empty_archive_has_no_rows(write):
     with pytest.raises(DataError, match="rows: no rows"):
-        read_dataset(write(gzip.compress(b"")))
+        Dataset.read(write(gzip.compress(b"")))
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdin"])
@@ -155,7 +155,7 @@ def test_a_text_that_shrinks_is_an_error(write, size):
     path = write(TEXT * 8)
     text = read_text(path)
     os.truncate(path, size)
-    for read in (parse_dataset, lambda *one: parse_dataset(*one, scaling=OWN_RANGES)):
+    for read in (Dataset.of_text, lambda *one: Dataset.of_text(*one, scale="auto")):
         with pytest.raises(DataError, match="rows: the file became shorter while it was read"):
             read(text, path)
 
@@ -174,7 +174,7 @@ def test_a_file_that_grows_is_read_up_to_its_former_end(write):
     text = read_text(path)
     with open(path, "ab") as file:
         file.write(b"nonsense")
-    assert len(parse_dataset(text, path).labels) == 5000 and bytes(text) == TEXT
+    assert len(Dataset.of_text(text, path).labels) == 5000 and bytes(text) == TEXT
 
 
 def test_a_model_that_shrinks_is_an_error(write, shrinking):

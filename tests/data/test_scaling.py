@@ -8,9 +8,9 @@ from reference import dense, libsvm, libsvm_text
 from scipy import sparse
 from scipy.stats import norm, rankdata
 
-from dcsvm.data import dataset
 from dcsvm.data import scaling as module
-from dcsvm.data.dataset import OWN_RANGES, parse_dataset, read_dataset
+from dcsvm.data import svmlight_file
+from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError
 from dcsvm.data.range_file import load_scaling, range_text
 from dcsvm.data.scaling import quantile_scaling
@@ -35,14 +35,14 @@ def rows_of(data):
 
 
 def test_values_are_mapped_linearly_and_beyond_the_limits(load):
-    data = parse_dataset(b"1 1:2.5 2:1 4:3.5 6:5\n2 2:3 3:9\n3\n", "rows", scaling=load(RANGE))
+    data = Dataset.of_text(b"1 1:2.5 2:1 4:3.5 6:5\n2 2:3 3:9\n3\n", "rows", scale=load(RANGE))
     assert rows_of(data).tolist() == [[-0.5, 1, 0, 0], [-3, 5, 0, -1], [-3, -1, 0, -1]]
     assert data.labels.tolist() == [1, 2, 3]
 
 
 def test_the_text_is_scaled_before_it_is_rounded(load):
-    data = parse_dataset(
-        b"1 1:1000000000.25\n", "rows", scaling=load("x\n0 1\n1 1000000000 1000000001")
+    data = Dataset.of_text(
+        b"1 1:1000000000.25\n", "rows", scale=load("x\n0 1\n1 1000000000 1000000001")
     )
     assert rows_of(data).tolist() == [[0.25]]
 
@@ -52,7 +52,7 @@ def test_the_text_is_scaled_before_it_is_rounded(load):
 def test_a_feature_that_one_row_lacks_is_found_to_begin_at_0(absent, sign):
     values = sign * (np.arange(9) + 2)
     lines = (f"1 1:{v}{f' 2:{v}' * (k != absent)}\n" for k, v in enumerate(values.tolist()))
-    data = parse_dataset("".join(lines).encode(), "rows", scaling=OWN_RANGES)
+    data = Dataset.of_text("".join(lines).encode(), "rows", scale="auto")
     lacking = np.where(np.arange(9) == absent, 0, values)
     ends = [(one.min(), one.max()) for one in (values, lacking)]
     found = data.scaling.features
@@ -62,23 +62,23 @@ def test_a_feature_that_one_row_lacks_is_found_to_begin_at_0(absent, sign):
 
 
 def test_no_scaled_value_is_a_negative_zero(load):
-    data = parse_dataset(b"1 1:-1e-60\n2 1:1\n", "rows", scaling=load("x\n0 1\n1 0 10"))
+    data = Dataset.of_text(b"1 1:-1e-60\n2 1:1\n", "rows", scale=load("x\n0 1\n1 0 10"))
     assert rows_of(data).tolist()[0] == [0] and not np.signbit(rows_of(data)).any()
 
 
 def test_labels_are_scaled_by_a_y_section(load):
     scaling = load("y\n0 1\n-1 3\n" + RANGE)
-    data = parse_dataset(b"-1 2:1\n3 2:1\n2 2:1\n7 2:1\n", "rows", scaling=scaling)
+    data = Dataset.of_text(b"-1 2:1\n3 2:1\n2 2:1\n7 2:1\n", "rows", scale=scaling)
     assert data.labels.tolist() == [0, 1, 0.75, 2]
 
 
 def test_a_feature_of_one_value_is_dropped(load):
-    data = parse_dataset(b"1 1:5 2:5\n", "rows", scaling=load("x\n0 1\n1 3 3\n2 0 10\n3 4 4"))
+    data = Dataset.of_text(b"1 1:5 2:5\n", "rows", scale=load("x\n0 1\n1 3 3\n2 0 10\n3 4 4"))
     assert rows_of(data).tolist() == [[0, 0.5]]
 
 
 def test_nothing_may_be_left(load):
-    data = parse_dataset(b"1 1:5\n-1 1:2", "rows", scaling=load("x\n0 1\n"))
+    data = Dataset.of_text(b"1 1:5\n-1 1:2", "rows", scale=load("x\n0 1\n"))
     assert (data.rows.n_samples, data.rows.n_features) == (2, 0)
 
 
@@ -124,24 +124,24 @@ def test_values_that_grow_too_large_are_refused(load):
         (b"0 1:1\n1 1:2\n", "rows:2: the label is too large for float32 when scaled by"),
     ):
         with pytest.raises(DataError, match=f"^{message} .*some.range$"):
-            parse_dataset(text, "rows", scaling=scaling)
+            Dataset.of_text(text, "rows", scale=scaling)
     far = load("x\n-1e30 1e30\n1 1 1.0000000000000002\n")
     with pytest.raises(DataError, match="^rows: 0 of feature 1 is too large for float32 when"):
-        parse_dataset(b"1 1:1\n", "rows", scaling=far)
+        Dataset.of_text(b"1 1:1\n", "rows", scale=far)
 
 
 def test_a_huge_index_does_not_need_huge_memory(load):
     scaling = load("x\n0 1\n1 0 2\n2147483646 0 2\n")
-    rows = parse_dataset(b"1 1:1\n-1 2147483646:1\n", "rows", scaling=scaling).rows
+    rows = Dataset.of_text(b"1 1:1\n-1 2147483646:1\n", "rows", scale=scaling).rows
     assert (rows.n_features, rows.indices.tolist()) == (2147483646, [0, 2147483645])
     shifted = load("x\n0 1\n1 0 2\n2147483646 -2 2\n")
-    rows = parse_dataset(b"1 1:1\n-1 2147483646:-2\n", "rows", scaling=shifted).rows
+    rows = Dataset.of_text(b"1 1:1\n-1 2147483646:-2\n", "rows", scale=shifted).rows
     assert rows.indptr.tolist() == [0, 2, 2]
     assert rows.values.tolist() == [0.5, 0.5]
 
 
 def found(text, **how):
-    return parse_dataset(text, "rows", scaling=OWN_RANGES, **how)
+    return Dataset.of_text(text, "rows", scale="auto", **how)
 
 
 def test_ranges_are_found_in_the_rows_where_features_that_are_missing_are_0():
@@ -164,7 +164,7 @@ def test_ranges_are_those_of_all_parts_of_a_text(monkeypatch):
               rng.normal(size=6), strict=True)] for _ in range(200)]  # fmt: skip
     text = "".join(f"1 {' '.join(line)}\n" for line in shown).encode()
     whole = found(text)
-    monkeypatch.setattr(dataset, "PART_BYTES", 100)
+    monkeypatch.setattr(svmlight_file, "PART_BYTES", 100)
     parts = found(text, threads=2)
     assert range_text(parts.scaling) == range_text(whole.scaling)
     assert rows_of(parts).tobytes() == rows_of(whole).tobytes()
@@ -175,7 +175,7 @@ def test_a_scaling_that_was_found_is_the_one_of_its_range_file(load):
     X = rng.normal(size=(50, 5)) * 10.0 ** rng.integers(-30, 30, 5)
     text = libsvm_text(X, np.ones(50)).encode()
     data = found(text)
-    again = parse_dataset(text, "rows", scaling=load(range_text(data.scaling)))
+    again = Dataset.of_text(text, "rows", scale=load(range_text(data.scaling)))
     assert rows_of(again).tobytes() == rows_of(data).tobytes()
     assert range_text(again.scaling) == range_text(data.scaling)
 
@@ -229,7 +229,7 @@ def test_ranges_are_not_found_of_a_precomputed_kernel():
     with pytest.raises(
         DataError, match="rows: the values of a precomputed kernel cannot be scaled"
     ):
-        found(b"1 0:1 1:1\n", serials="training")
+        found(b"1 0:1 1:1\n", kernel_values=True)
 
 
 @pytest.mark.parametrize("limits", [[], ["-l", 0], ["-l", 0.5, "-u", 3], ["-y", -2, 5]])
@@ -250,7 +250,7 @@ def test_rows_are_those_of_the_real_svm_scale(tmp_path, write_libsvm, limits, n_
     }
     scaling = load_scaling(ranges)
     for path, text in scaled.items():
-        ours, theirs = read_dataset(path, scaling=scaling), parse_dataset(text.encode(), "theirs")
+        ours, theirs = Dataset.read(path, scale=scaling), Dataset.of_text(text.encode(), "theirs")
         assert ours.rows.is_dense == theirs.rows.is_dense
         assert ours.rows.n_features == theirs.rows.n_features
         left, right = rows_of(ours), rows_of(theirs)
@@ -260,4 +260,4 @@ def test_rows_are_those_of_the_real_svm_scale(tmp_path, write_libsvm, limits, n_
         for array in (left, right):
             assert not math.isnan(array.sum())
     if not limits:
-        assert range_text(read_dataset(train, scaling=OWN_RANGES).scaling) == ranges.read_bytes()
+        assert range_text(Dataset.read(train, scale="auto").scaling) == ranges.read_bytes()

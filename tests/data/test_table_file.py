@@ -9,10 +9,10 @@ import pytest
 
 from dcsvm.data import table_file
 from dcsvm.data.columns import Texts
+from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError
-from dcsvm.data.formats import TableOptions, table_format
+from dcsvm.data.formats import table_format
 from dcsvm.data.table_file import read_table
-from dcsvm.data.tables import other_table, training_table
 
 pyarrow = pytest.importorskip("pyarrow")
 
@@ -145,8 +145,8 @@ def test_200_damaged_files_give_rows_or_one_sentence(tmp_path, name):
     for _ in range(200):
         path.write_bytes(damaged(content, rng))
         try:
-            data, _ = training_table(str(path), table_format(name), TableOptions(), None)
-            list(other_table(str(path), table_format(name), data.table, None, None))
+            data = Dataset.read(path)
+            Dataset.read(path, like=data)
         except DataError as error:
             n_errors += 1
             assert str(error).startswith(str(path))
@@ -198,4 +198,4 @@ def test_old_ends_of_lines_are_a_sentence(tmp_path):
 def test_a_value_beyond_float32_has_its_line_and_column(tmp_path):
     (tmp_path / "x.csv").write_text("a,b,label\n1,2,0\n3,1e300,1\n")
     with pytest.raises(DataError, match="x.csv:3: column b: the value is too large for float32$"):
-        training_table(str(tmp_path / "x.csv"), "csv", TableOptions(), None)
+        Dataset.read(tmp_path / "x.csv")

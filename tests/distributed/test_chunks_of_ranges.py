@@ -4,8 +4,9 @@ import fsspec
 import numpy as np
 import pytest
 
-from dcsvm.data.dataset import read_dataset
+from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError
+from dcsvm.data.reading import Encoding
 from dcsvm.distributed import chunks as module
 from dcsvm.distributed.chunks import (
     ByteRange,
@@ -24,9 +25,10 @@ def test_every_line_is_in_one_range(tmp_path, text, step):
     path.write_bytes(text)
     ends = range(0, len(text), step)
     parts = [
-        read_range(ByteRange(str(path), begin, min(begin + step, len(text)))) for begin in ends
+        read_range(ByteRange(str(path), begin, min(begin + step, len(text))), Encoding())
+        for begin in ends
     ]
-    whole = read_dataset(path)
+    whole = Dataset.read(path)
     assert np.array_equal(np.concatenate([part.labels for part in parts]), whole.labels)
     dense = [part.rows.with_features(whole.rows.n_features).dense for part in parts]
     assert np.array_equal(np.concatenate(dense), whole.rows.dense)
@@ -67,7 +69,7 @@ def test_an_error_names_the_line_of_the_file(tmp_path, begin):
     path = tmp_path / "rows"
     path.write_bytes(b"1 1:1\n1 1:1\n1 1:1\n1 1:x\n")
     with pytest.raises(DataError, match=r"rows:4:5: value"):
-        read_range(ByteRange(str(path), begin, 24))
+        read_range(ByteRange(str(path), begin, 24), Encoding())
 
 
 @pytest.mark.parametrize("protocol", ["file", "memory"])
@@ -76,7 +78,7 @@ def test_urls_of_fsspec_are_read(tmp_path, protocol):
     with fsspec.open(url, "wb") as file:
         file.write(TEXT)
     (part,) = byte_ranges(url)
-    assert read_range(part).labels.tolist() == [1, -1, 1, -1, 1]
+    assert read_range(part, Encoding()).labels.tolist() == [1, -1, 1, -1, 1]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def test_an_unknown_protocol_and_a_folder_are_errors(tmp_path):
 
 
 def test_a_worker_that_does_not_see_the_file_is_named(client):
-    task = client.submit(read_range, ByteRange("/nowhere/rows", 0, 10))
+    task = client.submit(read_range, ByteRange("/nowhere/rows", 0, 10), Encoding())
     with pytest.raises(DataError, match=r"/nowhere/rows: no such file on the worker tcp://"):
         task.result()
 
@@ -109,4 +111,4 @@ def test_a_path_is_that_of_the_client_wherever_workers_are(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     (part,) = byte_ranges("rows")
     monkeypatch.chdir("/")
-    assert len(read_range(part).labels) == 5
+    assert len(read_range(part, Encoding()).labels) == 5

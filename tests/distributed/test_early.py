@@ -8,10 +8,7 @@ from reference import libsvm_text
 
 import dcsvm
 from dcsvm.distributed import chunks, train
-from dcsvm.distributed.tasks import Tasks
-from dcsvm.distributed.training import train_chunks
-from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import RunControl
+from dcsvm.distributed.dataset import read_on_workers
 
 EARLY = {"C": 4, "gamma": 0.5, "early": True}
 
@@ -41,16 +38,11 @@ def test_early_models_are_the_same_bits_for_any_ranges_in_a_chunk(
     X, y = rows_in_spots
     far = X + np.outer(np.arange(len(X)) % 7 // 3, [100, 0, 0])
     (tmp_path / "rows").write_text(libsvm_text(far, y))
-    ranges, found = chunks.byte_ranges(str(tmp_path / "rows")), set()
+    found = set()
     for n_threads in (1, 3, 100):
-        tasks = Tasks(client)
-        parts = [
-            tasks.submit("read", chunks.read_ranges, some)
-            for some in chunks.chunks_of_ranges(ranges, n_threads)
-        ]
-        options = TrainOptions(**EARLY, cache_mb=100)
-        model, report = train_chunks(tasks, parts, options, RunControl())
-        assert report.n_row_components == 3
+        data = read_on_workers(client, str(tmp_path / "rows"), n_threads=n_threads)
+        model = dcsvm.train(data.disposable(), **EARLY, cache_mb=100)
+        assert model.report.n_row_components == 3
         found.add(saved(model, tmp_path))
     assert len(found) == 1
 

@@ -9,7 +9,7 @@ from unittest import mock
 
 import numpy as np
 
-from dcsvm.data.dataset import DataError
+from dcsvm.data.files import DataError
 from dcsvm.data.range_file import parse_scaling, range_text
 from dcsvm.data.rows import Rows
 from dcsvm.model.reader import ModelReader

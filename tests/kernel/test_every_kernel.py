@@ -24,6 +24,7 @@ from reference import (
     labelled_rows,
     one_hot_rows,
 )
+from runs import train_rows
 
 import dcsvm
 from dcsvm import _core
@@ -49,7 +50,6 @@ from dcsvm.sklearn import SVC
 from dcsvm.sklearn.loading import load
 from dcsvm.solving.checkpoint import Checkpoint, RunControl
 from dcsvm.solving.report import Progress
-from dcsvm.training.train import train_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 every_kernel = pytest.mark.parametrize(

@@ -14,7 +14,9 @@ from dcsvm import _core
 from dcsvm.cli.predict import main as predict_command
 from dcsvm.cli.train import main as train_command
 from dcsvm.data.data_warnings import data_warnings
-from dcsvm.data.dataset import DataError, parse_dataset
+from dcsvm.data.dataset import Dataset
+from dcsvm.data.files import DataError
+from dcsvm.data.reading import Encoding
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import BLOCK, KernelRows, training_matrix, two_sides
 from dcsvm.kernel.kernels import Kernel
@@ -275,28 +277,30 @@ def test_a_damaged_line_is_refused_with_its_place(kind):
     text, message = DAMAGED[kind]
     for threads in (1, 3):
         with pytest.raises(DataError, match=f"^k.txt:{message}"):
-            parse_dataset(text.encode(), "k.txt", serials="training", threads=threads)
+            Dataset.of_text(text.encode(), "k.txt", kernel_values=True, threads=threads)
 
 
 def test_serial_numbers_are_any_in_rows_to_predict():
-    data = parse_dataset(b"1 0:7.5 1:1 2:0\n-1 0:-3 1:.5 2:1", "k.txt", serials="any")
+    data = Dataset.of_text(
+        b"1 0:7.5 1:1 2:0\n-1 0:-3 1:.5 2:1", "k.txt", like=Encoding(), kernel_values=True
+    )
     assert data.rows.columns is None
     assert data.rows.dense.tolist() == [[1, 0], [0.5, 1]] and data.labels.tolist() == [1, -1]
 
 
 def test_lenient_text_is_read_as_svm_train_does():
     text = b"1 0: 2 1:0x1p-1 2: 1 word\r\n-1 +0:1 01:1 2:5e-1\n"
-    data = parse_dataset(text, "k.txt", serials="training", lenient=True)
+    data = Dataset.of_text(text, "k.txt", kernel_values=True, lenient=True)
     assert data.rows.columns.tolist() == [1, 0]
     assert data.rows.dense.tolist() == [[0.5, 1], [1, 0.5]]
     with pytest.raises(DataError, match="1:12: the kernel value 2:value is missing"):
-        parse_dataset(b"1 0:1 1:.5 3:1", "k.txt", serials="training", lenient=True)
+        Dataset.of_text(b"1 0:1 1:.5 3:1", "k.txt", kernel_values=True, lenient=True)
 
 
 @pytest.mark.parametrize("more", [b"", b" 1000:1"])
 def test_rows_with_serial_numbers_are_warned_of_with_other_kernels(more):
     text = b"".join(b"%d 0:%d 1:1%s\n" % (k % 2, k + 1, more) for k in range(5))
-    data = parse_dataset(text, "k.txt")
+    data = Dataset.of_text(text, "k.txt")
     assert data.rows.is_dense == (more == b"")
     (sentence,) = data_warnings(data.rows, data.labels, data.first_index)
     assert "as in files of a precomputed kernel (-t 4)" in sentence
@@ -310,7 +314,7 @@ def test_a_long_text_is_read_bit_for_bit_with_any_threads(tmp_path):
     write_kernel(tmp_path / "k", values, labels, rows.columns + 1)
     for threads in (1, 4):
         text = (tmp_path / "k").read_bytes()
-        data = parse_dataset(text, "k", serials="training", threads=threads)
+        data = Dataset.of_text(text, "k", kernel_values=True, threads=threads)
         assert np.array_equal(data.rows.dense, values)
         assert np.array_equal(data.rows.columns, rows.columns)
         assert np.array_equal(data.labels, labels)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from reference import c_svc, certificate, full_alpha, kernel_values, objective
+from runs import train_rows
 from scipy.spatial.distance import cdist
 
 from dcsvm import _core
@@ -15,7 +16,6 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.preparation import prepare_rows
 from dcsvm.training.run import Run
 from dcsvm.training.steps import divide
-from dcsvm.training.train import train_rows
 
 
 def groups_of(X, distance, smallest=1, threads=2, argument="squared_distance"):

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from reference import libsvm_text, uneven_rows
+from runs import train_rows
 from scipy import sparse
 
 import dcsvm
-from dcsvm.data.dataset import OWN_RANGES, read_dataset
-from dcsvm.training.train import train_rows
+from dcsvm.data.dataset import Dataset
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["exact", "early"])
@@ -21,12 +21,12 @@ def saved(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("scaled")
     X, y = uneven_rows(400, 3)
     (folder / "train").write_text(libsvm_text(X, y))
-    data = read_dataset(folder / "train", scaling=OWN_RANGES)
+    data = Dataset.read(folder / "train", scale="auto")
     how = {"early": True, "levels": 1} if request.param else {}
     options = dcsvm.TrainOptions.of(C=4.0, gamma=1.0, threads=1, **how)
     model, _ = train_rows(data.rows, data.labels, options)
     path = folder / "a.model"
-    model.scaled_by(data.scaling).save(path)
+    replace(model, scaling=data.scaling).save(path)
     X_test, _ = uneven_rows(100, 4)
     low, high = X[:, :4].min(axis=0), X[:, :4].max(axis=0)
     scaled = -1 + 2 * (X_test[:, :4] - low) / (high - low)
@@ -50,7 +50,7 @@ def test_values_are_those_of_the_command_bit_for_bit(saved, write_libsvm):
     path, X, _ = saved
     model = dcsvm.load_model(path)
     file = write_libsvm(X, np.ones(len(X)), "test")
-    rows = read_dataset(file, scaling=model.scaling).rows
+    rows = Dataset.read(file, scale=model.scaling).rows
     assert np.array_equal(model.decision_function(rows), model.decision_function(X))
 
 
@@ -106,7 +106,7 @@ def test_an_estimator_of_a_linear_scaled_model_takes_raw_rows(saved, tmp_path):
     X_train, y = uneven_rows(300, 5)
     unscaled = dcsvm.train(X_train[:50, 2:3], y[:50], kernel="linear")
     one = replace(scaling, columns=np.array([0]), features=scaling.features.of(np.array([2])))
-    unscaled.scaled_by(one).save(tmp_path / "linear.model")
+    replace(unscaled, scaling=one).save(tmp_path / "linear.model")
     low, high = one.features.minimum, one.features.maximum
     wanted = unscaled.decision_function(-1 + 2 * (X[:, 2:3] - low) / (high - low))
     found = ours.load(tmp_path / "linear.model").decision_function(X[:, 2:3])

@@ -12,7 +12,7 @@ from made.gaussians import RATIO, SHIFT, gaussians
 from made.pages import N_FEATURES, pages
 from made.pictures import pictures, pictures_of
 
-from dcsvm.data.dataset import read_dataset
+from dcsvm.data.dataset import Dataset
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -83,7 +83,7 @@ def test_digits_are_text_or_an_array(tmp_path):
     command = [sys.executable, EXAMPLES / "make_data.py", "digits", "50", tmp_path]
     for more in ([], ["--npy"]):
         subprocess.run([*command, "--raw", tmp_path, *more], check=True)
-    data = read_dataset(tmp_path / "digits.txt")
+    data = Dataset.read(tmp_path / "digits.txt")
     array = np.load(tmp_path / "digits.npy")
     assert np.array_equal(data.rows.with_features(SIDE**2).dense, array)
     assert np.array_equal(data.labels, np.load(tmp_path / "digits.labels.npy"))

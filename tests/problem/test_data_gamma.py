@@ -65,9 +65,10 @@ def test_far_from_zero_the_variance_keeps_its_digits():
     assert variance_of_rows(Rows.from_array(X)) == pytest.approx(X.astype(np.float64).var(), 1e-12)
 
 
-def test_a_number_and_none_are_kept():
+def test_a_number_is_kept_and_none_is_one_over_the_features():
     rows, _ = rows_of(Storage.FLOATS)
-    assert (number(rows, 0.3), number(rows, None)) == (0.3, None)
+    assert (number(rows, 0.3), number(rows, None)) == (0.3, 1 / rows.n_features)
+    assert number(rows, None, kernel="linear") is None
     assert number(rows, "auto", kernel="linear") is None
 
 

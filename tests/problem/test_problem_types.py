@@ -5,13 +5,14 @@ import re
 import numpy as np
 import pytest
 from reference import TYPES, certificate, full_alpha, kernel_values, libsvm
+from runs import ready
 
 import dcsvm
 from dcsvm.data.rows import Rows
 from dcsvm.problem import duplicates
 from dcsvm.problem.formulation import BoxQP
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.train import finished, ready
+from dcsvm.training.fit import finished
 
 GAMMA = 1.5
 LETTERS = {"nu_svc": 1, "one_class": 2, "epsilon_svr": 3, "nu_svr": 4}

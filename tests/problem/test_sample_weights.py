@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 from reference import TYPES, certificate, csr_rows, dense_rows, full_alpha, kernel_values, objective
+from runs import train_rows
 
 import dcsvm
+from dcsvm.data.arrays import as_weights
 from dcsvm.problem.formulation import BoxQP, fill
 from dcsvm.problem.options import TrainOptions
-from dcsvm.problem.task import checked_weights
 from dcsvm.training.probability import fit_sigmoid, laplace_sigma
-from dcsvm.training.train import train_rows
 
 GAMMA = 1.5
 TYPES = TYPES | {"one_class, all of it": {"svm_type": "one_class", "nu": 1.0}}
@@ -203,4 +203,4 @@ def test_what_cannot_be_weights_is_refused_in_one_sentence(weights, message):
 
 
 def test_no_weights_are_ones():
-    assert checked_weights(None, 3).tolist() == [1.0, 1.0, 1.0]
+    assert as_weights(None, 3).tolist() == [1.0, 1.0, 1.0]

@@ -15,13 +15,12 @@ import dcsvm
 from dcsvm import _core
 from dcsvm.cli import easy as easy_command
 from dcsvm.cli import predict, train
-from dcsvm.cli.easy_file import SearchProgress
-from dcsvm.data.arrays import Float64Parts
-from dcsvm.data.dataset import read_unscaled
+from dcsvm.cli.report import TerminalProgress
+from dcsvm.data.dataset import Dataset
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.easy import Clock, EasySearch, choose, task_of
+from dcsvm.selection.clock import Clock
+from dcsvm.selection.easy import EasySearch, choose, task_of
 from dcsvm.selection.trials import Problem, Sample
-from dcsvm.training.arguments import scaled_rows
 
 LIMIT = 20.0  # seconds; the searches of these tests need about one
 
@@ -119,8 +118,7 @@ def test_the_time_limit_ends_the_search(product):
         dcsvm.easy(X, y, time_limit=1e-9)
     problem = Problem.of(y, None, TrainOptions(threads=1))
     clock = Clock(LIMIT)
-    search = EasySearch(Float64Parts(X), y, problem, clock)
-    search.tell = lambda *_: clock.request()
+    search = EasySearch(Dataset(X, y), problem, clock, lambda *_: clock.request())
     search.run()
     assert search.n_trials == 1
     assert search.skipped == ["kernels and scalings", "feature weights", "C and gamma"]
@@ -128,12 +126,13 @@ def test_the_time_limit_ends_the_search(product):
 
 def test_large_data_are_sampled_by_class():
     labels = np.repeat([0.0, 1.0], [11_000, 1000])
-    rows = Float64Parts(np.random.default_rng(0).normal(size=(12_000, 2)))
-    sample = Sample.of(rows, labels, Problem.of(labels, None, TrainOptions()), 6000)
-    assert len(sample.labels) == pytest.approx(6000, abs=10)
-    assert np.mean(sample.labels) == pytest.approx(1 / 12, abs=0.002)
+    data = Dataset(np.random.default_rng(0).normal(size=(12_000, 2)), labels)
+    sample = Sample.of(data, Problem.of(labels, None, TrainOptions()), 6000)
+    labels = sample.data.labels
+    assert len(labels) == pytest.approx(6000, abs=10)
+    assert np.mean(labels) == pytest.approx(1 / 12, abs=0.002)
     assert (sample.n_folds, sample.max_folds) == (1, 5)
-    assert sample.n_held + sample.n_trained == len(sample.labels)
+    assert sample.n_held + sample.n_trained == len(labels)
 
 
 @pytest.mark.slow
@@ -143,9 +142,9 @@ def test_an_early_model_is_chosen_for_many_rows(metric):
     X = rng.uniform(-1, 1, (60_000, 2))
     y = np.sign(np.sin(9 * X[:, 0]) * np.sin(9 * X[:, 1]))
     problem = Problem.of(y, metric, TrainOptions(threads=1))
-    search = EasySearch(Float64Parts(X), y, problem, Clock(30.0))
+    search = EasySearch(Dataset(X, y), problem, Clock(30.0), lambda *_: None)
     search.seconds_of_all = lambda: 1e9
-    choice = choose(search, lambda scale: scaled_rows(X, scale)[0])
+    choice, _ = choose(search)
     assert choice.options.early
     assert choice.loss < 0.05
 
@@ -236,11 +235,10 @@ def test_the_search_sees_rows_that_are_not_rounded(tmp_path, monkeypatch):
 def test_a_text_is_sampled_with_all_its_digits(tmp_path):
     lines = [f"{k} 1:{k + 1e9!r} {'' if k % 3 else '4:0.5'}" for k in range(50)]
     (tmp_path / "data").write_text("\n".join([*lines, ""]))
-    found = read_unscaled(tmp_path / "data")
-    assert (found.labels.tolist(), found.rows.n_features) == (list(range(50)), 4)
-    ((indptr, indices, values),) = found.rows.take(np.array([2, 3, 49]))
-    assert (indptr.tolist(), indices.tolist()) == ([0, 1, 3, 4], [0, 0, 3, 0])
-    assert values.tolist() == [2 + 1e9, 3 + 1e9, 0.5, 49 + 1e9]
+    found = Dataset.read(tmp_path / "data", is_lazy=True)
+    assert (found.labels.tolist(), found.n_features) == (list(range(50)), 4)
+    features = found.take(np.array([2, 3, 49])).scaled("auto").scaling.features
+    assert (features.minimum.tolist(), features.maximum.tolist()) == ([2 + 1e9, 0], [49 + 1e9, 0.5])
 
 
 @pytest.mark.parametrize("n_rows", [300, 24_000])
@@ -298,7 +296,7 @@ def test_a_stop_before_the_first_trial_and_a_tiny_limit_are_sentences(product):
 
 
 def test_a_signal_during_the_search_writes_the_best_model(files, monkeypatch):
-    monkeypatch.setattr(SearchProgress, "tell", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr(TerminalProgress, "trial", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     monkeypatch.setattr(EasySearch, "_set_folds", lambda *_: time.sleep(0.3))
     done = call(easy_command, "--time-limit", LIMIT, "data", status=143)
     assert "held-out accuracy" in done.stdout

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from reference import labelled_rows
+from runs import ready, train_rows
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
@@ -26,7 +27,6 @@ from dcsvm.solving.checkpoint import Checkpoint, CheckpointError, RunControl
 from dcsvm.solving.report import EarlyChoice, LevelReport, Progress
 from dcsvm.solving.solver import FormulationSolver
 from dcsvm.solving.state import LIMITS, BestSolution, Budget
-from dcsvm.training.train import ready, train_rows
 
 OPTIONS = {"C": 30.0, "gamma": 2.0, "threads": 2, "cache_mb": 50, "tolerance": 1e-5}
 LEVELS = {"levels": 3, "branching": 2, "early_level": 2}

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from reference import labelled_rows
+from runs import train_rows
 
 from dcsvm.data import allocation, rows
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import chunking, engine, preparation
-from dcsvm.training.train import train_rows
 
 
 class FarRows(engine.LocalEngine):

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from runs import train_rows
 
 from dcsvm import _core, _svmlight
 from dcsvm.data.rows import ChosenRows, Rows
@@ -14,7 +15,6 @@ from dcsvm.data.sorting import BATCH_SIZE
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving import memory
 from dcsvm.solving.memory import MB, plan_memory
-from dcsvm.training.train import train_rows
 
 ONE = np.array([0, 1000])
 

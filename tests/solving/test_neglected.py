@@ -14,7 +14,7 @@ from dcsvm.solving import chunking, engine
 from dcsvm.solving.conquer import conquer, verify
 from dcsvm.solving.preparation import prepare_rows
 from dcsvm.solving.solver import FormulationSolver
-from dcsvm.training.train import certificate_of_stopped
+from dcsvm.training.fit import certificate_of_stopped
 
 GAMMA = 300.0
 

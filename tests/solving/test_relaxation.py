@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from reference import certificate, full_alpha, kernel_values, objective
+from runs import train_rows
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
@@ -15,9 +16,8 @@ from dcsvm.solving import checkpoint, relaxation
 from dcsvm.solving.checkpoint import Checkpoint, RunControl
 from dcsvm.solving.preparation import prepare_rows
 from dcsvm.solving.report import Progress
-from dcsvm.training import train as train_module
+from dcsvm.training import fit as train_module
 from dcsvm.training.run import Run
-from dcsvm.training.train import train_rows
 
 TOLERANCE, GAMMA, N_ROWS = 1e-4, 8.0, 2100
 WEIGHTED = {"class_weight": {1.0: 3.0, -1.0: 0.5}}

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from runs import cross_validate, ready
 
 import dcsvm
 from dcsvm.data.rows import Rows
@@ -10,8 +11,6 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import MAX_PARTS
 from dcsvm.problem.options import MAX_BRANCHING, TrainOptions
 from dcsvm.solving.memory import Plan
-from dcsvm.training.cross_validation import cross_validate
-from dcsvm.training.train import ready
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from reference import kernel_values, spots, surface
+from runs import cross_validate, train_rows
 from scipy.sparse import csr_matrix
 
 from dcsvm.data.rows import Rows
@@ -17,9 +18,8 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.preparation import prepare_rows
 from dcsvm.solving.report import Progress
 from dcsvm.training import cross_validation, held_out
-from dcsvm.training.cross_validation import CrossValidationRun, cross_validate
+from dcsvm.training.cross_validation import CrossValidationRun
 from dcsvm.training.held_out import folds_of
-from dcsvm.training.train import train_rows
 
 OPTIONS = TrainOptions(C=4.0, gamma=2.0, threads=1, cache_mb=50, seed=3)
 PRECISE = replace(OPTIONS, tolerance=1e-6)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from reference import c_svc, certificate, full_alpha, kernel_values, labelled_rows, objective
+from runs import train_rows
 
 import dcsvm
 from dcsvm.cli.train import main as train_command
@@ -24,7 +25,6 @@ from dcsvm.training import early_level
 from dcsvm.training.early_level import EARLY_TOLERANCE, LossSample, improves_enough
 from dcsvm.training.leave_one_out import _add_other_pairs, loo_losses, loo_values, n_spans
 from dcsvm.training.run import Run
-from dcsvm.training.train import train_rows
 
 RBF = ("rbf", 2.0, 0, 0)
 EARLY = {"C": 4.0, "gamma": 2.0, "threads": 2, "early": True}

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from runs import cross_validate, train_rows
 from scipy import sparse
 
 import dcsvm
@@ -14,8 +15,6 @@ from dcsvm.data.data_warnings import part_among
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training import early_level
-from dcsvm.training.cross_validation import cross_validate
-from dcsvm.training.train import train_rows
 
 N_FEATURES = 2**30
 FAR = np.unique(np.random.default_rng(5).integers(0, N_FEATURES - 1, 300))

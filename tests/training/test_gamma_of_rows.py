@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from runs import cross_validate
 from scipy import sparse
 
 import dcsvm
@@ -11,7 +12,6 @@ from dcsvm import Checkpoint
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import KERNEL_TYPES
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.cross_validation import cross_validate
 
 FORMS = {"auto": "auto", "median": "1.5/median"}
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from runs import train_rows
 
 from dcsvm.data.rows import Rows
 from dcsvm.problem.dual_problems import pairs_of
@@ -21,7 +22,6 @@ from dcsvm.training.probability import (
 )
 from dcsvm.training.run import Run
 from dcsvm.training.steps import improve
-from dcsvm.training.train import train_rows
 
 OPTIONS = {"C": 4.0, "gamma": 2.0, "threads": 1, "cache_mb": 50, "tolerance": 1e-6, "nu": 0.3}
 TYPES = {

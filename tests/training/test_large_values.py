@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from reference import c_svc, certificate, dense_rows, full_alpha, kernel_values, with_constraint
+from runs import cross_validate
 
 import dcsvm
 from dcsvm.kernel.kernels import BeyondFloat32Error
 from dcsvm.problem.folds import stratified_folds
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.cross_validation import cross_validate
 
 CUBIC = ("polynomial", 1.0, 0.0, 3)
 

@@ -16,13 +16,13 @@ from reference import (
     surface,
     with_constraint,
 )
+from runs import cross_validate
 
 import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training import exact_search, setting_search
-from dcsvm.training.cross_validation import cross_validate
 from dcsvm.training.setting_search import Search, fold_of_rows
 from dcsvm.training.settings import Grid, Setting, best_of
 

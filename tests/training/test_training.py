@@ -15,6 +15,7 @@ from reference import (
     objective,
     solve_reference,
 )
+from runs import ready, train_rows
 
 import dcsvm
 from dcsvm import _core
@@ -23,11 +24,10 @@ from dcsvm.machine import usable_threads
 from dcsvm.model.parts import ConvergenceStatus
 from dcsvm.problem.options import TrainOptions
 from dcsvm.solving.checkpoint import RunControl
-from dcsvm.solving.report import LevelReport, Progress, report_dict
-from dcsvm.training import train as train_module
+from dcsvm.solving.report import LevelReport, Progress
+from dcsvm.training import fit as train_module
 from dcsvm.training.early_level import EARLY_TOLERANCE
 from dcsvm.training.steps import improve
-from dcsvm.training.train import ready, train_rows
 
 KERNELS = [("linear", 1.0, 0.0, 3), ("polynomial", 0.5, 1.0, 2), ("rbf", 2.0, 0.0, 3)]
 
@@ -169,7 +169,7 @@ def test_every_level_is_reported_from_the_finest(wavy):
     # merging clusters only adds coupling: the kernel is psd, a level's matrix is block-diagonal
     assert all(level.objective <= report.objective * 0.9 for level in report.levels)
     assert [len(rows) for rows in report.support_by_level] == [v.n_sv for v in report.levels]
-    values = report_dict(report)
+    values = report.as_dict()
     assert {field.name for field in fields(LevelReport)} == set(values["levels"][0])
     for key in ("objective", "violation", "duality_gap", "kernel_error", "n_sv", "n_bsv",
                 "converged", "kernel_evaluations", "threads"):  # fmt: skip

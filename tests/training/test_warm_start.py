@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from reference import TYPES, labelled_rows
+from runs import train_rows
 
 from dcsvm.cli.train import main
 from dcsvm.data.rows import Rows
 from dcsvm.model.reader import load_model
 from dcsvm.model.writer import with_label_order
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.train import train_rows
 
 
 @pytest.fixture(scope="module")

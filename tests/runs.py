@@ -1,0 +1,33 @@
+"""Short ways to train rows and labels, for the tests."""
+
+from dcsvm.data.dataset import Dataset
+from dcsvm.data.rows import Rows
+from dcsvm.problem.data_gamma import RowStatistics, with_number
+from dcsvm.problem.options import TrainOptions
+from dcsvm.solving.checkpoint import RunControl
+from dcsvm.solving.preparation import LocalRows
+from dcsvm.training import cross_validation
+from dcsvm.training.fit import begun, fit
+
+
+def train_rows(rows: Rows, labels, options: TrainOptions, control=None, *, sample_weight=None,
+               test=None, consume=False, **how):  # fmt: skip
+    """Train a model. Returns it and its report."""
+    data = Dataset(rows, labels, sample_weight=sample_weight)
+    test = None if test is None else Dataset(*test)
+    model = fit(data.disposable() if consume else data, options, control, test=test, **how)
+    return model, model.report
+
+
+def ready(rows: Rows, labels, options: TrainOptions, control=None, **how):
+    """Prepare a run."""
+    options = with_number(options, RowStatistics.of(rows, 1))
+    return begun(LocalRows.of(rows, options), labels, options, control or RunControl(), **how)
+
+
+def cross_validate(rows: Rows, labels, options: TrainOptions, n_folds, progress=None, *,
+                   consume=False):  # fmt: skip
+    """Predict every row by a model trained on the other folds."""
+    data = Dataset(rows, labels)
+    data = data.disposable() if consume else data
+    return cross_validation.cross_validate(data, options, n_folds, progress).predicted
