@@ -23,6 +23,9 @@ ONLY_IN_SCRIPTS = {"sys", *ONLY_IN_CLI}  # and in dcsvm.sklearn, which runs scri
 MAX_LINES = 600  # of a module or core file
 MAX_BYTES = 1_000_000  # of a tracked file
 
+MAX_NAMES = 20  # of the packages below that a wing may use
+WINGS = ("selection", "sklearn", "cli")
+
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
 CORE = sorted([*CSRC.rglob("*.h"), *CSRC.rglob("*.cc")])
 
@@ -68,6 +71,47 @@ def test_a_file_of_the_core_uses_its_room_and_those_below(path):
     room = ROOMS.index(path.relative_to(CSRC).parts[0])
     assert all(ROOMS.index(name.split("/")[0]) <= room for name in includes(path))
     assert not re.search(r"Python\.h|\bprintf|std::c(out|err)", path.read_text(encoding="utf-8"))
+
+
+def names_from_below(wing):
+    """The names that a wing uses of other packages, and the files that use each.
+
+    These are the names that it imports from modules, and the attributes of modules that it imports.
+    """
+    found = {}
+    for path in sorted((PACKAGE / wing).rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        modules = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                modules |= {one.asname or one.name.split(".")[0]: one.asname and one.name or "dcsvm"
+                            for one in node.names if one.name.split(".")[0] == "dcsvm"}  # fmt: skip
+            elif isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "dcsvm":
+                for one in node.names:
+                    name = f"{node.module}.{one.name}"
+                    if is_module(name):
+                        modules[one.asname or one.name] = name
+                    else:
+                        found.setdefault(name, set()).add(path.name)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                module = modules.get(node.value.id)
+                if module is not None:
+                    found.setdefault(f"{module}.{node.attr}", set()).add(path.name)
+    return {name: files for name, files in found.items() if name.split(".")[1] != wing}
+
+
+def is_module(name):
+    place = PACKAGE.joinpath(*name.split(".")[1:])
+    is_compiled = name in ("dcsvm._core", "dcsvm._svmlight")
+    return is_compiled or place.with_suffix(".py").exists() or place.is_dir()
+
+
+@pytest.mark.parametrize("wing", WINGS)
+def test_a_wing_uses_few_names_of_the_packages_below(wing):
+    names = names_from_below(wing)
+    shown = "\n".join(f"{name}: {', '.join(sorted(files))}" for name, files in names.items())
+    assert len(names) <= MAX_NAMES, f"{wing} uses {len(names)} names:\n{shown}"
 
 
 def test_no_circles():

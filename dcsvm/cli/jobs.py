@@ -353,7 +353,7 @@ OF_EASY: Conditions = (
     (lambda job, _: job.training_set_file in STANDARD_INPUT or is_stream(job.training_set_file),
      "the training set is read twice: it cannot be a pipe"),
     (lambda job, _: job.svm_type not in (None, "c_svc", "epsilon_svr"),
-     "-s must be 0 or 3, got {job.svm_type}"),
+     "-s must be 0 or 3, the types that are trained with levels, not {job.svm_type}"),
 )
 
 

@@ -3,6 +3,7 @@
 import json
 import resource
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from dcsvm.cli.files import print_status
@@ -17,6 +18,8 @@ class TerminalProgress(Progress):
         self.quiet = quiet
         self.bar: Any = None  # tqdm bar
         self.step = ""  # of a search
+        # makes the warning of a stopped run from the state of its model
+        self.stop_sentence: Callable[[str], str] | None = None
 
     def begin(self, name: str, n_rows: int, unit: str = "row") -> None:
         if self.quiet or not sys.stderr.isatty():
@@ -61,6 +64,11 @@ class TerminalProgress(Progress):
     def warn(self, sentence: str) -> None:
         self.close()
         print_status(f"warning: {sentence}")
+
+    def caveat(self, report: Any, sentence: str) -> None:
+        if report.stopped and self.stop_sentence is not None:
+            sentence = self.stop_sentence(report.state)
+        self.warn(sentence)
 
 
 def peak_rss_mb() -> float:

@@ -2,6 +2,7 @@
 
 import time
 from contextlib import ExitStack
+from functools import partial
 
 from dcsvm._core import Stop
 from dcsvm.cli.files import print_result, print_status, show_beside
@@ -41,6 +42,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             )  # fmt: skip
         read = time.perf_counter()
         interrupts = at_end.enter_context(Interrupts(stop))
+        progress.stop_sentence = partial(stop_sentence, job, checkpoint, interrupts)
         model = train(
             data, progress=progress, stop=stop, checkpoint=checkpoint, init_model=init_model,
             test=test, feature_weights=learned, **options.values,
@@ -63,13 +65,10 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
         if report.outcome:
             print_status(report.outcome)
     if report.stopped:
-        say_how_to_go_on(job, checkpoint, interrupts.received)
-    elif checkpoint is not None:
+        return status_of(interrupts.received, NOT_CONVERGED)
+    if checkpoint is not None:
         checkpoint.remove()
-    is_done = report.converged and not report.stopped
-    return status_of(
-        interrupts.received if report.stopped else None, 0 if is_done else NOT_CONVERGED
-    )
+    return 0 if report.converged else NOT_CONVERGED
 
 
 def training_set(job: TrainJob, options: TrainOptions, at_end: ExitStack) -> Dataset:
@@ -121,10 +120,13 @@ def checkpoint_of(job: TrainJob) -> Checkpoint | None:
     return Checkpoint(job.resume_folder, resume=resume)
 
 
-def say_how_to_go_on(job: TrainJob, checkpoint: Checkpoint | None, received: int | None) -> None:
-    """Print why training stopped, and how to resume it."""
-    why = "interrupted" if received else f"stopped at the time limit of {job.time_limit:g} s"
+def stop_sentence(
+    job: TrainJob, checkpoint: Checkpoint | None, interrupts: Interrupts, state: str
+) -> str:
+    """Tell why training stopped, the state of the model, and how to resume."""
+    is_signal = interrupts.received is not None
+    why = "interrupted" if is_signal else f"stopped at the time limit of {job.time_limit:g} s"
     resume = ""
     if checkpoint is not None and checkpoint.error is None:
         resume = f"; resume with --resume {checkpoint.folder}"
-    print_status(f"{why}{resume}")
+    return f"{why}, {state}{resume}"

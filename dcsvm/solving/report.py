@@ -266,8 +266,7 @@ class TrainReport(Costs):
     def caveat(self, tolerance: float, gap: float | None = None) -> str | None:
         """Return a warning if the run was stopped, or missed the tolerance or the `gap`."""
         if self.stopped:
-            missing = f"; missing: {', '.join(self.missing)}" if self.missing else ""
-            return f"stopped, {self._state}{missing}"
+            return f"stopped, {self.state}"
         if self.converged:
             return None
         reached = ""
@@ -318,19 +317,20 @@ class TrainReport(Costs):
         )
 
     @property
-    def _state(self) -> str:
-        """The solution of a stopped run: converged or not, its violation and gap."""
+    def state(self) -> str:
+        """The solution of a stopped run: converged or not, its violation, what is missing."""
+        missing = f"; missing: {', '.join(self.missing)}" if self.missing else ""
         if self.converged:
-            return "the model is converged"
+            return f"the model is converged{missing}"
         if self.violation is None:
             done = "the last completed level" if self.levels else "completed clusters"
-            return f"model of {done}"
+            return f"model of {done}{missing}"
         if self.objective is None:
             state = f">= {self.violation:.3g}, {self.n_variables_checked} variables checked"
         else:
             gap = "" if self.duality_gap is None else f", duality gap {self.duality_gap:.3g}"
             state = f"{self.violation:.3g}{gap}"
-        return f"not converged: violation {state}; {self.usability}"
+        return f"not converged: violation {state}; {self.usability}{missing}"
 
     @property
     def usability(self) -> str:
@@ -380,6 +380,10 @@ class Progress:
     def warn(self, sentence: str) -> None:
         """Receive a failure that does not end training; the default issues a Python warning."""
         warnings.warn(sentence, stacklevel=2)
+
+    def caveat(self, report: TrainReport, sentence: str) -> None:  # noqa: ARG002 (for commands)
+        """Receive a warning about the model of a report; the default calls `warn`."""
+        self.warn(sentence)
 
     def begin(self, name: str, n_rows: int) -> None:
         """Receive the start of a phase ("level 3", "refine", "conquer") and its number of rows.

@@ -109,7 +109,7 @@ def train(  # noqa: PLR0913 (a public function with keyword parameters)
     )  # fmt: skip
     caveat = model.report.caveat(settings.tolerance, settings.gap)
     if caveat:
-        control.progress.warn(caveat)
+        control.progress.caveat(model.report, caveat)
     return model
 
 

@@ -62,7 +62,10 @@ def test_lines_are_svm_grids(search, training):
     "options, told",
     [
         (["-w7", "2"], "no row has the label 7 of -w7"),
-        (["-s", "1", "-log2c", "null", "-w1", "2"], "-w is for C-SVC: it has no effect on nu_svc"),
+        (
+            ["-s", "1", "-log2c", "null", "-w1", "2"],
+            "class weights are for C-SVC: they have no effect on nu_svc",
+        ),
     ],
 )
 def test_weights_of_classes_without_effect_are_told(search, invoke, training, options, told):

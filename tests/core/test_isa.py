@@ -44,7 +44,8 @@ for C, gamma in ((1, 5.0), (1e4, 0.01)):
 K = np.exp(-5 * np.square(X[:, None] - X).sum(2))
 for levels in (0, 1):
     options = TrainOptions(kernel="precomputed", levels=levels, threads=1)
-    model, report = train_rows(Rows.from_array(K), y, options)
+    model = fit(Dataset(Rows.from_array(K), y), options)
+    report = model.report
     values.append([report.objective, report.converged])
 np.save(sys.argv[1], np.concatenate(values))
 print(_core.instruction_set())

@@ -166,7 +166,10 @@ def test_the_command_prints_a_command_that_repeats_it(files):
 @pytest.mark.parametrize(
     "arguments, reason",
     [
-        (("-s", "1", "data"), "-s must be 0 or 3, got 1"),
+        (
+            ("-s", "1", "data"),
+            "-s must be 0 or 3, the types that are trained with levels, not nu_svc",
+        ),
         (("--time-limit", "0", "data"), "--time-limit must be above 0"),
         (("-",), "--model is required for standard input"),
         (("--model", "m", "-"), "the training set is read twice"),

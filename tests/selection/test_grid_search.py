@@ -6,7 +6,6 @@ from reference import kernel_values, spots
 
 import dcsvm
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.setting_search import fold_of_rows
 from dcsvm.training.settings import Grid
 
 
@@ -26,7 +25,7 @@ def test_rows_of_a_kernel_matrix_may_have_no_weight():
         K, y, kernel="precomputed", Cs=[1, 10], sample_weight=weight, every=True
     )
     own = np.flatnonzero(weight)
-    fold = fold_of_rows(y, TrainOptions(), 5)[own]
+    fold = TrainOptions().fold_of_rows(y, 5)[own]
     again = dcsvm.grid_search(
         K[np.ix_(own, own)], y[own], kernel="precomputed", Cs=[1, 10], folds=fold, every=True
     )

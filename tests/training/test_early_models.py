@@ -373,7 +373,7 @@ def test_test_rows_that_do_not_fit_are_refused(wavy):
     X, y = wavy
     with pytest.raises(ValueError, match="test rows require early models"):
         dcsvm.train(X, y, **EARLY, early_level=1, test=(X, y))
-    with pytest.raises(ValueError, match="3000 test rows have 10 labels"):
+    with pytest.raises(ValueError, match="3000 rows have 10 labels"):
         dcsvm.train(X, y, **EARLY, test=(X, y[:10]))
 
 

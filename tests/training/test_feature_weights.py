@@ -99,9 +99,9 @@ def test_given_weights_are_those_of_the_columns_of_the_data():
         ({"feature_weights": [1.0]}, r"feature_weights must have shape \(10,\), got \(1,\)"),
         ({"feature_weights": -np.ones(10)}, "feature_weights must be finite and at least 0"),
         ({"feature_weights": "learn", "kernel": "linear"},
-         "learned weights require a kernel of a distance, got linear"),
+         "feature_weights can be learned for a kernel of a distance only, got linear"),
         ({"feature_weights": "learn", "svm_type": "one_class"},
-         "learned weights require labels or targets, got one_class"),
+         "feature_weights are learned from labels or targets, got one_class"),
         ({"scale": "other"}, "scale must be one of auto, quantile, got 'other'"),
     ],
 )  # fmt: skip
@@ -109,5 +109,5 @@ def test_what_cannot_be_is_refused(arguments, reason):
     X, y = rows_with_noise(50)
     with pytest.raises(ValueError, match=reason):
         dcsvm.train(X, y, **arguments)
-    with pytest.raises(ValueError, match="learned weights require at most 1000 features, got 1001"):
+    with pytest.raises(ValueError, match="can be learned for at most 1000 features, got 1001"):
         dcsvm.train(np.ones((4, 1001)), [1, 2, 1, 2], feature_weights="learn")

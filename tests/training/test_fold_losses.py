@@ -15,7 +15,7 @@ from dcsvm.training import cluster_search, setting_search
 from dcsvm.training.cross_validation import CrossValidationRun
 from dcsvm.training.held_out import folds_of
 from dcsvm.training.probability import fit_sigmoid, sigmoid
-from dcsvm.training.setting_search import Search, fold_of_rows
+from dcsvm.training.setting_search import Search
 from dcsvm.training.settings import Grid, best_of
 
 metrics = pytest.importorskip("sklearn.metrics")
@@ -94,7 +94,7 @@ def test_scores_are_those_of_scikit_learn(metric, most_whole, is_weighted, monke
     data = surface(150) if is_regression else noisy(spots(200, 2, seed=2))
     X, y = data
     options = replace(OPTIONS, svm_type="epsilon_svr") if is_regression else OPTIONS
-    fold = fold_of_rows(y, options, 3)
+    fold = options.fold_of_rows(y, 3)
     weights = np.random.default_rng(1).integers(1, 4, len(y)) if is_weighted else np.ones(len(y))
     given = weights if is_weighted else None
     scores = searched(data, options, metric, fold, given, every=True)
@@ -117,7 +117,7 @@ def test_early_scores_are_those_of_early_models(metric):
     X, y = noisy(spots(900, 2, seed=4))
     options = replace(OPTIONS, early=True, early_level=1, overlap=1.0)
     rows, weights = Rows.from_array(X), np.ones(900)
-    fold = fold_of_rows(y, options, 3)
+    fold = options.fold_of_rows(y, 3)
     for C in (1.0, 30.0):
         search = Search(rows, y, fold, options, metric=metric)
         (score,) = search.run(Grid((C,), (10.0,)))
@@ -141,7 +141,7 @@ def test_rmse_and_r2_prune_as_mse_does(metric, early, monkeypatch):
     monkeypatch.setattr(cluster_search, "PILOT_ROWS", 100)
     X, y = surface(900)
     options = replace(OPTIONS, svm_type="epsilon_svr", early=early)
-    fold = fold_of_rows(y, options, 4)
+    fold = options.fold_of_rows(y, 4)
     squared = searched((X, y), options, "mse", fold, None)
     scores = searched((X, y), options, metric, fold, None)
     assert any(not score.is_complete for score in scores)
@@ -168,7 +168,7 @@ def test_metrics_without_losses_of_rows_prune_no_setting(metric, monkeypatch):
     data = noisy(spots(900, 2, seed=5))
     for early in (False, True):
         options = replace(OPTIONS, early=early)
-        fold = fold_of_rows(data[1], options, 4)
+        fold = options.fold_of_rows(data[1], 4)
         rows = Rows.from_array(data[0])
         search = Search(rows, data[1], fold, options, metric=metric)
         scores = list(search.run(GRID))
@@ -192,7 +192,7 @@ def test_metrics_that_are_undefined_for_the_labels_are_refused():
     X, y = spots(90, 3, seed=1)
     for metric in ("auc", "log-loss"):
         with pytest.raises(ValueError, match=f"the metric {metric} needs two classes"):
-            searched((X, y), OPTIONS, metric, fold_of_rows(y, OPTIONS, 3), None)
+            searched((X, y), OPTIONS, metric, OPTIONS.fold_of_rows(y, 3), None)
     fold = np.where((y == y.min()) & (np.arange(90) < 60), 0, -1)
     with pytest.raises(ValueError, match="the metric auc needs two classes"):
         searched((X, np.minimum(y, 1.0)), OPTIONS, "auc", fold, None)

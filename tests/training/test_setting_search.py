@@ -23,7 +23,7 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training import exact_search, setting_search
-from dcsvm.training.setting_search import Search, fold_of_rows
+from dcsvm.training.setting_search import Search
 from dcsvm.training.settings import Grid, Setting, best_of
 
 OPTIONS = TrainOptions(threads=1, cache_mb=50, seed=1, tolerance=1e-4)
@@ -34,7 +34,7 @@ def searched(data, options, grid, **how):
     X, y = data
     fold = how.pop("fold", None)
     if fold is None:
-        fold = fold_of_rows(y, options, how.pop("n_folds", 3))
+        fold = options.fold_of_rows(y, how.pop("n_folds", 3))
     found = Search(Rows.from_array(X), y, fold, options, **how)
     return list(found.run(grid))
 
@@ -155,7 +155,7 @@ def test_weights_are_copies(name, how, monkeypatch):
         X, y = surface(800) if name == "regression" else spots(800, 3, seed=18)
         options = replace(options, early=True, early_level=1)
     weight = np.random.default_rng(0).integers(0, 4, len(y))
-    fold = fold_of_rows(y, options, 3)
+    fold = options.fold_of_rows(y, 3)
     again = np.repeat(np.arange(len(y)), weight)
     grid = Grid.of(options, CS[1:4], GAMMAS[:3])
     weighted = searched((X, y), options, grid, fold=fold, sample_weight=weight, every=True)
@@ -172,7 +172,7 @@ def test_weights_are_copies(name, how, monkeypatch):
 
 def test_a_fold_without_weight_is_empty(monkeypatch):
     X, y = spots(300, 2, seed=17)
-    fold = fold_of_rows(y, OPTIONS, 3)
+    fold = OPTIONS.fold_of_rows(y, 3)
     grid, weight = Grid((10.0,), (3.0,)), np.where(fold == 2, 0.0, 1.5)
     (score,) = searched((X, y), OPTIONS, grid, fold=fold, sample_weight=weight)
     assert np.isnan(score.losses).tolist() == [False, False, True]
@@ -232,13 +232,13 @@ def test_settings_come_gamma_by_gamma_also_where_estimates_are_equal(monkeypatch
 def test_a_stopped_search_keeps_what_is_scored():
     X, y = spots(300, 2, seed=11)
     stop, scores = _core.Stop(), []
-    found = Search(Rows.from_array(X), y, fold_of_rows(y, OPTIONS, 3), OPTIONS, stop=stop)
+    found = Search(Rows.from_array(X), y, OPTIONS.fold_of_rows(y, 3), OPTIONS, stop=stop)
     with pytest.raises(_core.Stopped):
         for score in found.run(Grid(CS, GAMMAS)):
             scores.append(score)
             stop.request()
     assert len(scores) == len(CS)
-    rest = list(Search(Rows.from_array(X), y, fold_of_rows(y, OPTIONS, 3), OPTIONS).run(
+    rest = list(Search(Rows.from_array(X), y, OPTIONS.fold_of_rows(y, 3), OPTIONS).run(
         Grid(CS, GAMMAS), scores
     ))  # fmt: skip
     assert {score.setting for score in [*scores, *rest]} == set(Grid(CS, GAMMAS).settings)

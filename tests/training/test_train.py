@@ -68,7 +68,7 @@ def test_the_report_of_a_resumed_run_counts_all_steps(wavy, tmp_path):
 
 def test_python_is_warned_of_what_a_stop_left_out(wavy):
     progress = StopWhen("probabilities")
-    with pytest.warns(UserWarning, match="stopped before the probabilities"):
+    with pytest.warns(UserWarning, match="stopped, the model is converged; missing: probabilities"):
         dcsvm.train(*wavy, **OPTIONS, probability=True, progress=progress, stop=progress.stop)
 
 
@@ -187,13 +187,15 @@ def test_an_object_of_another_kind_is_named(wavy, name, kind):
 
 
 def test_a_weight_of_a_class_that_has_no_rows_is_told(wavy):
-    with pytest.warns(UserWarning, match="no row has the label 7.0 of class_weight"):
+    with pytest.warns(UserWarning, match="no row has the label 7, which has a class weight"):
         dcsvm.train(*wavy, **OPTIONS, class_weight={7: 2})
 
 
 def test_options_without_effect_are_told(wavy):
     X, y = wavy
-    with pytest.warns(UserWarning, match="class_weight is for c_svc: it has no effect on nu_svc"):
+    with pytest.warns(
+        UserWarning, match="class weights are for C-SVC: they have no effect on nu_svc"
+    ):
         dcsvm.train(X, y, **OPTIONS, svm_type="nu_svc", nu=0.2, class_weight="balanced")
     with pytest.warns(UserWarning, match="too few for clusters: overlap has no effect"):
         dcsvm.train(X[:100], y[:100], **OPTIONS, overlap=1.5)
