@@ -41,6 +41,7 @@ def easy_file(job: EasyJob, options: TrainOptions) -> int:
         progress.note(f"the time limit of {job.time_limit:g} s was exceeded: {used:.0f} s")
     # without a range file, since dcsvm-predict reads only the model
     model.save(job.model_file, has_range_file=False)
+    progress.finish()
     command = shlex.join(command_of(job, report.options, chosen))
     if job.report_file is not None:
         seconds = {"read": read - start, "total": time.perf_counter() - start}

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 class FileName(click.ParamType):
     """Click type of the name of a file or folder; names are not converted.
 
-    `kind` is the FileKind of the rule of the option.
+    The attributes are those of the FileKind of the option's rule.
     """
 
     name = "file"
 
     def __init__(self, kind: Any):
-        self.kind = kind
+        self.words, self.is_output, self.is_folder = kind.words, kind.is_output, kind.is_folder
+        self.is_awaited, self.continued_by = kind.is_awaited, kind.continued_by
 
     def convert(
         self, value: str, _param: click.Parameter | None, _ctx: click.Context | None
@@ -37,7 +38,7 @@ class FileName(click.ParamType):
     ) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        return [CompletionItem(incomplete, type="dir" if self.kind.is_folder else "file")]
+        return [CompletionItem(incomplete, type="dir" if self.is_folder else "file")]
 
 
 def check_files(parameters: Sequence[click.Parameter], job: DataJob) -> None:
@@ -69,21 +70,21 @@ def check_files(parameters: Sequence[click.Parameter], job: DataJob) -> None:
 
 def _named_files(
     parameters: Sequence[click.Parameter], job: DataJob
-) -> Iterator[tuple[str, Any, str]]:
-    """Yield parameter, FileKind and name of each file that the job has."""
+) -> Iterator[tuple[str, FileName, str]]:
+    """Yield parameter, type and name of each file that the job has."""
     for parameter in parameters:
         value: Any = getattr(job, parameter.name or "", None)
-        if value is None:
+        if not value:
             continue
         kinds: Sequence[click.ParamType] = [parameter.type]
         if isinstance(parameter.type, click.Tuple):
             kinds = parameter.type.types
         for kind, path in zip(kinds, value if len(kinds) > 1 else [value], strict=True):
-            if isinstance(kind, FileName) and path not in kind.kind.words:
-                yield parameter.name or "", kind.kind, path
+            if isinstance(kind, FileName) and path not in kind.words:
+                yield parameter.name or "", kind, path
 
 
-def _check_input(kind: Any, path: str) -> None:
+def _check_input(kind: FileName, path: str) -> None:
     if kind.is_folder:
         if not os.path.isdir(path):
             raise FileNotFoundError(2, "no such folder", path)

@@ -42,7 +42,7 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
         search = GridSearch(
             data, options, job.grid(options), gamma_unit=job.gamma_unit, feature_weights=learned,
             folds=min(job.n_folds, data.n_rows), test=test, every=job.every, metric=job.metric,
-            stop=stop,
+            stop=stop, progress=TerminalProgress(job.quiet),
         )  # fmt: skip
         lines = GridLines(search, None if job.log2c else options.C)
         known = [] if job.resume_file is None else lines.read(job.resume_file)
@@ -98,10 +98,11 @@ def train_best(
     job: GridJob, model_file: str, options: TrainOptions, data: Dataset
 ) -> tuple[dict[str, Any], int]:
     """Train the best setting on all rows, write the model; return its report and exit status."""
-    stop = Stop()
+    stop, progress = Stop(), TerminalProgress(job.quiet)
     with Interrupts(stop) as interrupts:
-        model = train(data, progress=TerminalProgress(job.quiet), stop=stop, **options.values)
+        model = train(data, progress=progress, stop=stop, **options.values)
     model.save(model_file)
+    progress.finish()
     status = 0 if model.report.converged else NOT_CONVERGED
     return model.report.as_dict(), status_of(interrupts.received, status)
 

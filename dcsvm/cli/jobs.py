@@ -109,7 +109,13 @@ class TrainingJob(DataJob):
         return f"{self.model_file}.range" if is_written else None
 
 
+OF_TABLES: Conditions = (
+    (lambda job, _: job.of_tables and job.format_of(job.training_set_file) is None,
+     "{job.of_tables[0]} is for tables: {job.training_set_file} is read as LIBSVM text; --format "
+     "names another format"),
+)
 WITH_SCALE: Conditions = (
+    *OF_TABLES,
     (lambda job, _: job.feature_weights and job.scale not in (None, AUTO, QUANTILE),
      "--weights needs --scale auto or quantile, not a file"),
 )
@@ -202,6 +208,8 @@ OF_TRAINING: Conditions = (
      "give one of --scheduler, --scheduler-file and --workers"),
     (lambda job, _: job.is_remote and job.training_set_file in STANDARD_INPUT,
      "workers cannot read standard input: give a file"),
+    (lambda job, _: job.is_remote and job.format_of(job.training_set_file),
+     "workers cannot read tables: give a LIBSVM file"),
     (lambda job, options: job.is_remote and options.kernel_type.is_precomputed,
      "workers cannot use a precomputed kernel (-t 4)"),
     (lambda job, _: len({job.checkpoint_folder, job.resume_folder} - {None}) > 1,

@@ -18,6 +18,7 @@ class TerminalProgress(Progress):
         self.quiet = quiet
         self.bar: Any = None  # tqdm bar
         self.step = ""  # of a search
+        self.caveats: list[str] = []  # about the model
         # makes the warning of a stopped run from the state of its model
         self.stop_sentence: Callable[[str], str] | None = None
 
@@ -68,7 +69,12 @@ class TerminalProgress(Progress):
     def caveat(self, report: Any, sentence: str) -> None:
         if report.stopped and self.stop_sentence is not None:
             sentence = self.stop_sentence(report.state)
-        self.warn(sentence)
+        self.caveats.append(sentence)
+
+    def finish(self) -> None:
+        """Print the warnings about the model, after the results."""
+        for sentence in self.caveats:
+            self.warn(sentence)
 
 
 def peak_rss_mb() -> float:

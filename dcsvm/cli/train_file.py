@@ -64,6 +64,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             print_line(line)
         if report.outcome:
             print_status(report.outcome)
+    progress.finish()
     if report.stopped:
         return status_of(interrupts.received, NOT_CONVERGED)
     if checkpoint is not None:
@@ -124,8 +125,9 @@ def stop_sentence(
     job: TrainJob, checkpoint: Checkpoint | None, interrupts: Interrupts, state: str
 ) -> str:
     """Tell why training stopped, the state of the model, and how to resume."""
-    is_signal = interrupts.received is not None
-    why = "interrupted" if is_signal else f"stopped at the time limit of {job.time_limit:g} s"
+    why = "interrupted"
+    if interrupts.received is None and job.time_limit is not None:
+        why = f"stopped at the time limit of {job.time_limit:g} s"
     resume = ""
     if checkpoint is not None and checkpoint.error is None:
         resume = f"; resume with --resume {checkpoint.folder}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from dcsvm.data.formats import FORMATS
+from dcsvm.data.formats import FORMATS, table_format
 from dcsvm.kernel.kernels import (
     DEFAULT,
     NAMES,
@@ -387,6 +387,16 @@ class DataOptions(OptionTable):
         "These are spaces after a colon, trailing words without a colon (ignored), and hexadecimal "
         "numbers. nan, inf and index 0 remain errors.")
     # fmt: on
+
+    def format_of(self, path: str) -> str | None:
+        """Return the format of a table in a file, None for LIBSVM text."""
+        return table_format(path, self.format)
+
+    @property
+    def of_tables(self) -> list[str]:
+        """The spellings of the options for tables that are given."""
+        given = [name for name in ("label", "drop", "weight") if getattr(self, name)]
+        return list(self.spellings(given).values())
 
     @property
     def dropped(self) -> tuple[str, ...]:

@@ -103,6 +103,8 @@ def train(  # noqa: PLR0913 (a public function with keyword parameters)
         X, y, options, sample_weight=sample_weight, scale=scale, progress=progress, stop=stop,
         checkpoint=checkpoint, init_model=init_model,
     )  # fmt: skip
+    if test is not None and not settings.chooses_early_level:
+        raise ValueError("test rows require early models whose level is searched")
     model = train_dataset(
         data, settings, control,
         init_model=init_model, test=as_test_rows(test, data), feature_weights=feature_weights,
@@ -124,8 +126,6 @@ def train_dataset(
 ) -> Model:
     """Train a model of a data set, with the arguments of `train`. Raises ValueError and Stopped."""
     if test is not None:
-        if not options.chooses_early_level:
-            raise ValueError("test rows require early models whose level is searched")
         options = options.choosing_by_test()
     for sentence in label_warnings(options, data.labels):
         control.progress.warn(sentence)

@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dcsvm.cli import train_file
 from dcsvm.data.dataset import Dataset
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training import cross_validation
+from dcsvm.training.cross_validation import CrossValidated, cross_validate
 
 FAST = ["-c", "4", "-g", "2", "--threads", "1", "-m", "50"]
 
@@ -24,7 +25,10 @@ def training(wavy, write_libsvm):
 
 
 def predicting(monkeypatch, predicted):
-    monkeypatch.setattr(cross_validation, "cross_validate", lambda *_, **__: np.array(predicted))
+    def found(data, options, *_):
+        return CrossValidated(np.array(predicted), data.labels, options.svm_type)
+
+    monkeypatch.setattr(train_file, "cross_validate", found)
 
 
 @pytest.mark.parametrize("quiet", [[], ["-q"]])
@@ -105,7 +109,7 @@ def test_svm_grid_runs_unchanged(training, tmp_path):
     rates = {}
     for each in [(1, 0.5), (1, 2), (4, 0.5), (4, 2)]:
         options = TrainOptions(C=each[0], gamma=each[1], cache_mb=50)
-        right = cross_validation.cross_validate(data.rows, data.labels, options, 3) == data.labels
+        right = cross_validate(data, options, 3).predicted == data.labels
         rates[each] = float(f"{100 * np.mean(right):g}")
     assert rate == rates[C, gamma] == max(rates.values())
     written = (tmp_path / "train.txt.out").read_text().splitlines()

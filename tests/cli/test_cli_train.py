@@ -14,6 +14,7 @@ from reference import kernels_with, program
 from dcsvm.cli import train_file
 from dcsvm.kernel.kernels import NAMES
 from dcsvm.model.reader import load_model
+from dcsvm.training import train as train_module
 
 FAST = ["-c", "4", "-g", "2", "--threads", "1", "-m", "50"]
 
@@ -177,15 +178,15 @@ def trained_like(monkeypatch):
     """Replace values of the report after training."""
 
     def change(**values):
-        train_rows = train_file.train_rows
+        fit = train_module.fit
 
         def trained(*arguments, **how):
-            model, report = train_rows(*arguments, **how)
+            model = fit(*arguments, **how)
             for name, value in values.items():
-                setattr(report, name, value)
-            return model, report
+                setattr(model.report, name, value)
+            return model
 
-        monkeypatch.setattr(train_file, "train_rows", trained)
+        monkeypatch.setattr(train_module, "fit", trained)
 
     return change
 

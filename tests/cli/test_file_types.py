@@ -13,8 +13,8 @@ COMMANDS = [one.main for one in (train, predict, grid, easy, compress)]
 every_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 NEEDED = {  # words without which a command refuses an option
     ("dcsvm-train", "test_file"): ["--early"],
-    ("dcsvm-train", "weights"): ["--scale", "auto"],
-    ("dcsvm-compress", "scale_file"): ["--rows", "data"],
+    ("dcsvm-train", "feature_weights"): ["--scale", "auto"],
+    ("dcsvm-compress", "scale"): ["--rows", "data"],
 }
 ALONE = ("described", "plotted")  # with one of these options a command needs no other file
 REPLACED = "the output would replace another file of the command"
@@ -119,7 +119,7 @@ def test_an_output_does_not_replace_the_range_file(call):
     (model,) = (one for one in train.main.params if one.name == "model_file")
     for command in (train.main, grid.main):
         report = next(one for one in command.params if one.name == "report_file")
-        scale = next(one for one in command.params if one.name == "scale_file")
+        scale = next(one for one in command.params if one.name == "scale")
         files = (report, 0, "m.range"), (model, 0, "m")
         assert call(command, *files, (scale, 0, "auto")).endswith(REPLACED)
         assert call(command, *files).endswith("imported")
@@ -129,10 +129,10 @@ def test_words_are_no_files(call):
     out = next(one for one in grid.main.params if one.name == "out_file")
     for word in ("auto", "quantile"):
         for command in (train.main, grid.main):
-            scale = next(one for one in command.params if one.name == "scale_file")
+            scale = next(one for one in command.params if one.name == "scale")
             assert call(command, (scale, 0, word)).endswith("imported")
         assert call(grid.main, (scale, 0, word), (out, 0, word)).endswith("imported")
-    weights = next(one for one in train.main.params if one.name == "weights")
+    weights = next(one for one in train.main.params if one.name == "feature_weights")
     assert call(train.main, (weights, 0, "learn")).endswith("imported")
     assert call(grid.main, (out, 0, "null")).endswith("imported")
 

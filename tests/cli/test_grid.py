@@ -61,7 +61,7 @@ def test_lines_are_svm_grids(search, training):
 @pytest.mark.parametrize(
     "options, told",
     [
-        (["-w7", "2"], "no row has the label 7 of -w7"),
+        (["-w7", "2"], "no row has the label 7, which has a class weight"),
         (
             ["-s", "1", "-log2c", "null", "-w1", "2"],
             "class weights are for C-SVC: they have no effect on nu_svc",
@@ -332,20 +332,13 @@ def test_a_time_limit_leaves_what_is_scored(search, training):
 
 
 def test_a_stop_tells_the_best_so_far(search, training, monkeypatch):
-    add = grid_file.Outputs.add
+    told = grid_file.Outputs.print
 
-    def stopping(self, *what, **how):
-        add(self, *what, **how)
-        self.stop.request()
+    def stopping(self, *what):
+        told(self, *what)
+        self.search.stop.request()
 
-    begin = grid_file.Outputs.follow
-
-    def follow(self, searching, *what):
-        self.stop = searching.stop
-        return begin(self, searching, *what)
-
-    monkeypatch.setattr(grid_file.Outputs, "add", stopping)
-    monkeypatch.setattr(grid_file.Outputs, "follow", follow)
+    monkeypatch.setattr(grid_file.Outputs, "print", stopping)
     result = search(*SMALL, training, "no.model")
     assert result.exit_code == 3 and len(result.stdout.splitlines()) == 4
     assert "stopped" in result.stderr and not Path("no.model").exists()
@@ -366,7 +359,7 @@ def test_a_stop_tells_the_best_so_far(search, training, monkeypatch):
         (["-v", 1], "-v must be at least 2, got 1"),
         (
             ["-t", 4, "--scale", "auto"],
-            "a precomputed kernel cannot be used with --scale or --test",
+            "a precomputed kernel cannot be scaled",
         ),
         (["-out", "null", "-resume"], "-resume needs a file if -out is null"),
         (["-log2c", "400,500,50"], "C must be at most 1e+100"),

@@ -62,7 +62,6 @@ def test_every_option_of_svm_train_is_accepted(given):
                   C=8.0, nu=0.3, epsilon=0.01, cache_mb=201, tolerance=0.01, probability=True,
                   quiet=True)  # fmt: skip
     assert wanted.items() <= options.items()
-    assert "shrinking" not in options
     assert given("-v", "5", "data")["n_folds"] == 5
 
 
@@ -134,7 +133,7 @@ def test_words_lead_to_options_that_the_command_has(command):
 def test_predict_reads_its_options_the_same_way(monkeypatch):
     seen = {}
     monkeypatch.setattr(guard, "check_files", lambda *_: None)
-    monkeypatch.setattr(predict_file, "predict_file", lambda job: seen.update(vars(job)) or 0)
+    monkeypatch.setattr(predict_file, "predict_file", lambda job, _: seen.update(vars(job)) or 0)
     assert CliRunner().invoke(predict.main, ["-quiet", "a", "b", "c"]).exit_code == 0
     assert seen["quiet"] is True
     result = CliRunner().invoke(predict.main, ["-q1", "a", "b", "c"])

@@ -16,7 +16,7 @@ from dcsvm.problem.option_table import OptionError
 
 @pytest.mark.parametrize(
     "arguments",
-    [["a", "b", "c"], ["-x", "a"], ["-Q", "a"], ["-w", "1", "a"], ["-wx", "1", "a"],
+    [["a", "b", "c"], ["-x", "a"], ["-Q", "a"], ["-w", "1", "a"], ["-wx", "y", "a"],
      ["-v", "half", "a"], ["-"]],
     ids=str,
 )  # fmt: skip
@@ -105,7 +105,7 @@ def test_an_option_that_does_not_suit_the_data_is_named_as_it_is_typed(run, trai
     def fails(*_, **__):
         raise OptionError("cache_mb", "must be at least 12, not 5: 1000 rows need it")
 
-    monkeypatch.setattr(train_file, "train_rows", fails)
+    monkeypatch.setattr(train_file, "train", fails)
     result = run("-m", 5, training, "a.model")
     assert result.exit_code == 1
     assert result.stderr.endswith("error: -m must be at least 12, not 5: 1000 rows need it\n")

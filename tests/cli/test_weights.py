@@ -39,8 +39,8 @@ def test_models_without_scaling_are_described(run, invoke, training):
 @pytest.mark.parametrize(
     ("arguments", "status", "reason"),
     [
-        (("-t", "0"), 2, "--weights needs a kernel of a distance, got linear"),
-        (("-s", "2"), 2, "--weights learn needs labels or targets, got one_class"),
+        (("-t", "0"), 2, "--weights can be learned for a kernel of a distance only, got linear"),
+        (("-s", "2"), 2, "--weights are learned from labels or targets, got one_class"),
         (("--init-model", "m"), 2, "--weights learn is not possible with --init-model"),
         (("-v", "3"), 2, "--weights learn is not possible with folds (-v)"),
         (("--scale", "ranges"), 2, "--weights needs --scale auto or quantile, not a file"),

@@ -84,7 +84,7 @@ def test_chunks_that_do_not_belong_together_are_errors(in_process):
     X, y = np.zeros((6, 2)), np.array([1.0, -1, 1, -1, 1, -1])
     with pytest.raises(TypeError, match="must be dask arrays"):
         train(in_process, X, y)
-    with pytest.raises(ValueError, match="a chunk of 6 rows has 5 labels"):
+    with pytest.raises(ValueError, match="6 rows have 5 labels"):
         train(in_process, da.from_array(X, 6).to_delayed().ravel().tolist(),
               da.from_array(y[:5], 5).to_delayed().ravel().tolist())  # fmt: skip
     with pytest.raises(ValueError, match="two classes"):
