@@ -216,6 +216,12 @@ class TrainOptions(OptionTable):
     def kernel_type(self) -> KernelType:
         return TYPES[self.kernel]
 
+    def kernel_on(self, n_features: int) -> Kernel:
+        """Return the kernel on rows of `n_features` features; see `with_number` for gamma."""
+        assert not isinstance(self.gamma, str)
+        gamma = 1.0 / max(n_features, 1) if self.gamma is None else self.gamma
+        return Kernel(self.kernel, gamma, self.coef0, self.degree)
+
     @property
     def has_bias(self) -> bool:
         return self.bias or self.svm_type != "c_svc"
