@@ -61,6 +61,11 @@ class ExactModel:
         """The class index of each support vector, int64 (n_sv,)."""
         return None if self.n_sv is None else np.repeat(np.arange(len(self.n_sv)), self.n_sv)
 
+    @property
+    def distinct(self) -> np.ndarray:
+        """Positions of the distinct support vectors, by class: all of them."""
+        return np.arange(self.rows.n_samples)
+
     def with_features(self, n_features: int) -> ExactModel:
         if n_features == self.rows.n_features:
             return self
@@ -104,6 +109,14 @@ class EarlyModel:
     dual_coef: np.ndarray
     rho: np.ndarray
     row_numbers: np.ndarray
+
+    @property
+    def distinct(self) -> np.ndarray:
+        """Positions of the distinct support vectors, by class; some are in several clusters."""
+        _, first = np.unique(self.row_numbers, return_index=True)
+        if self.class_ is None:
+            return first
+        return first[np.argsort(self.class_[first], kind="stable")]
 
     def with_features(self, n_features: int) -> EarlyModel:
         if n_features == self.rows.n_features:
