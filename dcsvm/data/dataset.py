@@ -398,6 +398,14 @@ class Dataset:
             return data
         return data._with(sample_weight=as_weights(sample_weight, self.n_rows))  # noqa: SLF001
 
+    def with_labels(self, labels: np.ndarray, sample_weight: np.ndarray | None) -> Dataset:
+        """Return the data set with other labels (n,), as they are, and other weights.
+
+        Unsigned integers are class indices. Raises ValueError.
+        """
+        weights = None if sample_weight is None else as_weights(sample_weight, self.n_rows)
+        return self._with(labels=labels, sample_weight=weights, has_labels=True)
+
     def _labels_of(self, some: np.ndarray | slice) -> dict[str, np.ndarray | None]:
         weights = self.sample_weight
         weights = None if weights is None else weights[some]
