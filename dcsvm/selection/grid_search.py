@@ -65,6 +65,11 @@ class GridResult:
         return self.best.loss
 
     @property
+    def n_missed(self) -> int:
+        """Number of settings that did not converge."""
+        return sum(not score.converged for score in self.scores)
+
+    @property
     def table(self) -> dict[str, np.ndarray]:
         """Settings and scores as columns (n_settings,), by name, e.g. for pandas.DataFrame."""
         columns = {
@@ -93,6 +98,7 @@ class GridSearch:
     ----------
     data : the training rows, scaled and weighted; their weights count in the losses.
     folds, test, Cs, gammas, epsilons, gamma_unit, every, metric : as for `grid_search`.
+    fold_seed : seed of a number of folds, by default the option `seed`.
     tell : progress callback, called with the number of finished settings.
 
     Attributes
@@ -116,6 +122,7 @@ class GridSearch:
         epsilons: Sequence[float] | None = None,
         gamma_unit: str | None = None,
         folds: int | ArrayLike = 5,
+        fold_seed: int | None = None,
         test: Dataset | None = None,
         every: bool = False,
         metric: str | None = None,
@@ -131,7 +138,8 @@ class GridSearch:
         options, self.grid = with_number(options, statistics), grid
         self.options = replace(options, threads=threads_to_train(options.threads, data.rows))
         if test is None:
-            fold = _fold_of_each(folds, data.labels, options)
+            seed = options.seed if fold_seed is None else fold_seed
+            fold = _fold_of_each(folds, data.labels, replace(options, seed=seed))
         else:
             fold = np.repeat([-1, 0], [data.n_rows, test.n_rows])
             data = data.followed_by(test)
@@ -159,6 +167,20 @@ class GridSearch:
     def best(self) -> Score | None:
         """The best score so far, None before the first."""
         return best_of(self.scores)
+
+    @property
+    def result(self) -> GridResult:
+        """The scores so far. Raises ValueError without any, Stopped if the search stopped."""
+        best = self.best
+        if best is None and self.is_stopped:
+            raise _core.Stopped("stopped before any setting was scored")
+        if best is None:
+            raise ValueError("no setting of the grid has a solution")
+        return GridResult(tuple(self.scores), best, self.is_stopped)
+
+    def score(self, loss: Any) -> Any:
+        """Convert losses, a number or an array, to scores of which more is better."""
+        return self.search.definition.score(loss)
 
 
 def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
@@ -260,14 +282,10 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
     )  # fmt: skip
     for _ in search.run(refine=refine):
         pass
-    if search.best is None and not search.is_stopped:
-        raise ValueError("no setting of the grid has a solution")
-    if search.best is None:
-        raise _core.Stopped("stopped before any setting was scored")
-    n_missed = sum(not score.converged for score in search.scores)
-    if n_missed:
-        control.progress.warn(f"{n_missed} settings did not converge")
-    return GridResult(tuple(search.scores), search.best, search.is_stopped)
+    result = search.result
+    if result.n_missed:
+        control.progress.warn(f"{result.n_missed} settings did not converge")
+    return result
 
 
 def _fold_of_each(folds: int | ArrayLike, labels: np.ndarray, options: TrainOptions) -> np.ndarray:
