@@ -196,10 +196,6 @@ class RemoteDataset(Dataset):
         scaling = self._weighted_scaling(np.asarray(weights, np.float64), columns)
         return self._anew(scaling=scaling, is_scaling_stored=True)
 
-    def with_labels(self, labels: np.ndarray, sample_weight: np.ndarray | None) -> RemoteDataset:
-        """Return the data set with other labels and weights."""
-        return self._with(labels=labels, sample_weight=sample_weight)  # type: ignore[return-value]
-
     def disposable(self) -> RemoteDataset:
         """Return the data set for one training: the workers then forget the rows as given."""
         return self._with(is_disposable=True)  # type: ignore[return-value]
