@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dcsvm.data.columns import TableEncoding
-from dcsvm.data.rows import Rows
+from dcsvm.data.rows import ChosenRows, Rows
 from dcsvm.data.scaling import Scaling
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import Partition
 from dcsvm.problem.option_table import CLASSIFIERS
+
+
+AnyParts = TypeVar("AnyParts", bound="ModelParts")
 
 
 @dataclass(frozen=True)
@@ -183,6 +187,10 @@ class ModelParts:
             return replace(self, exact=part, early=None)
         return replace(self, exact=None, early=part)
 
+    def with_own_rows(self: AnyParts) -> AnyParts:
+        """Return the model with copies of support vectors that are a selection of other rows."""
+        return replace(self, exact=_with_own_rows(self.exact), early=_with_own_rows(self.early))
+
     @property
     def says_first_index(self) -> bool:
         """Whether `first_index` is known. A LIBSVM file reveals only 0, by a feature index 0."""
@@ -219,3 +227,10 @@ class ModelParts:
         """The number of decision values of a row."""
         k = len(self.labels)
         return k * (k - 1) // 2 if self.is_classifier else 1
+
+
+def _with_own_rows(part: Any) -> Any:
+    """Copy the rows of a part, or None, if they are a selection."""
+    if part is None or not isinstance(part.rows, ChosenRows):
+        return part
+    return replace(part, rows=part.rows.part(slice(None)))

@@ -558,7 +558,7 @@ def easy(  # noqa: PLR0913 (a public function with keyword parameters)
         choice, chosen = choose(search)
         told.end(search, choice)
         last = RunControl(control.progress, clock.stop_of_last(early=choice.options.early))
-        model = fit(chosen.disposable(), choice.options, last)
+        model = fit(chosen.disposable(), choice.options, last).with_own_rows()
     report = model.report
     report.options = replace(choice.options, gamma=report.gamma)
     report.selection = search.described(choice)
