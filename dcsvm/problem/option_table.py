@@ -462,7 +462,7 @@ class OptionTable:
         return option_of(cls.__dataclass_fields__[name]).rule.check(name, value)
 
     @classmethod
-    def values(cls, name: str) -> str:
+    def words(cls, name: str) -> str:
         """Describe the values of one option in words."""
         return option_of(cls.__dataclass_fields__[name]).rule.words
 
