@@ -17,7 +17,7 @@ from dcsvm.sklearn.reference import THEIRS
 @with_parameters(
     "C",
     "KERNEL",
-    "feature_weights",
+    "DATA",
     "shrinking",
     "SOLVING",
     "CLASSES",
@@ -58,13 +58,13 @@ class SVC(Classifier):
 
     _svm_type = "c_svc"
 
-    def _options(self, seed: int) -> dict[str, Any]:
+    def _class_options(self) -> dict[str, Any]:
         weights = dict(enumerate(self.class_weight_.tolist()))
-        return {**super()._options(seed), "bias": True, "class_weight": weights}
+        return {**super()._class_options(), "bias": True, "class_weight": weights}
 
 
 @with_parameters(
-    "nu", "KERNEL", "feature_weights", "shrinking", "SOLVING", "CLASSES", "LIMITS", "MACHINE"
+    "nu", "KERNEL", "DATA", "shrinking", "SOLVING", "CLASSES", "LIMITS", "MACHINE"
 )
 class NuSVC(Classifier):
     """Nu-support vector classification, one-vs-one.
@@ -98,7 +98,7 @@ class NuSVC(Classifier):
     "C",
     "epsilon",
     "KERNEL",
-    "feature_weights",
+    "DATA",
     "shrinking",
     "SOLVING",
     "CLUSTERS",
@@ -128,7 +128,7 @@ class SVR(RegressorMixin, Estimator):
 
 
 @with_parameters(
-    "nu", "C", "KERNEL", "feature_weights", "shrinking", "SOLVING", "LIMITS", "MACHINE"
+    "nu", "C", "KERNEL", "DATA", "shrinking", "SOLVING", "LIMITS", "MACHINE"
 )
 class NuSVR(RegressorMixin, Estimator):
     """Nu-support vector regression: nu instead of epsilon.
@@ -151,7 +151,7 @@ class NuSVR(RegressorMixin, Estimator):
         return self._values(X, None)[:, 0]
 
 
-@with_parameters("nu", "KERNEL", "shrinking", "SOLVING", "LIMITS", "MACHINE")
+@with_parameters("nu", "KERNEL", "DATA", "shrinking", "SOLVING", "LIMITS", "MACHINE")
 class OneClassSVM(OutlierMixin, Estimator):
     """Novelty detection: the support of a distribution.
 
