@@ -80,8 +80,9 @@ def as_arrow(X: Any, name: str = "X") -> Any:
 
 
 def matrix_of(X: Any) -> np.ndarray:
-    """Return a data frame of numbers as an array."""
-    return np.asarray(as_arrow(X).to_pandas() if is_arrow(X) else X)
+    """Return a data frame of numbers and booleans as an array."""
+    values = np.asarray(as_arrow(X).to_pandas() if is_arrow(X) else X)
+    return values.astype(np.float64) if values.dtype.kind == "O" else values
 
 
 def frame_of_matrix(X: np.ndarray, names: tuple[str, ...] = (), name: str = "X") -> Frame:

@@ -14,7 +14,6 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import Partition
 from dcsvm.problem.option_table import CLASSIFIERS
 
-
 AnyParts = TypeVar("AnyParts", bound="ModelParts")
 
 

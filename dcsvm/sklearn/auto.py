@@ -129,20 +129,23 @@ class AutoSVC(TakesClasses, _Auto):
 
     def predict(self, X: Input) -> np.ndarray:
         """Predict labels (n,)."""
-        return self.classes_[self.model_.predict(self._rows(X)).astype(np.intp)]
+        rows = self._rows(X)
+        return self.classes_[self.model_.predict(rows).astype(np.intp)]
 
     def decision_function(self, X: Input) -> np.ndarray:
         """Compute decision values, as SVC does.
 
         Two classes have values (n,), positive for classes_[1]; k classes have scores (n, k).
         """
-        values = self.model_.decision_function(self._rows(X))
+        rows = self._rows(X)
+        values = self.model_.decision_function(rows)
         return -values if values.ndim == 1 else class_scores(values)
 
     @available_if(lambda self: self._has_probability)
     def predict_proba(self, X: Input) -> np.ndarray:
         """Predict the probabilities of the classes (n, k)."""
-        return self.model_.predict_probability(self._rows(X))
+        rows = self._rows(X)
+        return self.model_.predict_probability(rows)
 
 
 @with_parameters("metric", "DATA", "random_state", "threads", time_limit=TIME_LIMIT)
@@ -166,10 +169,13 @@ class AutoSVR(RegressorMixin, _Auto):
     _svm_type = "epsilon_svr"
 
     def _targets(
-        self, y: ArrayLike, weights: Weights  # noqa: ARG002 (of AutoSVC)
+        self,
+        y: ArrayLike,
+        weights: Weights,  # noqa: ARG002 (of AutoSVC)
     ) -> tuple[np.ndarray, dict[str, Any]]:
         return column_or_1d(y, warn=True).astype(np.float64), {}
 
     def predict(self, X: Input) -> np.ndarray:
         """Predict values (n,)."""
-        return self.model_.predict(self._rows(X))
+        rows = self._rows(X)
+        return self.model_.predict(rows)

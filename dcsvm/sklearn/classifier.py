@@ -89,8 +89,9 @@ class Classifier(TakesClasses, Estimator):
         self._check_is_fitted()
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
-        if self.model_ is None:  # of scikit-learn, with values beyond float32
-            return self._reference.predict(X)
+        reference = self._reference
+        if self.model_ is None and reference is not None:  # values are beyond float32
+            return reference.predict(X)
         return self.classes_[self._values(X, method, self._chosen)]
 
     def _chosen(self, values: np.ndarray) -> np.ndarray:
@@ -101,6 +102,7 @@ class Classifier(TakesClasses, Estimator):
             return self._probabilities(values).argmax(axis=1)
         if self.break_ties:
             return class_scores(values).argmax(axis=1)
+        assert self.model_ is not None  # see predict
         return self.model_.most_voted(values)
 
     @available_if(_check_probability)
@@ -116,8 +118,9 @@ class Classifier(TakesClasses, Estimator):
             raise NotFittedError(
                 "predict_proba is not available when fitted with probability=False"
             )
-        if self.model_ is None:  # of scikit-learn, with values beyond float32
-            return self._reference.predict_proba(X)
+        reference = self._reference
+        if self.model_ is None and reference is not None:  # values are beyond float32
+            return reference.predict_proba(X)
         return self._probabilities(self._values(X, method))
 
     @available_if(_check_probability)
@@ -126,6 +129,7 @@ class Classifier(TakesClasses, Estimator):
         return np.log(self.predict_proba(X, method=method))
 
     def _probabilities(self, values: np.ndarray) -> np.ndarray:
+        assert self.model_ is not None  # see predict_proba
         proba = self.model_.probabilities_from(values)
         if proba.shape[1] == 2:  # rounding may lose the sign of a decision value near 0
             proba[:, 0] = np.where(values[:, 0] >= 0, np.maximum(proba[:, 0], ABOVE_HALF),

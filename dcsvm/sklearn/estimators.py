@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import OutlierMixin, RegressorMixin
 from sklearn.utils.validation import _num_samples
 
+from dcsvm.data.frames import known_frame
 from dcsvm.sklearn.checks import Input, Weights
 from dcsvm.sklearn.classifier import Classifier
 from dcsvm.sklearn.estimator import Estimator
@@ -63,9 +64,7 @@ class SVC(Classifier):
         return {**super()._class_options(), "bias": True, "class_weight": weights}
 
 
-@with_parameters(
-    "nu", "KERNEL", "DATA", "shrinking", "SOLVING", "CLASSES", "LIMITS", "MACHINE"
-)
+@with_parameters("nu", "KERNEL", "DATA", "shrinking", "SOLVING", "CLASSES", "LIMITS", "MACHINE")
 class NuSVC(Classifier):
     """Nu-support vector classification, one-vs-one.
 
@@ -127,9 +126,7 @@ class SVR(RegressorMixin, Estimator):
         return self._values(X, method)[:, 0]
 
 
-@with_parameters(
-    "nu", "C", "KERNEL", "DATA", "shrinking", "SOLVING", "LIMITS", "MACHINE"
-)
+@with_parameters("nu", "C", "KERNEL", "DATA", "shrinking", "SOLVING", "LIMITS", "MACHINE")
 class NuSVR(RegressorMixin, Estimator):
     """Nu-support vector regression: nu instead of epsilon.
 
@@ -175,6 +172,8 @@ class OneClassSVM(OutlierMixin, Estimator):
         sample_weight: ArrayLike | None = None,
     ) -> Estimator:
         """Fit the model; y is ignored. X and sample_weight are as for SVC."""
+        frame = known_frame(X)  # a stream is read once
+        X = X if frame is None else frame
         return super().fit(X, np.ones(_num_samples(X)), sample_weight=sample_weight)
 
     def decision_function(self, X: Input) -> np.ndarray:

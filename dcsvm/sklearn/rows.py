@@ -38,8 +38,9 @@ class TakesRows(BaseEstimator):
         """Check the arguments of fit; return X as an array, a CSR matrix or a frame to encode."""
         frame = known_frame(X)
         if frame is None or not self._encodes(frame):
+            rows = X if frame is None else frame
             return validate_data(
-                self, X if frame is None else frame, y,
+                self, rows, y,
                 ensure_all_finite=self._finite(X), ensure_min_samples=self._least_rows, **CHECKS,
             )  # fmt: skip
         y = validate_data(self, "no_validation", y)
@@ -80,8 +81,8 @@ class TakesRows(BaseEstimator):
         if rows.dtype.kind == "f" and np.isnan(rows).any():
             raise ValueError("Input X contains NaN, but no row of the fit had a missing value.")
 
-    def _check_columns(self, frame: Any) -> None:
-        """Check the names of columns, in any order, or their number. Raises ValueError."""
+    def _check_columns(self, frame: Any, *, in_order: bool = False) -> None:
+        """Check the names of columns, or their number. Raises ValueError."""
         names, known = _get_feature_names(frame), getattr(self, "feature_names_in_", ())
-        if names is None or sorted(names) != sorted(known):
+        if in_order or names is None or sorted(names) != sorted(known):
             validate_data(self, frame, reset=False, skip_check_array=True)
