@@ -19,7 +19,7 @@ from dcsvm.selection.easy import easy
 from dcsvm.sklearn.checks import Input, Weights, checked_weights
 from dcsvm.sklearn.classes import TakesClasses, class_scores
 from dcsvm.sklearn.parameters import Parameter, with_parameters
-from dcsvm.sklearn.rows import TakesRows
+from dcsvm.sklearn.rows import TakesRows, in_known_frame
 
 TIME_LIMIT = Parameter(
     60.0, [Interval(Real, 0.0, None, closed="neither")], "float: seconds of a fit."
@@ -61,7 +61,7 @@ class _Auto(TakesRows):
         stop : dcsvm.Stop or None
             Ends the search early, as in `dcsvm.easy`.
         """
-        X, y = self._checked_data(X, y)
+        X, y = self._checked_data(in_known_frame(X), y)
         weights = checked_weights(sample_weight, X.shape)
         labels, options = self._targets(y, weights)
         data = Dataset(X, scale=self.scale).with_labels(labels, weights)

@@ -43,7 +43,7 @@ from dcsvm.sklearn.checks import (
 from dcsvm.sklearn.fitted import TrainingRows
 from dcsvm.sklearn.parameters import gamma_option, is_linear, is_precomputed, train_options
 from dcsvm.sklearn.reference import Convertible, pair_values
-from dcsvm.sklearn.rows import DTYPES
+from dcsvm.sklearn.rows import DTYPES, in_known_frame
 from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.extraction import NoMarginError
 from dcsvm.solving.report import Progress
@@ -155,6 +155,7 @@ class Estimator(Convertible):
         """Check the arguments of fit. Raises ValueError and TypeError."""
         if sparse.issparse(X) and is_precomputed(self.kernel):
             raise TypeError("Sparse precomputed kernels are not supported.")
+        X = in_known_frame(X)
         checked, checked_y = self._checked_input(X, y)
         weights = checked_weights(sample_weight, checked.shape)
         labels, weights = self._targets(checked_y, weights)
@@ -209,8 +210,8 @@ class Estimator(Convertible):
             check_sizes(checked)
         return Dataset(checked, scale=self.scale)
 
-    def _encodes(self, frame: Any) -> bool:
-        return not self._has_kernel_matrix and super()._encodes(frame)
+    def _encodes(self, X: Any) -> bool:
+        return not self._has_kernel_matrix and super()._encodes(X)
 
     def _targets(self, y: ArrayLike, weights: Weights) -> tuple[np.ndarray, Weights]:
         """Convert y to class indices or targets, and adapt the weights."""

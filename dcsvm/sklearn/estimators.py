@@ -7,12 +7,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import OutlierMixin, RegressorMixin
 from sklearn.utils.validation import _num_samples
 
-from dcsvm.data.frames import known_frame
 from dcsvm.sklearn.checks import Input, Weights
 from dcsvm.sklearn.classifier import Classifier
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.parameters import with_parameters
 from dcsvm.sklearn.reference import THEIRS
+from dcsvm.sklearn.rows import in_known_frame
 
 
 @with_parameters(
@@ -172,8 +172,7 @@ class OneClassSVM(OutlierMixin, Estimator):
         sample_weight: ArrayLike | None = None,
     ) -> Estimator:
         """Fit the model; y is ignored. X and sample_weight are as for SVC."""
-        frame = known_frame(X)  # a stream is read once
-        X = X if frame is None else frame
+        X = in_known_frame(X)
         return super().fit(X, np.ones(_num_samples(X)), sample_weight=sample_weight)
 
     def decision_function(self, X: Input) -> np.ndarray:

@@ -28,6 +28,12 @@ DTYPES = [np.float64, np.float32, np.float16, np.uint8, np.int8, np.uint16, np.i
 CHECKS: dict[str, Any] = {"dtype": DTYPES, "order": "C", "accept_sparse": "csr"}
 
 
+def in_known_frame(X: Any) -> Any:
+    """Return X, but a stream of Arrow, which may be read once, as a table of pyarrow."""
+    frame = known_frame(X)
+    return X if frame is None else frame
+
+
 class TakesRows(BaseEstimator):
     """Estimator that checks the rows of fit and predict."""
 
@@ -35,39 +41,39 @@ class TakesRows(BaseEstimator):
     _least_rows = 1
 
     def _checked_data(self, X: Input, y: ArrayLike) -> tuple[Any, ArrayLike]:
-        """Check the arguments of fit; return X as an array, a CSR matrix or a frame to encode."""
-        frame = known_frame(X)
-        if frame is None or not self._encodes(frame):
-            rows = X if frame is None else frame
+        """Check arguments of fit; return X as an array, a CSR matrix or a frame to encode.
+
+        X is as of `in_known_frame`.
+        """
+        if not self._encodes(X):
             return validate_data(
-                self, rows, y,
+                self, X, y,
                 ensure_all_finite=self._finite(X), ensure_min_samples=self._least_rows, **CHECKS,
             )  # fmt: skip
         y = validate_data(self, "no_validation", y)
-        frame, y = validate_data(self, frame, y, skip_check_array=True)
-        check_consistent_length(frame, y)
-        n_rows = _num_samples(frame)
+        validate_data(self, X, y, skip_check_array=True)
+        check_consistent_length(X, y)
+        n_rows = _num_samples(X)
         if n_rows < self._least_rows:
             raise ValueError(
                 f"Found {n_rows} sample(s), while {type(self).__name__} needs {self._least_rows}"
             )
-        return frame, y
+        return X, y
 
-    def _encodes(self, frame: Any) -> bool:
-        """Whether the columns of a training frame are encoded."""
-        return self._takes_gaps or not has_only_numbers(frame)
+    def _encodes(self, X: Any) -> bool:
+        """Whether X is a data frame whose columns are encoded in a fit."""
+        return known_frame(X) is not None and (self._takes_gaps or not has_only_numbers(X))
 
     def _checked_rows(self, X: Input, model: Any) -> Any:
         """Check rows to predict; frames for a model with encoded columns stay frames."""
-        frame = known_frame(X)
+        X = in_known_frame(X)
         has_table = model is not None and model.table is not None
-        if frame is not None and has_table:
-            self._check_columns(frame)
-            return frame
+        if has_table and known_frame(X) is not None:
+            self._check_columns(X)
+            return X
         rows = validate_data(
-            self, X if frame is None else frame, reset=False,
-            ensure_all_finite=self._finite(X, has_table=has_table), **CHECKS,
-        )  # fmt: skip
+            self, X, reset=False, ensure_all_finite=self._finite(X, has_table=has_table), **CHECKS
+        )
         if not has_table and self._takes_gaps and not sparse.issparse(rows):
             self._check_no_gaps(rows)
         return rows
