@@ -11,10 +11,10 @@ from inspect import signature  # noqa: E402
 import pytest  # noqa: E402
 from click.testing import CliRunner, Result  # noqa: E402
 from reference import labelled_rows, libsvm_text  # noqa: E402
-from runs import train_rows  # noqa: E402
 
-from dcsvm.data.rows import Rows  # noqa: E402
+from dcsvm.data.dataset import Dataset  # noqa: E402
 from dcsvm.problem.options import TrainOptions  # noqa: E402
+from dcsvm.training.fit import fit  # noqa: E402
 
 if "mix_stderr" in signature(CliRunner).parameters:  # before Click 8.2 stderr is apart or in output
     CliRunner.__init__ = partialmethod(CliRunner.__init__, mix_stderr=False)
@@ -37,7 +37,8 @@ def trained(wavy):
     """Train a model with an exact and an early part; return it with its report."""
     X, y = wavy
     options = TrainOptions(C=4.0, gamma=2.0, levels=1, branching=4, threads=2, cache_mb=50)
-    return train_rows(Rows.from_array(X), y, options)
+    model = fit(Dataset(X, y), options)
+    return model, model.report
 
 
 @pytest.fixture

@@ -122,9 +122,10 @@ class Float64Parts:
     def __init__(self, X: ArrayLike):
         self.is_sparse = hasattr(X, "tocsr")
         self.rows: Any  # a CSR matrix or an ndarray
-        self.rows = X.tocsr(copy=True) if hasattr(X, "tocsr") else np.asarray(X)
+        self.rows = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
         check_form(self.rows.shape, self.rows.dtype)
-        if self.is_sparse:
+        if self.is_sparse and not self.rows.has_canonical_format:
+            self.rows = self.rows.copy()  # of the caller
             self.rows.sum_duplicates()
         n_samples, self.n_features = self.rows.shape
         n_values = self.rows.nnz if self.is_sparse else self.rows.size

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 OWN_SCALINGS = ("auto", "quantile")  # computed from the data
 PIECE_ROWS = 2**17  # rows of a piece of a table
 AnyModel = TypeVar("AnyModel", bound=Any)
+Own = TypeVar("Own", bound="Dataset")
 Result = TypeVar("Result")
 
 
@@ -394,6 +395,14 @@ class Dataset:
             return data
         return data._with(sample_weight=as_weights(sample_weight, self.n_rows))  # noqa: SLF001
 
+    def with_labels(self: Own, labels: np.ndarray, sample_weight: np.ndarray | None) -> Own:
+        """Return the data set with other labels (n,), as they are, and other weights.
+
+        Unsigned integers are class indices. Raises ValueError.
+        """
+        weights = None if sample_weight is None else as_weights(sample_weight, self.n_rows)
+        return self._with(labels=labels, sample_weight=weights, has_labels=True)
+
     def _labels_of(self, some: np.ndarray | slice) -> dict[str, np.ndarray | None]:
         weights = self.sample_weight
         weights = None if weights is None else weights[some]
@@ -421,7 +430,7 @@ class Dataset:
         """Return these rows in the scaling of others. Raises ValueError."""
         return self._with(scaling=other.scaling, _rows=None)
 
-    def _with(self, **changes: Any) -> Dataset:
+    def _with(self: Own, **changes: Any) -> Own:
         """Return a copy with other attributes."""
         other = copy(self)
         vars(other).update(changes)

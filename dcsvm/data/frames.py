@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,32 @@ def is_arrow(X: object) -> bool:
     """Return whether X is read as an Arrow stream; frames of pandas and polars need no Arrow."""
     is_known = hasattr(X, "iloc") or hasattr(X, "get_column")
     return hasattr(X, "__arrow_c_stream__") and not is_known
+
+
+def known_frame(X: Any) -> Any | None:
+    """Return a data frame as one of pandas, polars or pyarrow; None for other values.
+
+    Raises DataError.
+    """
+    if not is_frame(X):
+        return None
+    return as_arrow(X) if is_arrow(X) else X
+
+
+def has_only_numbers(frame: Any, name: str = "X") -> bool:
+    """Return whether a data frame has numbers and booleans only, and no gaps. Raises DataError."""
+    return not any(
+        isinstance(values, Texts) or np.isnan(values).any() for values in _columns(frame, name)
+    )
+
+
+def _columns(frame: Any, name: str) -> Iterator[Values]:
+    """Yield the columns of a data frame, whose names may be equal."""
+    for k, key in enumerate(names_of(frame)):
+        if is_arrow(frame):
+            yield _column(frame.column(k), name, key)
+        else:
+            yield plain_column(array_of(frame, k), name, key)
 
 
 def frame_of(X: Any, name: str = "X") -> Frame:
@@ -53,8 +80,9 @@ def as_arrow(X: Any, name: str = "X") -> Any:
 
 
 def matrix_of(X: Any) -> np.ndarray:
-    """Return a data frame of numbers as an array."""
-    return np.asarray(as_arrow(X).to_pandas() if is_arrow(X) else X)
+    """Return a data frame of numbers and booleans as an array."""
+    values = np.asarray(as_arrow(X).to_pandas() if is_arrow(X) else X)
+    return values.astype(np.float64) if values.dtype.kind == "O" else values
 
 
 def frame_of_matrix(X: np.ndarray, names: tuple[str, ...] = (), name: str = "X") -> Frame:

@@ -298,6 +298,15 @@ class Rows:
         ends = np.concatenate(([0], np.cumsum(kept)))
         return Rows.of_csr(ends[indptr], indices[kept], values[kept], self.n_features)
 
+    def squared_norms(self) -> np.ndarray:
+        """Return |x|^2 of each row, float64 (n_samples,); inf beyond float64."""
+        if self.is_dense:
+            parts = (self.part(some).features for some in self.slices())
+            squares = [np.square(x, dtype=np.float64).sum(axis=1) for x in parts]
+            return np.concatenate([np.zeros(0), *squares])
+        row = np.repeat(np.arange(self.n_samples), np.diff(self.csr.indptr))
+        return np.bincount(row, np.square(self.csr.values, dtype=np.float64), self.n_samples)
+
     def mean_squared_distance(self) -> float:
         """Return the mean of |x - z|^2 over all pairs of rows.
 

@@ -15,7 +15,7 @@ from distributed import Client, Future
 from dcsvm.data.arrays import as_labels, as_weights
 from dcsvm.data.columns import Frame, TableEncoding, Values
 from dcsvm.data.dataset import OWN_SCALINGS, Dataset, loaded
-from dcsvm.data.frames import is_frame, matrix_names, names_of, plain_column
+from dcsvm.data.frames import has_only_numbers, is_frame, matrix_names, names_of, plain_column
 from dcsvm.data.reading import Encoded, Encoding, encoding_of
 from dcsvm.data.scaling import RANKED_VALUES, Extremes, PartsInMemory, Scaling, quantile_scaling
 from dcsvm.distributed.chunks import (
@@ -38,6 +38,7 @@ from dcsvm.distributed.connection import (
 from dcsvm.distributed.tasks import Tasks
 from dcsvm.distributed.training import DaskRows, remote_rows
 from dcsvm.machine import usable_threads
+from dcsvm.problem.data_gamma import RowStatistics
 from dcsvm.solving.checkpoint import RunControl
 
 Collection = Any  # a dask array or dataframe, or a list of delayed chunks
@@ -116,6 +117,9 @@ class RemoteDataset(Dataset):
         The labels or targets. A list, or an array with unknown chunk sizes, must be chunked as X.
     sample_weight : array or dask array of shape (n,), optional
     scale : as for dcsvm.Dataset
+    encode_numbers : bool, default True
+        Encode the columns of a data frame of numbers without gaps, too: rows to predict may then
+        have gaps, and columns in another order.
 
     Raises ValueError or TypeError for invalid input.
     """
@@ -128,6 +132,7 @@ class RemoteDataset(Dataset):
         *,
         sample_weight: Any = None,
         scale: str | Scaling | None = None,
+        encode_numbers: bool = True,
     ):
         self.tasks, self.first_index = Tasks(client), 1  # no worker reads a whole file
         self.lenient = False
@@ -139,6 +144,8 @@ class RemoteDataset(Dataset):
             self._blocks, self._labels = X.chunks, [None] * len(X.chunks)
         else:
             self._compute(client, X, y)
+            if encode_numbers or not self._has_only_numbers:
+                self.table = _table_of(self.tasks, self._blocks)
         known = loaded(scale) if isinstance(X, FileOnWorkers) else scale
         self.is_scaling_stored = known is scale
         self.scaling = self._scaling_of(known, None)
@@ -159,8 +166,12 @@ class RemoteDataset(Dataset):
         futures = client.compute([*parts, *labels])
         self.name, self._blocks = "X", futures[: len(parts)]
         self._labels = futures[len(parts) :] or [None] * len(parts)
-        self.has_labels = y is not None
-        self.table = _table_of(self.tasks, self._blocks)
+        self.has_labels, self.table = y is not None, None
+
+    @property
+    def _has_only_numbers(self) -> bool:
+        """Whether all blocks are data frames of numbers without gaps."""
+        return all(self._results("numbers", _has_only_numbers, self._blocks))
 
     def _submit(
         self, name: str, function: Callable[..., Any], *columns: Sequence[Any], **kwargs: Any
@@ -225,6 +236,13 @@ class RemoteDataset(Dataset):
         assert self._kept is not None
         return self._kept.columns.n_features
 
+    @property
+    def statistics(self) -> RowStatistics:
+        """Statistics of the rows, for gamma."""
+        assert self.rows
+        assert self._kept is not None
+        return self._kept.statistics
+
     def scaled(self, scale: str | Scaling | None) -> RemoteDataset:
         """Return the data set in a scaling, without weights."""
         scaling = self._scaling_of(scale, None)
@@ -235,23 +253,28 @@ class RemoteDataset(Dataset):
         scaling = self._weighted_scaling(np.asarray(weights, np.float64), columns)
         return self._anew(scaling=scaling, is_scaling_stored=True)
 
-    def with_labels(self, labels: np.ndarray, sample_weight: np.ndarray | None) -> RemoteDataset:
-        """Return the data set with other labels and weights."""
-        return self._with(labels=labels, sample_weight=sample_weight)  # type: ignore[return-value]
-
     def disposable(self) -> RemoteDataset:
         """Return the data set for one training: the workers then forget the rows as given."""
-        return self._with(is_disposable=True)  # type: ignore[return-value]
+        own = {"_blocks": list(self._blocks), "_labels": list(self._labels)}  # to be forgotten
+        return self._with(is_disposable=True, **own)
+
+    def forget_rows(self) -> None:
+        """Let the workers forget the rows as trained, which are made again if they are needed."""
+        self._chunks = self._kept = None
 
     def _anew(self, **changes: Any) -> RemoteDataset:
         """Return a copy whose rows are encoded anew."""
-        return self._with(_chunks=None, _kept=None, **changes)  # type: ignore[return-value]
+        return self._with(_chunks=None, _kept=None, **changes)
 
     def row_source(self, control: RunControl, test: Dataset | None) -> DaskRows:
         """Return the rows for a run. Raises Stopped."""
-        chunks, self._chunks, self._kept = self._sections(), None, None
+        chunks, kept = self._sections(), self._kept
+        self._chunks = self._kept = None
         if self.is_disposable:
-            self._blocks, self._labels = [], []
+            self._blocks.clear()
+            self._labels.clear()
+        if kept is not None and test is None and control.checkpoint is None:
+            return kept  # checkpoints need digests of the rows, test rows their columns
         return remote_rows(self.tasks, chunks, control, None if test is None else test.rows)
 
 
@@ -283,6 +306,10 @@ def _table_of(tasks: Tasks, blocks: list[Future]) -> TableEncoding | None:
         [tasks.submit(f"size-chunk{k}", n_of_rows, block) for k, block in enumerate(blocks)]
     )
     return encoding_of(Frame("X", names, sum(sizes), column, has_names=is_frame))
+
+
+def _has_only_numbers(block: Any) -> bool:
+    return is_frame(block) and has_only_numbers(block)
 
 
 def _names(block: Any) -> tuple[str, ...] | None:

@@ -5,32 +5,29 @@ arrays use the local estimators.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import nullcontext
 from functools import partial
 from inspect import signature
 from typing import Any
 
+import dask.array as da
 import numpy as np
+from dask.delayed import delayed
 from distributed import Client, default_client
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils.validation import _check_feature_names
+from sklearn.utils.validation import check_array, validate_data
 
+from dcsvm.data.dataset import Dataset
 from dcsvm.distributed.connection import check_workers
-from dcsvm.distributed.tasks import Tasks
-from dcsvm.distributed.training import (
-    chunks_of,
-    is_collection,
-    remote_data,
-    train_data,
-    whole_array,
-)
+from dcsvm.distributed.dataset import RemoteDataset, is_collection, whole_array
+from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn import SVC, SVR
-from dcsvm.sklearn.checks import gamma_of
-from dcsvm.sklearn.estimator import Estimator
-from dcsvm.sklearn.fitted import ModelFileRows
-from dcsvm.sklearn.parameters import Parameter, train_options, with_parameters
+from dcsvm.sklearn.checks import checked_weights
+from dcsvm.sklearn.estimator import Estimator, Given
+from dcsvm.sklearn.fitted import TrainingRows
+from dcsvm.sklearn.parameters import Parameter, with_parameters
 
 CLIENT = Parameter(None, [Client, None], "Client or None: None is the current client.")
 
@@ -69,32 +66,42 @@ class OnWorkers(Estimator):
         local.__dict__.update({name: one for name, one in vars(self).items() if name != "client"})
         return local
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> Given:
         if not is_collection(X):
             raise TypeError(f"X must be a dask collection, not {type(X).__name__}")
-        seed, client = self._seed(), self.client_
+        client = self.client_
         check_workers(client)
-        tasks, checkpoint = Tasks(client), self._checkpoint()
-        control = self._control(checkpoint)
-        chunks, _ = chunks_of(tasks, X, y)
-        data = remote_data(tasks, chunks, control)
+        data = RemoteDataset(client, X, y, scale=self.scale, encode_numbers=False)
+        if data.table is not None and data.table.is_of_matrix:  # scikit-learn's words
+            check_array([[np.nan]], input_name="X", estimator=self)
         weights = whole_array(client, sample_weight)
+        weights = checked_weights(weights, (data.n_rows, data.n_features))
         labels, weights = self._targets(data.labels, weights)
-        n_features = data.columns.n_features
-        self._gamma = gamma_of(self.kernel, self.gamma, data.statistics, lambda: data.variance)
-        keywords = train_options(self._own_params(), self._svm_type, self._gamma, threads=None)
-        keywords |= {"tolerance": float(self.tol), "cache_mb": self.memory}
-        options = TrainOptions.of(**keywords | self._options(seed))
-        data = replace(data, labels=labels)
-        model, report = train_data(data, options, control, sample_weight=weights)
-        if checkpoint is not None and not report.stopped:
-            checkpoint.remove()
-        part = model.exact or model.early
-        assert part is not None  # a model has at least one of them
-        _check_feature_names(self, _names_of(X), reset=True)
-        self.n_features_in_ = n_features
-        self._keep(model, report, ModelFileRows(part, (data.rows.n_samples, n_features)))
-        self._warn(report)
+        self._keep_columns(X, data)
+        own = data.with_labels(labels, weights).disposable()
+        rows = TrainingRows((data.n_rows, data.n_features))
+        return Given((X, y, sample_weight), own, rows, data.n_features, own.statistics.variance)
+
+    def _keep_columns(self, X: Any, data: RemoteDataset) -> None:
+        """Set the names and the number of the columns."""
+        columns = _columns_of(X)
+        if columns is not None:
+            validate_data(self, columns, skip_check_array=True)
+            return
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_ = data.n_features if data.table is None else len(data.table.columns)
+
+    def _threads(self, data: Dataset) -> nullcontext[None]:  # noqa: ARG002 (of Estimator)
+        return nullcontext(None)
+
+    def _weighted(self, given: Given, options: TrainOptions) -> tuple[Dataset, TrainOptions]:
+        data, options = super()._weighted(given, options)
+        if isinstance(given.data, RemoteDataset) and data is not given.data:
+            given.data.forget_rows()
+        return data, options
+
+    def _train(self, data: Dataset, options: TrainOptions) -> Model:
+        return self._solve(data, options)
 
     def predict(self, X: Any, *, method: str | None = None) -> Any:
         """Predict labels or targets.
@@ -134,12 +141,20 @@ class OnWorkers(Estimator):
     ) -> Any:
         """Apply a method of the local estimator to dask X; return an array (n,) or (n, width)."""
         self._check_is_fitted()
-        _check_feature_names(self, _names_of(X), reset=False)
+        columns, has_table = _columns_of(X), self.model_ is not None and bool(self.model_.table)
+        if columns is not None:
+            self._check_columns(columns, in_order=not has_table)
         local = self.to_local()
-        local.__dict__.pop("feature_names_in_", None)  # blocks are arrays
         shape = () if width is None else (width,)
         call = partial(_of_block, partial(getattr(local, name), **kwargs), shape, dtype)
-        if hasattr(X, "map_partitions"):  # a dataframe
+        if columns is not None and has_table:
+            blocks = [
+                da.from_delayed(delayed(call)(part), (np.nan, *shape), dtype)
+                for part in X.to_delayed()
+            ]
+            return da.concatenate(blocks, allow_unknown_chunksizes=True)
+        local.__dict__.pop("feature_names_in_", None)  # blocks are arrays
+        if columns is not None:
             X = X.to_dask_array(lengths=None)
         X = X.rechunk({1: -1})
         if width is None:
@@ -147,16 +162,16 @@ class OnWorkers(Estimator):
         return X.map_blocks(call, chunks=(X.chunks[0], (width,)), dtype=dtype)
 
 
-def _names_of(X: Any) -> Any:
-    """Return the object from which scikit-learn reads the column names of a dask collection."""
-    return getattr(X, "_meta", X)
+def _columns_of(X: Any) -> Any | None:
+    """Return an empty data frame with the columns of a dask dataframe; None for other rows."""
+    return X._meta if hasattr(X, "map_partitions") else None  # noqa: SLF001 (Dask's word for it)
 
 
 def _of_block(
-    call: Callable[[np.ndarray], np.ndarray],
+    call: Callable[[Any], np.ndarray],
     shape: tuple[int, ...],
     dtype: np.typing.DTypeLike,
-    block: np.ndarray,
+    block: Any,
 ) -> np.ndarray:
     """Apply a method to a block of rows; scikit-learn refuses empty blocks."""
     return call(block) if len(block) else np.empty((0, *shape), dtype)
@@ -168,7 +183,8 @@ class DaskSVC(OnWorkers, SVC):
 
     `memory` is the budget of a task. fit takes dask arrays, dataframes or lists of delayed chunks.
     predict, decision_function and predict_proba of a dask array or dataframe are lazy. Pickles do
-    not contain the client.
+    not contain the client. The client has no rows: support_vectors_ are those of model_, encoded,
+    scaled and weighted.
 
     Parameters
     ----------

@@ -33,7 +33,6 @@ from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.solving.checkpoint import RunControl, fingerprint
 from dcsvm.solving.memory import Plan
-from dcsvm.solving.preparation import kernel_of
 
 Collection = Any  # a dask array or dataframe, or a list of delayed chunks
 
@@ -73,7 +72,7 @@ class DaskRows:
     def with_kernel(self, options: TrainOptions) -> "tuple[DaskRows, Kernel]":
         if options.kernel_type.is_precomputed:
             raise OptionError("kernel", "precomputed cannot be used on workers")
-        return self, kernel_of(options, self.rows.n_features)
+        return self, options.kernel_on(self.rows.n_features)
 
     def duplicates(
         self, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop

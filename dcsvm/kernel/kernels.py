@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
+    from dcsvm.data.rows import Rows
+
 MAX_FLOAT32 = (2 - 2.0**-23) * 2.0**127
 
 # Arguments of kernel functions, named as in csrc/simd/arguments_impl.h, which has their properties.
@@ -23,6 +25,7 @@ PRODUCT, SQUARED_DISTANCE, ABSOLUTE_DISTANCE, GIVEN = (
     "product", "squared_distance", "absolute_distance", "none",
 )  # fmt: skip
 DEGREES = {SQUARED_DISTANCE: 2, ABSOLUTE_DISTANCE: 1}  # exponents of the feature unit
+METRICS = {SQUARED_DISTANCE: "sqeuclidean", ABSOLUTE_DISTANCE: "cityblock"}  # SciPy's names
 
 
 class BeyondFloat32Error(ValueError):
@@ -405,6 +408,29 @@ class Kernel:
             return float(self.type.diagonal(replace(self, coef0=abs(self.coef0)), squared_norm))
         except OverflowError:
             return math.inf
+
+    def largest_value_of(self, rows: Rows) -> float:
+        """Return the largest |K(x, x)| of rows, or of all rows of a kernel matrix."""
+        import numpy as np
+
+        from dcsvm.data.rows import Storage
+
+        if self.is_precomputed:
+            return float(np.abs(np.diagonal(rows.in_storage(Storage.FLOATS).matrix)).max())
+        if self.type.diagonal is None:
+            return 1.0
+        with np.errstate(over="ignore"):
+            return float(self.type.diagonal(self, rows.squared_norms()).max())
+
+    def values_of_distances(self, X: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Compute the values of a kernel of a distance in float64, (n, m)."""
+        import numpy as np
+        from scipy.spatial.distance import cdist
+
+        fall = self.type.fall
+        assert fall is not None
+        s = cdist(X, others, METRICS[self.type.argument])
+        return np.exp(-self.gamma * s**fall.power)
 
     def describe(self) -> str:
         values = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())

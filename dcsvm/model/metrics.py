@@ -109,6 +109,10 @@ class Metric:
         value = 1.0 - loss if self.is_gain else loss
         return 100.0 * value if self.is_percent else value
 
+    def score(self, loss: Any) -> Any:
+        """Convert losses, a number or an array, to scores of which more is better."""
+        return 1.0 - loss if self.is_gain else -loss
+
     def loss_of_shown(self, value: float) -> float:
         value = value / 100.0 if self.is_percent else value
         return 1.0 - value if self.is_gain else value

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dcsvm.data.arrays import as_labels
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import write_beside
 from dcsvm.data.html import table_html
@@ -19,7 +20,8 @@ from dcsvm.data.scaling import Interval
 from dcsvm.kernel.kernel_rows import threads_that_pay
 from dcsvm.machine import default_threads, usable_threads
 from dcsvm.model.metric_report import Measurement, Predicted
-from dcsvm.model.parts import ModelParts
+from dcsvm.model.pair_weights import most_voted
+from dcsvm.model.parts import ExactModel, ModelParts, Probability
 from dcsvm.model.predict import (
     blocks,
     class_probabilities,
@@ -29,7 +31,7 @@ from dcsvm.model.predict import (
     predictions,
     probabilities_from,
 )
-from dcsvm.model.writer import model_text, plain
+from dcsvm.model.writer import model_text, plain, with_label_order
 from dcsvm.problem.options import TrainOptions
 
 if TYPE_CHECKING:
@@ -256,10 +258,81 @@ class Model(ModelParts):
     def _few_values(
         self, X: ArrayLike | Rows, method: str | None, threads: int | None
     ) -> np.ndarray | None:
-        """Compute decision values (n, n_pairs) on the fast path for few rows, None if unsuited."""
+        """Compute `few_values` after a check of the threads."""
         TrainOptions.check("threads", threads)
+        return self.few_values(X, method)
+
+    def few_values(self, X: object, method: str | None = None) -> np.ndarray | None:
+        """Compute decision values (n, n_pairs) on the fast path for few rows, None if unsuited."""
         is_plain = self.scaling is None and self.table is None
         return few_values(self, X, method) if is_plain else None
+
+    def pair_values(
+        self,
+        rows: Rows,
+        method: str | None,
+        threads: int,
+        reduce: Callable[[np.ndarray], np.ndarray] | None = None,
+    ) -> np.ndarray:
+        """Compute decision values (n, n_pairs) of rows as of `rows_of`, positive for first classes.
+
+        `reduce` is applied to the values of a block of rows, and the results are joined.
+        """
+        if reduce is None:
+            return decision_values(self, rows, method, threads)
+        return np.concatenate([reduce(own) for _, own in blocks(self, rows, method, threads)])
+
+    def most_voted(self, values: np.ndarray) -> np.ndarray:
+        """Return the class index (n,) with the most votes for decision values (n, n_pairs)."""
+        return most_voted(values, len(self.labels))
+
+    def probabilities_from(self, values: np.ndarray) -> np.ndarray:
+        """Convert decision values (n, n_pairs) to class probabilities (n, k)."""
+        return probabilities_from(self, values)
+
+    def with_labels(self, classes: np.ndarray) -> Model:
+        """Name the classes anew (k,); other values than numbers and text become indices."""
+        try:
+            labels = as_labels(classes)
+        except ValueError:
+            labels = np.zeros(0)
+        are_distinct = len(np.unique(labels)) == len(classes)
+        return replace(self, labels=labels if are_distinct else np.arange(float(len(classes))))
+
+    def in_label_order(self, labels: np.ndarray) -> Model:
+        """Return the model with its classes in the order of `labels` (k,). Raises ValueError."""
+        return with_label_order(self, labels)
+
+    @staticmethod
+    def of_vectors(
+        options: TrainOptions,
+        vectors: ArrayLike | None,
+        dual_coef: np.ndarray,
+        rho: np.ndarray,
+        *,
+        row_numbers: np.ndarray,
+        n_rows: int,
+        n_sv: np.ndarray | None = None,
+        sigmoids: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> Model:
+        """Make an exact model of support vectors; `n_sv` (k,) counts those of each class.
+
+        A precomputed kernel has no `vectors` but `row_numbers` among `n_rows` training rows. The
+        arrays are those of an ExactModel, and A and B of Probability. The labels are the indices of
+        the classes. Raises ValueError for values beyond float32.
+        """
+        if vectors is None:
+            rows = Rows(len(row_numbers), n_rows, columns=row_numbers.astype(np.int32))
+        else:
+            rows = Rows.from_array(vectors)
+        return Model(
+            options.kernel_on(rows.n_features),
+            np.arange(0.0 if n_sv is None else float(len(n_sv))),
+            ExactModel(rows, dual_coef, rho, n_sv, row_numbers.astype(np.int64)),
+            None,
+            svm_type=options.svm_type,
+            probability=None if sigmoids is None else Probability(*sigmoids),
+        )
 
     def _arguments(self, X: ArrayLike | Rows, threads: int | None) -> tuple[Rows, int]:
         rows = X if isinstance(X, Rows) else self.rows_of(X)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dcsvm.data.columns import TableEncoding
-from dcsvm.data.rows import Rows
+from dcsvm.data.rows import ChosenRows, Rows
 from dcsvm.data.scaling import Scaling
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.partition import Partition
 from dcsvm.problem.option_table import CLASSIFIERS
+
+AnyParts = TypeVar("AnyParts", bound="ModelParts")
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,11 @@ class ExactModel:
         """The class index of each support vector, int64 (n_sv,)."""
         return None if self.n_sv is None else np.repeat(np.arange(len(self.n_sv)), self.n_sv)
 
+    @property
+    def distinct(self) -> np.ndarray:
+        """Positions of the distinct support vectors, by class: all of them."""
+        return np.arange(self.rows.n_samples)
+
     def with_features(self, n_features: int) -> ExactModel:
         if n_features == self.rows.n_features:
             return self
@@ -104,6 +112,14 @@ class EarlyModel:
     dual_coef: np.ndarray
     rho: np.ndarray
     row_numbers: np.ndarray
+
+    @property
+    def distinct(self) -> np.ndarray:
+        """Positions of the distinct support vectors, by class; some are in several clusters."""
+        _, first = np.unique(self.row_numbers, return_index=True)
+        if self.class_ is None:
+            return first
+        return first[np.argsort(self.class_[first], kind="stable")]
 
     def with_features(self, n_features: int) -> EarlyModel:
         if n_features == self.rows.n_features:
@@ -170,6 +186,10 @@ class ModelParts:
             return replace(self, exact=part, early=None)
         return replace(self, exact=None, early=part)
 
+    def with_own_rows(self: AnyParts) -> AnyParts:
+        """Return the model with copies of support vectors that are a selection of other rows."""
+        return replace(self, exact=_with_own_rows(self.exact), early=_with_own_rows(self.early))
+
     @property
     def says_first_index(self) -> bool:
         """Whether `first_index` is known. A LIBSVM file reveals only 0, by a feature index 0."""
@@ -206,3 +226,10 @@ class ModelParts:
         """The number of decision values of a row."""
         k = len(self.labels)
         return k * (k - 1) // 2 if self.is_classifier else 1
+
+
+def _with_own_rows(part: Any) -> Any:
+    """Copy the rows of a part, or None, if they are a selection."""
+    if part is None or not isinstance(part.rows, ChosenRows):
+        return part
+    return replace(part, rows=part.rows.part(slice(None)))

@@ -78,6 +78,12 @@ class Rule:
             raise OptionError(option, str(error)) from None
 
     @property
+    def words(self) -> str:
+        """The values in words, as in `a whole number, from 0 to 30, or None`."""
+        limits = f", {self.limits}" if self.limits else ""
+        return f"{self.kind}{limits}{' or None' if self.or_none else ''}"
+
+    @property
     def optional(self) -> Rule:
         """The rule that also accepts None."""
         return replace(self, or_none=True)
@@ -456,6 +462,20 @@ class OptionTable:
         return option_of(cls.__dataclass_fields__[name]).rule.check(name, value)
 
     @classmethod
+    def words(cls, name: str) -> str:
+        """Describe the values of one option in words."""
+        return option_of(cls.__dataclass_fields__[name]).rule.words
+
+    @classmethod
+    def text(cls, name: str) -> str:
+        """Describe one option for a docstring: `TYPE: sentence`, as in `int or None: number ...`.
+
+        The limits of the values are in the sentence; its default is not.
+        """
+        one = cls.__dataclass_fields__[name]
+        return f"{one.type.replace(' | ', ' or ')}: {keyword_text(one)}"
+
+    @classmethod
     def names(cls) -> tuple[str, ...]:
         return tuple(one.name for one in fields(cls))
 
@@ -548,10 +568,17 @@ def with_section(docstring: str | None, name: str, section: str) -> str | None:
 
 def keyword_line(one: Field) -> str:
     """Format an option as in `- degree (int, 3): of poly (gamma u'v + coef0)^degree; ...`."""
-    entry, default = option_of(one), one.default
-    shown = f'"{default}"' if isinstance(default, str) else repr(default)
-    line = f"- {one.name} ({one.type}, {shown}): "
+    return f"- {one.name} ({one.type}, {_shown_default(one)}): {keyword_text(one)}"
+
+
+def keyword_text(one: Field) -> str:
+    """Describe an option for a docstring, without its name and type."""
+    entry = option_of(one)
     if entry.keyword:
-        return line + entry.keyword
-    unset = f"{shown}: {entry.default_text}" if entry.default_text else ""
-    return line + "; ".join(part for part in (entry.help, entry.rule.limits, unset) if part)
+        return entry.keyword
+    unset = f"{_shown_default(one)}: {entry.default_text}" if entry.default_text else ""
+    return "; ".join(part for part in (entry.help, entry.rule.limits, unset) if part)
+
+
+def _shown_default(one: Field) -> str:
+    return f'"{one.default}"' if isinstance(one.default, str) else repr(one.default)

@@ -106,7 +106,9 @@ class TrainOptions(OptionTable):
         "n / (number of classes * rows of the class)")
     nu: float = of_problem(0.5, Rule.number("above 0 and at most 1", lambda value: 0 < value <= 1),
         "-n NU",
-        "nu of nu-SVC, one-class and nu-SVR, up to 1")
+        "nu of nu-SVC, one-class and nu-SVR, up to 1",
+        keyword="of nu-SVC, one-class and nu-SVR, above 0 and at most 1: upper bound on the "
+        "fraction of margin errors, and lower bound on the fraction of support vectors")
     epsilon: float = of_problem(0.1, NOT_NEGATIVE, "-p EPSILON",
         "epsilon of the eps-SVR loss, in units of y",
         "Smaller errors have no loss.",
@@ -222,6 +224,12 @@ class TrainOptions(OptionTable):
     @property
     def kernel_type(self) -> KernelType:
         return TYPES[self.kernel]
+
+    def kernel_on(self, n_features: int) -> Kernel:
+        """Return the kernel on rows of `n_features` features; see `with_number` for gamma."""
+        assert not isinstance(self.gamma, str)
+        gamma = 1.0 / max(n_features, 1) if self.gamma is None else self.gamma
+        return Kernel(self.kernel, gamma, self.coef0, self.degree)
 
     @property
     def has_bias(self) -> bool:

@@ -115,7 +115,6 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
     for _ in search.use_estimates():
         pass
     result = search.result()
-    n_missed = sum(not score.converged for score in result.scores)
-    if n_missed:
-        control.progress.warn(f"{n_missed} settings did not converge")
+    if result.n_missed:
+        control.progress.warn(f"{result.n_missed} settings did not converge")
     return result

@@ -12,12 +12,13 @@ from dcsvm.sklearn.classifier import Classifier
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.parameters import with_parameters
 from dcsvm.sklearn.reference import THEIRS
+from dcsvm.sklearn.rows import in_known_frame
 
 
 @with_parameters(
     "C",
     "KERNEL",
-    "feature_weights",
+    "DATA",
     "shrinking",
     "SOLVING",
     "CLASSES",
@@ -58,14 +59,12 @@ class SVC(Classifier):
 
     _svm_type = "c_svc"
 
-    def _options(self, seed: int) -> dict[str, Any]:
+    def _class_options(self) -> dict[str, Any]:
         weights = dict(enumerate(self.class_weight_.tolist()))
-        return {**super()._options(seed), "bias": True, "class_weight": weights}
+        return {**super()._class_options(), "bias": True, "class_weight": weights}
 
 
-@with_parameters(
-    "nu", "KERNEL", "feature_weights", "shrinking", "SOLVING", "CLASSES", "LIMITS", "MACHINE"
-)
+@with_parameters("nu", "KERNEL", "DATA", "shrinking", "SOLVING", "CLASSES", "LIMITS", "MACHINE")
 class NuSVC(Classifier):
     """Nu-support vector classification, one-vs-one.
 
@@ -98,7 +97,7 @@ class NuSVC(Classifier):
     "C",
     "epsilon",
     "KERNEL",
-    "feature_weights",
+    "DATA",
     "shrinking",
     "SOLVING",
     "CLUSTERS",
@@ -127,9 +126,7 @@ class SVR(RegressorMixin, Estimator):
         return self._values(X, method)[:, 0]
 
 
-@with_parameters(
-    "nu", "C", "KERNEL", "feature_weights", "shrinking", "SOLVING", "LIMITS", "MACHINE"
-)
+@with_parameters("nu", "C", "KERNEL", "DATA", "shrinking", "SOLVING", "LIMITS", "MACHINE")
 class NuSVR(RegressorMixin, Estimator):
     """Nu-support vector regression: nu instead of epsilon.
 
@@ -151,7 +148,7 @@ class NuSVR(RegressorMixin, Estimator):
         return self._values(X, None)[:, 0]
 
 
-@with_parameters("nu", "KERNEL", "shrinking", "SOLVING", "LIMITS", "MACHINE")
+@with_parameters("nu", "KERNEL", "DATA", "shrinking", "SOLVING", "LIMITS", "MACHINE")
 class OneClassSVM(OutlierMixin, Estimator):
     """Novelty detection: the support of a distribution.
 
@@ -175,6 +172,7 @@ class OneClassSVM(OutlierMixin, Estimator):
         sample_weight: ArrayLike | None = None,
     ) -> Estimator:
         """Fit the model; y is ignored. X and sample_weight are as for SVC."""
+        X = in_known_frame(X)
         return super().fit(X, np.ones(_num_samples(X)), sample_weight=sample_weight)
 
     def decision_function(self, X: Input) -> np.ndarray:

@@ -4,6 +4,7 @@ For two classes scikit-learn negates LIBSVM's values: `dual_coef_`, `intercept_`
 positive for classes_[1]. `_dual_coef_` and `_intercept_` have LIBSVM's signs.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,37 +15,45 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dcsvm.model.model import Model
-from dcsvm.model.parts import EarlyModel, ExactModel
-from dcsvm.sklearn.checks import Matrix, dense
+from dcsvm.sklearn.checks import Matrix, dense, matrix_of
 from dcsvm.sklearn.parameters import has_kernel_matrix, is_linear
-from dcsvm.solving.report import TrainReport
+from dcsvm.sklearn.rows import TakesRows
 
 
+@dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """Training rows as passed to fit: an array or a sparse matrix (n, d), or kernel values."""
+    """The training rows (n, d) of a model.
 
-    def __init__(self, X: Matrix, is_sparse: bool):
-        self.X, self.shape, self.is_sparse = X, X.shape, is_sparse
+    `taken` returns rows by their numbers, before scaling. It is None if only the model has its
+    support vectors, scaled: a model of a file, or of workers. `is_sparse` is None with it.
+    """
 
-    def vectors(self, _positions: np.ndarray | slice, row_numbers: np.ndarray) -> Matrix:
-        """Return the support vectors with these row numbers, float64."""
-        vectors = self.X[row_numbers].astype(np.float64, copy=False)
-        return sparse.csr_matrix(vectors) if self.is_sparse else vectors
+    shape: tuple[int, int]
+    taken: Callable[[np.ndarray], Matrix] | None = None
+    is_sparse: bool | None = None
 
+    @staticmethod
+    def of_matrix(X: Matrix, *, is_sparse: bool) -> "TrainingRows":
+        """Return the rows of an array or a CSR matrix, or of kernel values."""
+        return TrainingRows(X.shape, X.__getitem__, is_sparse)
 
-class ModelFileRows:
-    """Training rows of a loaded model, which has only the support vectors."""
+    @staticmethod
+    def of_table(data: Any) -> "TrainingRows":
+        """Return the encoded rows of a Dataset of a data frame."""
 
-    def __init__(self, part: ExactModel | EarlyModel, shape: tuple[int, int]):
-        self.rows, self.shape, self.is_sparse = part.rows, shape, not part.rows.is_dense
+        def taken(numbers: np.ndarray) -> Matrix:
+            ascending, places = np.unique(numbers, return_inverse=True)
+            rows = data.take(ascending).scaled(None).rows.with_features(data.n_features)
+            return matrix_of(rows)[places]
 
-    def vectors(self, positions: np.ndarray | slice, _row_numbers: np.ndarray) -> Matrix:
-        """Return the support vectors at these positions of the model, float64."""
-        rows = self.rows.take(np.arange(self.rows.n_samples)[positions])
-        if rows.is_dense:
-            return rows.features.astype(np.float64)
-        arrays = rows.csr.values.astype(np.float64), rows.csr.indices, rows.csr.indptr
-        return sparse.csr_matrix(arrays, shape=(rows.n_samples, rows.n_features))
+        return TrainingRows((data.n_rows, data.n_features), taken, not data.rows.is_dense)
+
+    def vectors(self, part: Any, numbers: np.ndarray) -> Matrix:
+        """Return the distinct support vectors of a part of the model, float64; see `support_`."""
+        if self.taken is None:
+            return matrix_of(part.rows.take(part.distinct)).astype(np.float64)
+        vectors = self.taken(numbers).astype(np.float64, copy=False)
+        return sparse.csr_matrix(vectors) if self.is_sparse else dense(vectors)
 
 
 @dataclass(frozen=True)
@@ -83,12 +92,12 @@ def of_columns(X: sparse.csr_matrix, columns: np.ndarray) -> sparse.csr_matrix:
     return sparse.csr_matrix((X.data[kept], place[kept], indptr), shape=(X.shape[0], len(columns)))
 
 
-class Fitted(BaseEstimator):
+class Fitted(TakesRows):
     """The attributes of a fitted estimator."""
 
     _svm_type: str
     model_: Model | None  # None if scikit-learn fitted, and float32 overflows
-    report_: TrainReport | None
+    report_: Any  # a TrainReport, or None
     support_vectors_: Matrix
     _dual_coef_: Matrix
     _reference: BaseEstimator | None = None  # scikit-learn's estimator, if that was fitted
@@ -102,20 +111,17 @@ class Fitted(BaseEstimator):
         """Raise NotFittedError if there is no model."""
         check_is_fitted(self)
 
-    def _keep(
-        self, model: Model, report: TrainReport | None, rows: TrainingRows | ModelFileRows
-    ) -> None:
+    def _keep(self, model: Model, report: Any, rows: TrainingRows) -> None:
         """Set the fitted attributes."""
-        part = part_of(model)
-        self.model_, self.report_, self._sparse = model, report, rows.is_sparse
-        self.shape_fit_ = rows.shape
-        # a row may be a support vector of several clusters
-        first = _first_of_each(part) if isinstance(part, EarlyModel) else slice(None)
+        part = model.part()
+        self.model_, self.report_, self.shape_fit_ = model, report, rows.shape
+        self._sparse = not part.rows.is_dense if rows.is_sparse is None else rows.is_sparse
+        first = part.distinct  # a row may be a support vector of several clusters
         numbers = np.full(part.rows.n_samples, -1) if part.row_numbers is None else part.row_numbers
         self.support_ = numbers[first].astype(np.int32)
         self.support_vectors_ = np.empty((0, 0))
         if not self._has_kernel_matrix:
-            self.support_vectors_ = rows.vectors(first, self.support_)
+            self.support_vectors_ = rows.vectors(part, self.support_)
         counts = np.array([len(self.support_)])
         if part.class_ is not None:
             counts = np.bincount(part.class_[first], minlength=len(model.labels))
@@ -127,12 +133,12 @@ class Fitted(BaseEstimator):
         for name in ("_reference", *coefficients):
             self.__dict__.pop(name, None)
         if model.exact is not None:
-            self._keep_coefficients(model.exact)
+            self._keep_coefficients(model.exact.dual_coef, model.exact.rho)
 
-    def _keep_coefficients(self, exact: ExactModel) -> None:
-        coef = np.ascontiguousarray(exact.dual_coef)
+    def _keep_coefficients(self, dual_coef: np.ndarray, rho: np.ndarray) -> None:
+        coef = np.ascontiguousarray(dual_coef)
         self._dual_coef_ = _full_csr(coef) if self._sparse else coef
-        self._intercept_ = -exact.rho
+        self._intercept_ = -rho
         sign = -1.0 if self._n_classes == 2 else 1.0
         self.dual_coef_, self.intercept_ = sign * self._dual_coef_, sign * self._intercept_
 
@@ -161,7 +167,12 @@ class Fitted(BaseEstimator):
         return len(getattr(self, "classes_", ()))
 
     def _vectors(self) -> Matrix:
-        """Return the support vectors rounded as in training, for large coefficients."""
+        """Return the support vectors as in training, for large coefficients: rounded, scaled."""
+        model = self.model_
+        if model is not None and model.scaling is not None:
+            rows = model.part().rows.with_features(self.shape_fit_[1])
+            vectors = matrix_of(rows).astype(np.float64)
+            return sparse.csr_matrix(vectors) if self._sparse else dense(vectors)
         return self.support_vectors_.astype(np.float32).astype(np.float64)
 
     @property
@@ -192,21 +203,8 @@ class Fitted(BaseEstimator):
         return None if self.report_ is None else self.report_.duality_gap
 
 
-def part_of(model: Model) -> ExactModel | EarlyModel:
-    """Return the exact part of a model, else the early one."""
-    part = model.exact or model.early
-    assert part is not None  # a model has at least one of them
-    return part
-
-
 def _full_csr(coef: np.ndarray) -> sparse.csr_matrix:
     """Convert to CSR with explicit zeros, as scikit-learn does."""
     n_lines, n_sv = coef.shape
     columns, begin = np.tile(np.arange(n_sv), n_lines), n_sv * np.arange(n_lines + 1)
     return sparse.csr_matrix((coef.ravel(), columns, begin), shape=coef.shape)
-
-
-def _first_of_each(part: EarlyModel) -> np.ndarray:
-    """Return the positions of the distinct support vectors, by class."""
-    _, first = np.unique(part.row_numbers, return_index=True)
-    return first if part.class_ is None else first[np.argsort(part.class_[first], kind="stable")]

@@ -12,12 +12,10 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_is_fitted
 
 from dcsvm.model.reader import load_model
-from dcsvm.model.writer import with_label_order
-from dcsvm.problem.option_table import is_per_median
 from dcsvm.sklearn.checks import Input
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.estimators import OURS
-from dcsvm.sklearn.fitted import ModelFileRows, part_of
+from dcsvm.sklearn.fitted import TrainingRows
 from dcsvm.sklearn.reference import THEIRS
 
 
@@ -51,20 +49,29 @@ def load(path: str | os.PathLike[str]) -> Estimator:
         labels = np.sort(model.labels)
         is_integer = np.all(labels == np.round(labels))
         classes = labels.astype(np.int64) if is_integer else labels
-        state |= {"_labels": labels, "classes_": classes, "class_weight_": np.ones(len(classes))}
+        state |= {"classes_": classes, "class_weight_": np.ones(len(classes))}
         made.set_params(probability=model.probability is not None)
-        model = with_label_order(model, labels)
-    part = part_of(model)
+        model = model.in_label_order(labels)
+    part = model.part()
     n_features = part.rows.n_features
-    if model.scaling is None:  # rows to be scaled may have features without a range
+    if model.table is not None:
+        state |= _names_of_columns(model.table)
+    elif model.scaling is None:  # rows to be scaled may have features without a range
         state["n_features_in_"] = n_features
     if model.exact is None:
         made.set_params(early=True)
     made.__dict__.update(state)
     n_rows = n_features if kernel.is_precomputed else part.rows.n_samples
-    rows = ModelFileRows(part, (n_rows, n_features))
-    made._keep(model, None, rows)  # noqa: SLF001  not for users
+    made._keep(model, None, TrainingRows((n_rows, n_features)))  # noqa: SLF001  not for users
     return made
+
+
+def _names_of_columns(table: Any) -> dict[str, Any]:
+    """Return the attributes of the columns that a table encodes."""
+    if table.is_of_matrix:
+        return {"n_features_in_": table.n_columns_of_matrix}
+    names = np.array([one.name for one in table.columns], dtype=object)
+    return {"n_features_in_": len(names), "feature_names_in_": names}
 
 
 def from_sklearn(estimator: BaseEstimator) -> Estimator:
@@ -125,7 +132,8 @@ class FallingBack(Estimator):
             own = {name: value for name, value in defaults.items() if name not in shared}
             if any(getattr(self, name) != default for name, default in own.items()):
                 raise
-            if is_per_median(getattr(self, "gamma", None)):
+            gamma = getattr(self, "gamma", None)
+            if isinstance(gamma, str) and gamma not in ("scale", "auto"):  # F/median
                 raise
             try:
                 self._delegate((X, y, sample_weight), error)

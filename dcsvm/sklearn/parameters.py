@@ -1,27 +1,28 @@
-"""The parameters of the estimators and their training options."""
+"""The parameters of the estimators and their training options.
+
+A parameter that is an option of dcsvm has the option's text, default and rule. The others follow
+scikit-learn.
+"""
 
 import os
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, make_dataclass
+from inspect import cleandoc
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Hidden, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Hidden, Interval, Options, StrOptions
 
-from dcsvm.kernel.kernels import (
-    DEFAULT,
-    KERNEL_TYPES,
-    PRECOMPUTED,
-    KernelType,
-    median_words,
-    users_of,
-)
-from dcsvm.problem.option_table import is_per_median, with_section
+from dcsvm.problem.options import DataOptions, SearchOptions, TrainOptions
 
-KERNELS = {one.short_name: one for one in KERNEL_TYPES}  # keys: scikit-learn's names
 MAX_C = 1e30  # replaces C=inf; rounding spoils solutions with larger alphas
+RULES = {name: option.rule for name, option, _ in TrainOptions.entries()}
+KERNELS = {  # kernel types by scikit-learn's names
+    spelling: TrainOptions(kernel=name).kernel_type
+    for spelling, name in zip(RULES["kernel"].spellings, RULES["kernel"].names, strict=True)
+}
 
 
 @dataclass(frozen=True)
@@ -33,28 +34,48 @@ class Parameter:
     meaning: str
 
 
-class GammaOptions(StrOptions):
-    """Constraint that allows scikit-learn's words for gamma, and F/median."""
+class Ruled(Options):
+    """Constraint by the rule of an option of dcsvm, but without None if not `or_none`."""
 
-    def __init__(self) -> None:
-        super().__init__({"scale", "auto"})
+    def __init__(self, table: Any, name: str, *, or_none: bool = True) -> None:
+        super().__init__(object, set())
+        self.table, self.name, self.or_none = table, name, or_none
 
     def is_satisfied_by(self, val: object) -> bool:
-        """Return whether a value is one of the words, or F/median."""
-        return super().is_satisfied_by(val) or is_per_median(val)
+        """Return whether the rule accepts a value."""
+        if val is None and not self.or_none:
+            return False
+        try:
+            self.table.check(self.name, val)
+        except ValueError:
+            return False
+        return True
 
     def __str__(self) -> str:
-        return f"{super().__str__()} or of the form 'F/median'"
+        words = self.table.words(self.name)
+        return words if self.or_none else words.removesuffix(" or None")
 
 
-ABOVE_0 = Interval(Real, 0.0, None, closed="neither")
-FROM_0 = Interval(Real, 0.0, None, closed="left")
+def shared(table: Any, name: str, *, kind: str = "", more: str = "") -> Parameter:
+    """Make the parameter of an option, of another `kind` if given, with `more` words."""
+    known, _, words = table.text(name).partition(": ")
+    default = next(default for one, _, default in table.entries() if one == name)
+    return Parameter(default, [Ruled(table, name)], f"{kind or known}: {words}{more}")
 
 
 def at_least(n: int) -> Interval:
     """Constrain a parameter to integers of at least n."""
     return Interval(Integral, n, None, closed="left")
 
+
+def data_option(name: str, kind: str, constraints: list[Any]) -> Parameter:
+    """Make a parameter on the data, which has a range of values of its own."""
+    return Parameter(None, constraints, shared(DataOptions, name, kind=kind).meaning)
+
+
+ABOVE_0 = Interval(Real, 0.0, None, closed="neither")
+FROM_0 = Interval(Real, 0.0, None, closed="left")
+GAMMA_WORDS = TrainOptions.text("gamma").partition(": ")[2].partition(";")[0]
 
 # fmt: off
 PARAMETERS = {
@@ -71,34 +92,32 @@ PARAMETERS = {
         "int, splitter, iterable or None: number of folds, stratified for classifiers; None is 5. "
         "An iterable has pairs (train, test) of row indices. Test sets must be disjoint, and "
         "training sets must contain all other rows."),
-    "refine": Parameter(False, ["boolean"],
-        "bool: then search a fine grid around the best setting."),
-    "every": Parameter(False, ["boolean"],
-        "bool: score every setting on all rows, without pruning."),
+    "metric": shared(SearchOptions, "metric"),
+    "refine": shared(SearchOptions, "refine"),
+    "every": shared(SearchOptions, "every"),
     "refit": Parameter(True, ["boolean"],
         "bool: train a model on all rows with the best setting."),
-    "nu": Parameter(0.5, [Interval(Real, 0.0, 1.0, closed="right")],
-        "float: in (0, 1]; upper bound on the fraction of margin errors and lower bound on the "
-        "fraction of support vectors."),
-    "epsilon": Parameter(0.1, [FROM_0], "float: errors up to epsilon cost nothing."),
-    "kernel": Parameter(DEFAULT, [StrOptions(set(KERNELS)), callable],
+    "nu": shared(TrainOptions, "nu"),
+    "epsilon": shared(TrainOptions, "epsilon"),
+    "kernel": Parameter("rbf", [StrOptions(set(KERNELS)), callable],
         f"{{{', '.join(map(repr, KERNELS))}}} or callable: kernel; a callable "
         "computes the kernel matrix of all training rows."),
-    "degree": Parameter(3, [at_least(0)], f"int: degree of {users_of('degree')}."),
-    "gamma": Parameter("scale", [GammaOptions(), FROM_0],
-        f"{{'scale', 'auto', 'F/median'}} or float: gamma of {users_of('gamma')}; 'scale' is "
-        "1 / (n_features * X.var()), 'auto' is 1 / n_features. 'F/median', such as '2/median', is "
-        f"{median_words()}."),
-    "feature_weights": Parameter(None, ["array-like", StrOptions({"learn"}), None],
-        "array of shape (n_features,), 'learn' or None: factors of the features, for kernels of a "
-        "distance. 'learn' finds them from the slopes of decision values and chooses by held-out "
-        "rows; model_.scaling.weights has the result."),
-    "coef0": Parameter(0.0, [Interval(Real, None, None, closed="neither")],
-        f"float: coef0 of {users_of('coef0')}."),
+    "degree": shared(TrainOptions, "degree"),
+    "gamma": Parameter("scale",
+        [StrOptions({"scale"}), Ruled(TrainOptions, "gamma", or_none=False)],
+        f"{{'scale', 'auto', 'F/median'}} or float: {GAMMA_WORDS}; 'scale' is "
+        "1 / (n_features * X.var()), 'auto' is 1 / n_features, both of scaled rows if there is a "
+        "scale. 'F/median', such as '2/median', is the number F divided by the median of the "
+        "distance in the kernel's formula."),
+    "coef0": shared(TrainOptions, "coef0"),
+    "scale": data_option("scale", "{'auto', 'quantile'}, scaling or None",
+        [StrOptions({"auto", "quantile"}), HasMethods("scaled_rows"), None]),
+    "feature_weights": data_option("feature_weights", "array, 'learn' or None",
+        ["array-like", StrOptions({"learn"}), None]),
     "shrinking": Parameter(True, ["boolean"], "bool: ignored; for compatibility."),
     "probability": Parameter(False, ["boolean", Hidden(StrOptions({"deprecated"}))],
         "bool: fit probabilities for predict_proba, by 5-fold cross validation."),
-    "tol": Parameter(1e-3, [ABOVE_0], "float: largest violation of the optimality conditions."),
+    "tol": shared(TrainOptions, "tolerance"),
     "cache_size": Parameter(200, [ABOVE_0], "float: ignored; see memory."),
     "class_weight": Parameter(None, [StrOptions({"balanced"}), dict, None],
         "dict, 'balanced' or None: factors of C by class; for NuSVC, factors of sample weights."),
@@ -112,17 +131,11 @@ PARAMETERS = {
     "random_state": Parameter(None, ["random_state"],
         "int, RandomState or None: seed of the folds of probabilities, and of a search if cv is "
         "a number."),
-    "levels": Parameter(None, [at_least(0), None],
-        "int or None: number of levels of clusters; None chooses it by the number of rows."),
-    "early": Parameter(False, ["boolean"],
-        "bool: train and predict with the clusters of one level only."),
-    "early_level": Parameter(None, [at_least(1), StrOptions({"auto"}), None],
-        "int, 'auto' or None: level of the early model. If early is False, it is kept beside the "
-        "exact model."),
-    "overlap": Parameter(None, [Interval(Real, 1, 2, closed="both"), None],
-        "float or None: average number of clusters of a row at the early level, 1 to 2."),
-    "gap": Parameter(None, [ABOVE_0, None],
-        "float or None: stop at this duality gap relative to the objective, instead of tol."),
+    "levels": shared(TrainOptions, "levels"),
+    "early": shared(TrainOptions, "early"),
+    "early_level": shared(TrainOptions, "early_level"),
+    "overlap": shared(TrainOptions, "overlap"),
+    "gap": shared(TrainOptions, "gap"),
     "time_limit": Parameter(None, [Interval(Real, 0.0, float("inf"), closed="both"), None],
         "float or None: stop after this many seconds and keep the current model."),
     "checkpoint": Parameter(None, [str, os.PathLike, None],
@@ -130,24 +143,22 @@ PARAMETERS = {
         "removed when the fit ends."),
     "warm_start": Parameter(False, ["boolean"],
         "bool: start from the previous fit if its rows are among the new ones."),
-    "threads": Parameter(None, [at_least(1), None],
-        "int or None: number of threads. None is the number of usable cores, limited by "
-        "OMP_NUM_THREADS, threadpoolctl and joblib, and 1 for small work."),
-    "memory": Parameter(None, [ABOVE_0, None],
-        "float or None: megabytes for caches and copies; None is half of the machine's memory, at "
-        "most 8000."),
+    "threads": shared(TrainOptions, "threads",
+        more="; threadpoolctl and joblib limit this number, too"),
+    "memory": shared(TrainOptions, "cache_mb", kind="float or None"),
 }
 # fmt: on
 
 GROUPS = {
     "KERNEL": "kernel degree gamma coef0",
     "SEARCHED_KERNEL": "kernel degree coef0",  # the search sets gamma
+    "DATA": "scale feature_weights",
     "SOLVING": "tol cache_size verbose max_iter",
     "CLASSES": "probability class_weight decision_function_shape break_ties random_state",
     "CLUSTERS": "levels early early_level overlap",
     "LIMITS": "gap time_limit checkpoint warm_start",
     "MACHINE": "threads memory",
-    "SEARCH": "Cs gammas cv refine every refit",
+    "SEARCH": "Cs gammas cv metric refine every refit",
 }
 
 
@@ -166,7 +177,8 @@ def with_parameters(*names: str, **others: Parameter) -> Callable[[type], type]:
         cls.__init__.__annotations__ = {}
         cls._parameter_constraints = {name: one.constraints for name, one in parameters.items()}
         section = "\n".join(_described(name, one) for name, one in parameters.items())
-        cls.__doc__ = with_section(cls.__doc__, "parameters", section)
+        if cls.__doc__ is not None:  # python -OO
+            cls.__doc__ = cleandoc(cls.__doc__).replace("{parameters}", section)
         return cls
 
     return decorate
@@ -174,14 +186,15 @@ def with_parameters(*names: str, **others: Parameter) -> Callable[[type], type]:
 
 def _described(name: str, parameter: Parameter) -> str:
     kind, _, text = parameter.meaning.partition(": ")
-    description = "\n    ".join(textwrap.wrap(text[0].upper() + text[1:], 88))
+    sentence = f"{text[0].upper()}{text[1:].removesuffix('.')}."
+    description = "\n    ".join(textwrap.wrap(sentence, 88, break_on_hyphens=False))
     return f"{name} : {kind}, default={parameter.default!r}\n    {description}"
 
 
-def kernel_type(kernel: object) -> KernelType | None:
-    """Return the type of a kernel, given by name or as a callable; None if it is unknown."""
+def kernel_type(kernel: object) -> Any:
+    """Return the KernelType of a kernel, given by name or as a callable; None if it is unknown."""
     if callable(kernel):
-        return PRECOMPUTED
+        return KERNELS["precomputed"]
     return KERNELS.get(kernel) if isinstance(kernel, str) else None
 
 
@@ -202,22 +215,41 @@ def is_precomputed(kernel: object) -> bool:
     return not callable(kernel) and has_kernel_matrix(kernel)
 
 
+def gamma_option(
+    kernel: object, gamma: Any, n_features: int, variance: Callable[[], float]
+) -> float | str:
+    """Convert gamma to the option: a number, or F/median for kernels of a distance.
+
+    'scale' is 1 / (n_features variance), 'auto' is 1 / n_features. gamma is 0 for kernels that have
+    none.
+    """
+    if isinstance(gamma, str) and gamma not in ("scale", "auto"):
+        return gamma
+    if not kernel_type(kernel).has_gamma:
+        return 0.0
+    if isinstance(gamma, Real):
+        return float(gamma)
+    if gamma == "auto":
+        return 1.0 / n_features
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = variance()
+    return 1.0 / (n_features * value) if value > 0 else 1.0
+
+
 def train_options(
-    params: dict[str, Any], svm_type: str, gamma: float, **others: Any
-) -> dict[str, Any]:
-    """Convert parameters of an estimator to training options."""
-    kernel = kernel_type(params["kernel"])
-    assert kernel is not None  # scikit-learn has validated it
+    params: dict[str, Any], svm_type: str, gamma: float | str | None, **others: Any
+) -> TrainOptions:
+    """Convert parameters of an estimator to training options. Raises OptionError."""
     same = ("nu", "epsilon", "degree", "coef0", "levels", "early", "early_level", "overlap", "gap")
     options = {name: params[name] for name in same if name in params}
-    memory = params["memory"]
     options |= {
         "svm_type": svm_type,
-        "kernel": kernel.name,
-        "gamma": float(gamma),
+        "kernel": kernel_type(params["kernel"]).name,
+        "gamma": gamma,
+        "tolerance": float(params["tol"]),
         "max_iterations": max(params["max_iter"], 1) if params["max_iter"] >= 0 else -1,
-        "cache_mb": None if memory is None else float(np.ceil(memory)),
+        "cache_mb": params["memory"],
     }
     if "C" in params:
         options["C"] = min(float(params["C"]), MAX_C)
-    return options | others
+    return TrainOptions(**options | others)

@@ -3,26 +3,21 @@
 import os
 import warnings
 from copy import deepcopy
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import _classes
 
-from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernels import ABSOLUTE_DISTANCE, SQUARED_DISTANCE, Kernel
 from dcsvm.model.model import Model
-from dcsvm.model.parts import ExactModel, Probability
-from dcsvm.problem.option_table import CLASSIFIERS, is_per_median
-from dcsvm.problem.task import as_labels
+from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn.checks import Input, dense
 from dcsvm.sklearn.fitted import Fitted
-from dcsvm.sklearn.parameters import KERNELS, kernel_type
+from dcsvm.sklearn.parameters import kernel_type
 
 THEIRS = {  # from the defining module: patch() may have replaced the names in sklearn.svm
     "c_svc": _classes.SVC,
@@ -37,7 +32,6 @@ SHARED = (  # attributes of both libraries, in the same layout
     "dual_coef_", "intercept_", "_n_support", "_probA", "_probB",
 )  # fmt: skip
 X_FIT = "_BaseLibSVM__Xfit"  # attribute with the training rows of a callable kernel
-METRICS = {SQUARED_DISTANCE: "sqeuclidean", ABSOLUTE_DISTANCE: "cityblock"}  # of cdist
 
 
 class Convertible(Fitted):
@@ -73,6 +67,10 @@ class Convertible(Fitted):
             raise ValueError(
                 f"the rows of the model are scaled by {model.scaling.name}: scikit-learn's"
                 " estimator cannot scale"
+            )
+        if model.table is not None:
+            raise ValueError(
+                "the model encodes the columns of a data frame: scikit-learn's estimator cannot"
             )
         state = {name: getattr(self, name) for name in SHARED if hasattr(self, name)}
         state = {"_probA": np.empty(0), "_probB": np.empty(0), **state}
@@ -115,11 +113,11 @@ class Convertible(Fitted):
         """
         made, params = THEIRS[self._svm_type](), self._settings()
         if self._lacks_kernel:
-            kernel = Kernel(KERNELS[self.kernel].name, self._gamma)
-            params["kernel"] = partial(distance_kernel, kernel)
+            params["kernel"] = _Distances(self.kernel, self._gamma)
         if params.get("probability") in (False, np.False_, "deprecated"):
             del params["probability"]  # its default gives the fewest warnings
-        if is_per_median(params.get("gamma")):
+        gamma = params.get("gamma")
+        if isinstance(gamma, str) and gamma not in ("scale", "auto"):  # F/median
             params["gamma"] = self._gamma
         names = [name for name in made.get_params() if name in params]
         return made.set_params(**{name: params[name] for name in names})
@@ -166,53 +164,39 @@ class Convertible(Fitted):
             self._X_fit = state[X_FIT]
         if self._has_kernel_matrix:
             self.support_vectors_ = np.empty((0, 0))
-        if self._svm_type in CLASSIFIERS:
-            self._labels = labels_of(self.classes_)
         try:
             self.model_ = self._model_of_attributes()
         except ValueError:
             self.model_ = None
 
     def _model_of_attributes(self) -> Model:
-        is_classifier = self._svm_type in CLASSIFIERS
-        if self._has_kernel_matrix:
-            kernel = Kernel("precomputed", 0.0)
-            rows = Rows(len(self.support_), self.shape_fit_[0], columns=self.support_)
-        else:
-            kernel = Kernel(KERNELS[self.kernel].name, self._gamma, self.coef0, self.degree)
-            rows = Rows.from_array(self.support_vectors_)
-        exact = ExactModel(
-            rows=rows,
-            dual_coef=np.ascontiguousarray(dense(self._dual_coef_)),
-            rho=-self._intercept_,
-            n_sv=self._n_support.astype(np.int64) if is_classifier else None,
-            row_numbers=self.support_.astype(np.int64),
+        options = TrainOptions(svm_type=self._svm_type, kernel=kernel_type(self.kernel).name)
+        if not self._has_kernel_matrix:
+            parameters = {"gamma": self._gamma, "coef0": self.coef0, "degree": self.degree}
+            options = replace(options, **parameters)
+        has_classes = is_classifier(self)
+        model = Model.of_vectors(
+            options,
+            None if self._has_kernel_matrix else self.support_vectors_,
+            np.ascontiguousarray(dense(self._dual_coef_)),
+            -self._intercept_,
+            row_numbers=self.support_,
+            n_rows=self.shape_fit_[0],
+            n_sv=self._n_support.astype(np.int64) if has_classes else None,
+            sigmoids=(self._probA, self._probB) if len(self._probA) else None,
         )
-        return Model(
-            kernel,
-            self._labels if is_classifier else np.empty(0),
-            exact,
-            None,
-            svm_type=self._svm_type,
-            probability=Probability(self._probA, self._probB) if len(self._probA) else None,
-        )
+        return model.with_labels(self.classes_) if has_classes else model
 
 
-def distance_kernel(kernel: Kernel, X: Input, others: Input) -> np.ndarray:
-    """Compute the values of a kernel of a distance in float64, (n, m)."""
-    fall, metric = kernel.type.fall, METRICS[kernel.type.argument]
-    assert fall is not None
-    s = cdist(dense(X), dense(others), metric)
-    return np.exp(-kernel.gamma * s**fall.power)
+class _Distances:
+    """A kernel that scikit-learn lacks, as a callable for its estimators."""
 
+    def __init__(self, kernel: str, gamma: float):
+        options = TrainOptions(kernel=kernel_type(kernel).name, gamma=gamma)
+        self.kernel = options.kernel_on(0)
 
-def labels_of(classes: np.ndarray) -> np.ndarray:
-    """Convert classes to labels of a Model: keep numbers and strings, replace others by indices."""
-    try:
-        labels = as_labels(classes)
-    except ValueError:
-        return np.arange(float(len(classes)))
-    return labels if len(np.unique(labels)) == len(classes) else np.arange(float(len(classes)))
+    def __call__(self, X: Input, others: Input) -> np.ndarray:
+        return self.kernel.values_of_distances(dense(X), dense(others))
 
 
 def pair_values(fitted: BaseEstimator, X: Input) -> np.ndarray:

@@ -328,6 +328,16 @@ class RunControl:
     stop: _core.Stop = field(default_factory=_core.Stop)
     checkpoint: Checkpoint | None = None
 
+    @staticmethod
+    def of(
+        progress: Progress, time_limit: float | None, folder: str | os.PathLike[str] | None
+    ) -> RunControl:
+        """Return a control with a limit in seconds that goes on from a checkpoint, if it exists."""
+        checkpoint = None
+        if folder is not None:
+            checkpoint = Checkpoint(folder, resume=Checkpoint.exists(folder))
+        return RunControl(progress, _core.Stop(time_limit), checkpoint)
+
     @property
     def is_checkpoint_due(self) -> bool:
         return self.checkpoint is not None and self.checkpoint.is_due

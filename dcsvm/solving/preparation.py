@@ -242,7 +242,7 @@ class LocalRows:
         return fingerprint(self.rows, digest_of(self.rows), labels, sample_weight)
 
     def with_kernel(self, options: TrainOptions) -> tuple[LocalRows, Kernel]:
-        kernel = kernel_of(options, self.rows.n_features)
+        kernel = options.kernel_on(self.rows.n_features)
         if kernel.is_precomputed:
             rows, kernel = training_matrix(self.rows, kernel, self.threads)
             return replace(self, rows=rows), kernel
@@ -330,13 +330,6 @@ def prepare_rows(
     """Prepare to train on rows in this process, see `prepare`; `consume` lets it change them."""
     source = LocalRows.of(rows, options, consume=consume)
     return prepare(source, labels, options, sample_weight, stop)
-
-
-def kernel_of(options: TrainOptions, n_features: int) -> Kernel:
-    """Return the kernel of the options on rows of `n_features` features."""
-    assert not isinstance(options.gamma, str)  # see with_number()
-    gamma = 1.0 / max(n_features, 1) if options.gamma is None else options.gamma
-    return Kernel(options.kernel, gamma, options.coef0, options.degree)
 
 
 def negligible(formulation: Formulation, options: TrainOptions) -> float:

@@ -26,6 +26,7 @@ from dcsvm.machine import usable_threads
 from dcsvm.model.metrics import loss_of
 from dcsvm.model.model import Model
 from dcsvm.model.predict import decision_values, predictions
+from dcsvm.problem.data_gamma import RowStatistics, with_number
 from dcsvm.problem.option_table import checked_metric
 from dcsvm.problem.options import LEARN, OptionError, TrainOptions
 from dcsvm.solving.checkpoint import RunControl
@@ -84,6 +85,14 @@ def with_weights(
         raise OptionError("feature_weights", f"must be an array or {LEARN!r}, got {given!r}")
     values, columns = learn_weights_of_used(data.rows, data.labels, options, stop)
     return data.weighted(values, columns)
+
+
+def with_weights_and_gamma(
+    data: Dataset, given: ArrayLike | str | None, options: TrainOptions, stop: _core.Stop
+) -> tuple[Dataset, TrainOptions]:
+    """Return `with_weights`, and the options with the gamma of the rows before weighting."""
+    options = with_number(options, RowStatistics.of(data.rows, 1))
+    return with_weights(data, given, options, stop), options
 
 
 def learn_weights_of_used(

@@ -11,7 +11,6 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.arrays import as_weights
 from dcsvm.data.dataset import Dataset
-from dcsvm.data.rows import ChosenRows
 from dcsvm.data.sorting import distinct, reduce_parts
 from dcsvm.data.used_columns import UsedColumns
 from dcsvm.kernel.kernel_rows import KernelEvalOptions, compared_rows, distances
@@ -26,7 +25,7 @@ from dcsvm.solving.checkpoint import RunControl
 from dcsvm.solving.conquer import put_back_best
 from dcsvm.solving.extraction import ExactResult, NoMarginError, exact_model
 from dcsvm.solving.iterate import Subproblems
-from dcsvm.solving.preparation import LocalRows, Prepared, RowSource, prepare
+from dcsvm.solving.preparation import LocalRows, RowSource, prepare
 from dcsvm.solving.relaxation import restore_constraint
 from dcsvm.solving.report import TrainReport
 from dcsvm.solving.solver import FormulationSolver
@@ -43,7 +42,6 @@ NANOSECONDS = 1e9  # time budget per thread for kernel values after a stop, by t
 # A kernel is useless if nearly all values between rows are this near to 0 or to 1. Fewer rows than
 # MIN_ROWS may all be support vectors.
 TINY_VALUE, NEARLY_ALL, MIN_ROWS = 1e-3, 0.95, 20
-Part = TypeVar("Part", ExactModel, EarlyModel)
 Result = TypeVar("Result")
 
 
@@ -149,15 +147,16 @@ def finished(run: Run) -> Model:
     useless = part and useless_kernel(part, report, prepared.data.kernel, run)
     if useless:
         run.control.progress.warn(useless)
-    return Model(
+    model = Model(
         prepared.data.kernel,
         prepared.task.labels,
-        None if result is None else _with_own_rows(prepared, result.model),
-        None if state.early is None else _with_own_rows(prepared, state.early),
+        None if result is None else result.model,
+        state.early,
         svm_type=options.svm_type,
         probability=probability,
         report=report,
     )
+    return model if prepared.owns_rows else model.with_own_rows()  # else it may share the run's
 
 
 def useless_kernel(
@@ -187,13 +186,6 @@ def useless_kernel(
         f"{sentence}, and nearly all rows are support vectors: the model may be useless for other "
         "rows; scale the features (--scale auto), or set gamma by their distances (-g 2/median)"
     )
-
-
-def _with_own_rows(prepared: Prepared, part: Part) -> Part:
-    """Copy the rows of a model part, unless the model may share them with the run."""
-    if prepared.owns_rows or not isinstance(part.rows, ChosenRows):
-        return part
-    return replace(part, rows=part.rows.part(slice(None)))
 
 
 def report_of(run: Run, result: ExactResult | None) -> TrainReport:

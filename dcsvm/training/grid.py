@@ -64,6 +64,11 @@ class GridResult:
         return self.best.loss
 
     @property
+    def n_missed(self) -> int:
+        """Number of settings that did not converge."""
+        return sum(not score.converged for score in self.scores)
+
+    @property
     def table(self) -> dict[str, np.ndarray]:
         """Settings and scores as columns (n_settings,), by name, e.g. for pandas.DataFrame."""
         columns = {
@@ -93,6 +98,7 @@ class GridSearch:
     data : the training rows; their sample weights count in the losses.
     grid : the settings; gamma is in units of `gamma_unit`.
     feature_weights, folds, test, gamma_unit, every, metric : as for `dcsvm.grid_search`.
+    fold_seed : seed of a number of folds, by default the option `seed`.
 
     Attributes
     ----------
@@ -116,6 +122,7 @@ class GridSearch:
         gamma_unit: str | None = None,
         feature_weights: ArrayLike | str | None = None,
         folds: int | ArrayLike = 5,
+        fold_seed: int | None = None,
         test: tuple[ArrayLike, ArrayLike] | Dataset | None = None,
         every: bool = False,
         metric: str | None = None,
@@ -123,11 +130,8 @@ class GridSearch:
         progress: Progress | None = None,
     ):
         self.metric = checked_metric(metric, options.svm_type)
-        self.definition, self.every, self.stop = (
-            DEFINITIONS[self.metric],
-            every,
-            stop or _core.Stop(),
-        )
+        self.definition = DEFINITIONS[self.metric]
+        self.every, self.stop = every, stop or _core.Stop()
         for sentence in label_warnings(options, data.labels):
             (progress or Progress()).warn(sentence)
         self.data = data = with_weights(data, feature_weights, options, self.stop)
@@ -142,7 +146,8 @@ class GridSearch:
         self.grid = grid
         self.options = replace(options, threads=threads_to_train(options.threads, data.rows))
         if tested is None:
-            self.fold = _fold_of_each(folds, data.labels, options)
+            seed = options.seed if fold_seed is None else fold_seed
+            self.fold = _fold_of_each(folds, data.labels, replace(options, seed=seed))
         else:
             self.fold = np.repeat([-1, 0], [data.n_rows, tested.n_rows])
             data = data.followed_by(tested)

@@ -108,7 +108,7 @@ def train(  # noqa: PLR0913 (a public function with keyword parameters)
     model = train_dataset(
         data, settings, control,
         init_model=init_model, test=as_test_rows(test, data), feature_weights=feature_weights,
-    )  # fmt: skip
+    ).with_own_rows()  # fmt: skip
     caveat = model.report.caveat(settings.tolerance, settings.gap)
     if caveat:
         control.progress.caveat(model.report, caveat)

@@ -156,3 +156,97 @@ def test_a_model_of_a_data_frame_has_its_encoding(client, frames):
     others = table[table.columns[::-1]]
     values = here.decision_function(table)
     assert found.decision_function(others) == pytest.approx(values, abs=1e-2)
+
+
+@pytest.fixture(scope="module")
+def tables(frames):
+    """Return a frame with words and gaps, targets, and both as collections."""
+    dataframe = pytest.importorskip("dask.dataframe")
+    rows, labels, _, _ = frames
+    table = rows.assign(word=np.where(rows["x0"] > 0, "plus", "minus"), flag=rows["x1"] > 0)
+    table.loc[::9, "x1"] = np.nan
+    target = rows["x0"] + rows["x1"]
+    return table, target, *(dataframe.from_pandas(one, npartitions=3) for one in (table, target))
+
+
+@pytest.mark.parametrize("scale", [None, "auto"])
+@pytest.mark.parametrize(("remote", "local"), [(DaskSVC, SVC), (DaskSVR, SVR)])
+def test_words_and_gaps_are_encoded_as_here(client, tables, remote, local, scale):
+    table, target, collection, targets = tables
+    y = np.where(target > 0, "above", "below") if remote is DaskSVC else target
+    parts = targets.to_dask_array(lengths=True)
+    if remote is DaskSVC:
+        parts = da.where(parts > 0, "above", "below")
+    found = remote(client=client, scale=scale, C=4).fit(collection, parts)
+    here = local(scale=scale, C=4).fit(table, y)
+    assert found.model_.table == here.model_.table
+    assert found.feature_names_in_.tolist() == list(table.columns)
+    assert found.n_features_in_ == here.n_features_in_ == 5
+    assert found._gamma == pytest.approx(here._gamma, rel=1e-4)
+    expected = found.to_local().predict(table)
+    if remote is DaskSVC:
+        assert np.mean(expected == here.predict(table)) > 0.99
+    else:
+        assert np.allclose(expected, here.predict(table), atol=0.05)
+    for one in (collection, collection[list(table.columns)[::-1]]):
+        lazy = found.predict(one)
+        assert isinstance(lazy, da.Array)
+        assert np.array_equal(client.compute(lazy).result(), expected)
+    with pytest.raises(ValueError, match="feature names should match"):
+        found.predict(collection.rename(columns={"word": "z"}))
+    assert found.score(collection, parts) == pytest.approx(found.to_local().score(table, y))
+
+
+def test_values_of_words_have_a_column_for_each_class(client, tables):
+    table, target, collection, targets = tables
+    y = targets.map_partitions(lambda one: (one > 0).astype(int) + (one > 1))
+    found = DaskSVC(client=client, probability=True).fit(collection, y)
+    local = found.to_local()
+    for name in ("decision_function", "predict_proba"):
+        lazy = getattr(found, name)(collection)
+        assert lazy.shape[1] == 3
+        assert np.array_equal(client.compute(lazy).result(), getattr(local, name)(table))
+
+
+def test_nan_in_an_array_is_refused_as_here(client, data):
+    X, y = data
+    gaps = da.where(X > 0.9, np.nan, X)
+    for kind in (DaskSVC, DaskSVR):
+        with pytest.raises(ValueError, match=f"Input X contains NaN.\n{kind.__name__} does not"):
+            kind(client=client, scale="auto").fit(gaps, y)
+
+
+@pytest.mark.parametrize("given", [[2.0, 1.0, 0.0, 0.5], "learn"])
+def test_weights_and_scale_are_those_of_the_local_estimator(client, frames, given):
+    rows, labels, collection, remote_labels = frames
+    given = np.resize(given, rows.shape[1]) if isinstance(given, list) else given
+    options = {"C": 4, "scale": "auto", "feature_weights": given}
+    found = DaskSVC(client=client, **options).fit(collection, remote_labels)
+    here = SVC(**options).fit(rows, labels)
+    assert found.model_.table is None and found.get_params()["scale"] == "auto"
+    scalings = found.model_.scaling, here.model_.scaling
+    assert scalings[0].weights == pytest.approx(scalings[1].weights, rel=1e-3)
+    assert found._gamma == pytest.approx(here._gamma, rel=1e-4)
+    assert np.allclose(found.decision_function(rows), here.decision_function(rows), atol=0.02)
+    again = DaskSVC(client=client, scale=found.model_.scaling).fit(collection, remote_labels)
+    assert np.array_equal(again.model_.scaling.weights, found.model_.scaling.weights)
+
+
+def test_sample_and_class_weights_count_by_the_users_labels(client, data, rows_in_spots):
+    X, y = rows_in_spots
+    words = np.where(y > 0, "in", "out")
+    weights = np.where(X[:, 0] > 0, 2.0, 0.5)
+    options = {"C": 4, "gamma": 1.0, "class_weight": {"in": 5.0, "out": 0.2}}
+    found = DaskSVC(client=client, **options).fit(
+        data[0], da.from_array(words, 1500), sample_weight=da.from_array(weights, 1500)
+    )
+    here = SVC(**options).fit(X, words, sample_weight=weights)
+    assert np.array_equal(found.class_weight_, here.class_weight_)
+    assert np.allclose(found.decision_function(X), here.decision_function(X), atol=0.02)
+
+
+def test_a_warm_start_goes_on_from_the_last_fit(client, data):
+    cold = DaskSVC(C=100, gamma=1.0, client=client).fit(*data)
+    warm = DaskSVC(C=50, gamma=1.0, client=client, warm_start=True).fit(*data)
+    warm.set_params(C=100).fit(*data)
+    assert warm.report_.objective == pytest.approx(cold.report_.objective, rel=1e-3)

@@ -16,8 +16,18 @@ from dcsvm.sklearn import AutoSVC, AutoSVR  # noqa: E402
 LIMIT = 20.0  # seconds; a search of these few rows needs about one
 
 
+FOLDS_DIFFER = "folds are drawn by rows: copies of a row are in other folds than a row of weight 2"
+
+
+def reasons_to_fail(_estimator):
+    names = ("dense", "sparse")
+    return {f"check_sample_weight_equivalence_on_{name}_data": FOLDS_DIFFER for name in names}
+
+
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([AutoSVC(time_limit=LIMIT), AutoSVR(time_limit=LIMIT)])
+@parametrize_with_checks(
+    [AutoSVC(time_limit=LIMIT), AutoSVR(time_limit=LIMIT)], expected_failed_checks=reasons_to_fail
+)
 def test_every_check_of_an_estimator_passes(estimator, check):
     check(estimator)
 

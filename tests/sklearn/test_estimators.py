@@ -423,7 +423,7 @@ def test_a_median_is_of_kernels_of_a_distance():
         with pytest.raises(ValueError, match=f"gamma must be a number for kernel {named}"):
             SVC(kernel=kernel, gamma="2/median").fit(X, y)
     for gamma in ("x/median", "median", "0.5"):
-        with pytest.raises(ValueError, match=r"The 'gamma' parameter .* of the form 'F/median'"):
+        with pytest.raises(ValueError, match=r"The 'gamma' parameter .* 'auto' or F/median"):
             SVC(gamma=gamma).fit(X, y)
 
 

@@ -50,9 +50,10 @@ def test_every_check_of_an_estimator_passes(estimator, check):
 @pytest.mark.parametrize("name, n_tests", [("test_svm", 110), ("test_sparse", 120)])
 def test_scikit_learns_own_tests_pass(name, n_tests):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "replaced", "-p", "no:cacheprovider"]
+    path = os.pathsep.join([str(FOLDER), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [*command, "-p", "no:xdist", "--pyargs", f"sklearn.svm.tests.{name}"],
-        env={**os.environ, "PYTHONPATH": str(FOLDER), "PYTEST_ADDOPTS": ""},
+        env={**os.environ, "PYTHONPATH": path, "PYTEST_ADDOPTS": ""},
         cwd=FOLDER,
         capture_output=True,
         text=True,

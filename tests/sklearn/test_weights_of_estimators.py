@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-from dcsvm.sklearn import SVC, SVR, NuSVC, NuSVR
+from dcsvm.sklearn import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 
 def rows(n=900, seed=0):
@@ -65,7 +65,12 @@ def test_the_nu_problems_have_weights():
 
 def test_other_kernels_and_weights_are_refused():
     X, y = rows(50)
-    with pytest.raises(ValueError, match="feature_weights require a kernel of a distance"):
+    with pytest.raises(ValueError, match="feature_weights can be learned for a kernel of a dist"):
         SVC(kernel="linear", feature_weights="learn").fit(X, y)
+    with pytest.raises(ValueError, match="feature_weights are learned from labels or targets"):
+        OneClassSVM(feature_weights="learn").fit(X)
+    for kernel in ("precomputed", lambda A, B: A @ B.T):
+        with pytest.raises(ValueError, match="feature_weights need features"):
+            SVC(kernel=kernel, feature_weights=np.ones(50)).fit(X @ X.T, y)
     with pytest.raises(ValueError, match=r"feature_weights must have shape \(10,\)"):
         SVC(feature_weights=[1.0]).fit(X, y)

@@ -1,0 +1,259 @@
+"""Test estimators on data frames with words, categories, booleans, numbers and gaps."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import cross_val_score
+
+import dcsvm
+from dcsvm.sklearn import (
+    SVC,
+    SVCCV,
+    SVR,
+    SVRCV,
+    AutoSVC,
+    AutoSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    load,
+)
+
+pandas = pytest.importorskip("pandas")
+
+N = 160
+SEARCH = {"Cs": [1.0, 8.0], "gammas": [0.1, 1.0], "random_state": 0}
+AUTO = {"time_limit": 60, "random_state": 0}
+ESTIMATORS = [
+    SVC(C=4), NuSVC(nu=0.2), SVR(C=4), NuSVR(C=4), OneClassSVM(nu=0.2), SVCCV(**SEARCH),
+    SVRCV(**SEARCH), AutoSVC(**AUTO), AutoSVR(**AUTO),
+]  # fmt: skip
+SINGLE = ESTIMATORS[:7]
+SENTENCE = "Input X contains NaN.\n{} does not accept missing values encoded as NaN natively."
+
+
+def named(estimator):
+    return type(estimator).__name__
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Return a frame of pandas with columns of every kind, and numbers that depend on them."""
+    rng = np.random.default_rng(0)
+    words = rng.choice(["red", "green", "blue"], N)
+    number, whole = rng.normal(size=N), rng.integers(0, 9, N)
+    flag = rng.random(N) < 0.5
+    target = number + 2.0 * (words == "red") - (whole > 4) + flag
+    frame = pandas.DataFrame(
+        {
+            "word": words,
+            "kind": pandas.Categorical(rng.choice(["a", "b"], N)),
+            "flag": flag,
+            "whole": whole,
+            "number": np.where(np.arange(N) % 9 == 0, np.nan, number),
+            "text": pandas.Series(np.where(np.arange(N) % 7 == 0, None, words), dtype="object"),
+        }
+    )
+    return frame, target
+
+
+def targets_of(estimator, target):
+    return np.where(target > 1, "high", "low") if is_classifier(estimator) else target
+
+
+def stream_of(frame):
+    """Return an object that has only Arrow's C stream."""
+    pyarrow = pytest.importorskip("pyarrow")
+    arrow = pyarrow.Table.from_pandas(frame, preserve_index=False)
+
+    class Stream:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return arrow.__arrow_c_stream__(requested_schema)
+
+    return Stream()
+
+
+def polars_of(frame):
+    return pytest.importorskip("polars").from_pandas(frame)
+
+
+def arrow_of(frame):
+    return pytest.importorskip("pyarrow").Table.from_pandas(frame, preserve_index=False)
+
+
+LIBRARIES = {"pandas": lambda frame: frame, "polars": polars_of, "arrow": arrow_of,
+             "stream": stream_of}  # fmt: skip
+
+
+def values(fitted, X):
+    return fitted.predict(X) if is_regressor(fitted) else fitted.decision_function(X)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
+def test_a_frame_of_any_library_is_encoded(estimator, library, table):
+    frame, target = table
+    y, made = targets_of(estimator, target), LIBRARIES[library]
+    fitted = clone(estimator).fit(made(frame), y)
+    assert fitted.feature_names_in_.tolist() == list(frame.columns)
+    assert fitted.n_features_in_ == 6 and fitted.model_.table is not None
+    assert fitted.model_.table.n_features == 3 + 2 + 1 + 1 + 2 + 4
+    expected = values(fitted, made(frame))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for other in LIBRARIES.values():
+            np.testing.assert_allclose(values(fitted, other(frame)), expected)
+            np.testing.assert_allclose(values(fitted, other(frame[frame.columns[::-1]])), expected)
+    if not isinstance(estimator, OneClassSVM):
+        assert fitted.score(made(frame), y) > 0.8
+
+
+@pytest.mark.parametrize("estimator", SINGLE, ids=named)
+def test_a_frame_gives_the_model_of_its_encoded_features(estimator, table):
+    frame, target = table
+    y, encoded = targets_of(estimator, target), dcsvm.Dataset(frame).rows.features
+    fitted, plain = clone(estimator).fit(frame, y), clone(estimator).fit(encoded, y)
+    np.testing.assert_array_equal(fitted.support_, plain.support_)
+    np.testing.assert_array_equal(fitted.support_vectors_, plain.support_vectors_)
+    np.testing.assert_allclose(fitted.dual_coef_, plain.dual_coef_, atol=1e-5)
+    np.testing.assert_allclose(values(fitted, frame), values(plain, encoded), atol=1e-5)
+    assert fitted._gamma == pytest.approx(plain._gamma, rel=1e-6)
+    assert fitted.shape_fit_ == plain.shape_fit_ == encoded.shape
+    few = values(fitted, frame.iloc[:3])
+    np.testing.assert_allclose(few, values(plain, encoded[:3]), atol=1e-5)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
+def test_a_missing_value_is_the_median_with_a_mark(estimator):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(N, 3))
+    X[::5, 1] = np.nan
+    y = targets_of(estimator, np.nan_to_num(X[:, 1], nan=2.0) + X[:, 0])
+    frame = pandas.DataFrame(X, columns=list("abc"))
+    fitted = clone(estimator).fit(frame, y)
+    assert fitted.model_.table.feature_names == ["a", "b", "b is missing", "c"]
+    if estimator in SINGLE:
+        filled = SimpleImputer(strategy="median").fit_transform(X)
+        filled = np.insert(filled, 2, np.isnan(X[:, 1]), axis=1)
+        plain = clone(estimator).fit(filled, y)
+        np.testing.assert_allclose(values(fitted, frame), values(plain, filled), atol=1e-5)
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        np.testing.assert_allclose(values(fitted, X), values(fitted, frame))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
+def test_nan_in_an_array_is_a_missing_value_only_for_automatic_settings(estimator):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(N, 3))
+    y = targets_of(estimator, X[:, 0] + X[:, 1])
+    gaps = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    if estimator in SINGLE:
+        for made in (clone(estimator), clone(estimator).fit(X, y)):
+            with pytest.raises(ValueError, match=SENTENCE.format(type(made).__name__)):
+                made.fit(gaps, y)
+        with pytest.raises(ValueError, match="Input X contains NaN"):
+            made.predict(gaps)
+        assert not made.__sklearn_tags__().input_tags.allow_nan
+        return
+    fitted = clone(estimator).fit(gaps, y)
+    assert fitted.__sklearn_tags__().input_tags.allow_nan
+    assert fitted.score(gaps, y) > 0.7 and np.isfinite(values(fitted, X)).all()
+    plain = clone(estimator).fit(X, y)
+    with pytest.raises(ValueError, match="contains NaN, but no row of the fit had a missing value"):
+        plain.predict(gaps)
+    with pytest.raises(ValueError, match="Input X contains infinity"):
+        plain.fit(np.where(np.isnan(gaps), np.inf, X), y)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("estimator", SINGLE, ids=named)
+def test_a_frame_of_numbers_gives_what_its_array_gives(estimator, library):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(N, 3)).astype(np.float32)
+    y = targets_of(estimator, X[:, 0])
+    frame = LIBRARIES[library](pandas.DataFrame(X, columns=list("abc")))
+    fitted, plain = clone(estimator).fit(frame, y), clone(estimator).fit(X, y)
+    assert fitted.model_.table is None and fitted.feature_names_in_.tolist() == list("abc")
+    np.testing.assert_array_equal(values(fitted, frame), values(plain, X))
+    np.testing.assert_array_equal(fitted.dual_coef_, plain.dual_coef_)
+    assert fitted._gamma == plain._gamma
+    other = LIBRARIES[library](pandas.DataFrame(X[:, ::-1], columns=list("cba")))
+    with pytest.raises(ValueError, match="Feature names must be in the same order"):
+        fitted.predict(other)
+
+
+def test_rows_of_float32_are_not_copied():
+    X = np.random.default_rng(4).normal(size=(40, 3)).astype(np.float32)
+    y = X[:, 0] > 0
+    given = SVC()._checked(X, y, None)
+    assert np.shares_memory(given.data.rows.matrix, X)
+    assert given.rows.taken(np.arange(3)).dtype == np.float32
+
+
+@pytest.mark.parametrize("estimator", [SVC(), SVCCV(**SEARCH), AutoSVC(**AUTO)], ids=named)
+def test_columns_that_lack_are_told(estimator, table):
+    frame, target = table
+    fitted = clone(estimator).fit(frame, targets_of(estimator, target))
+    for wrong in (frame.rename(columns={"word": "z"}), frame.assign(more=1.0)):
+        with pytest.raises(ValueError, match="feature names should match"):
+            fitted.predict(wrong)
+    with (
+        pytest.warns(UserWarning, match="valid feature names"),
+        pytest.raises(ValueError, match="4 features, but .* is expecting 6 features"),
+    ):
+        fitted.predict(np.zeros((3, 4)))
+
+
+def test_a_category_that_is_new_is_warned_of(table):
+    frame, target = table
+    fitted = SVC().fit(frame, target > 1)
+    with pytest.warns(UserWarning, match="violet"):
+        fitted.predict(frame.assign(word="violet"))
+
+
+def test_a_column_of_dates_is_refused_in_a_sentence(table):
+    frame, target = table
+    dates = frame.assign(day=pandas.Timestamp("2020-01-01"))
+    for one in (SVC(), AutoSVC(**AUTO)):
+        with pytest.raises(ValueError, match="column day has dates or times: turn them into"):
+            one.fit(dates, target > 1)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
+def test_frames_are_pickled_cross_validated_and_labelled_by_series(estimator, table):
+    frame, target = table
+    y = pandas.Series(targets_of(estimator, target))
+    fitted = clone(estimator).fit(frame, y)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(values(again, frame), values(fitted, frame))
+    if not isinstance(estimator, OneClassSVM) and estimator in SINGLE:
+        assert cross_val_score(clone(estimator), frame, y, cv=3).mean() > 0.5
+
+
+def test_a_model_file_of_a_frame_predicts_frames(table, tmp_path):
+    frame, target = table
+    fitted = SVC(scale="auto").fit(frame, target > 1)
+    fitted.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.feature_names_in_.tolist() == list(frame.columns)
+    found = again.decision_function(polars_of(frame))
+    np.testing.assert_allclose(found, fitted.decision_function(frame), atol=1e-5)
+    with pytest.raises(ValueError, match="rows of the model are scaled"):
+        fitted.to_sklearn()
+    with pytest.raises(ValueError, match="encodes the columns of a data frame"):
+        SVC().fit(frame, target > 1).to_sklearn()
+
+
+def test_a_linear_kernel_has_coefficients_of_the_encoded_features(table):
+    frame, target = table
+    three = np.digitize(target, [0.5, 1.5])
+    for scale in (None, "auto"):
+        fitted = SVC(kernel="linear", scale=scale, decision_function_shape="ovo").fit(frame, three)
+        rows = dcsvm.Dataset(frame, scale=scale).rows.features
+        expected = rows @ fitted.coef_[:, : rows.shape[1]].T + fitted.intercept_
+        assert fitted.coef_.shape == (3, fitted.model_.table.n_features)
+        np.testing.assert_allclose(fitted.decision_function(frame), expected, atol=1e-4)
