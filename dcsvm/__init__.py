@@ -12,13 +12,13 @@ The packages, lowest layer first; each imports only packages listed above it:
 
     _core, _svmlight   the numerical core and the parser, in csrc/
     machine            threads, cores and memory of this process
-    data               rows and labels, input and output files
+    data               Dataset: rows, labels and weights; input and output files
     kernel             kernel values, clusters, components
     compression        reduced sets of vectors
-    problem            options, dual problems, duplicates, folds
-    model              parts of a model, prediction, the model file
+    problem            tables of options, dual problems, duplicates, folds
+    model              parts of a model, prediction, metrics, the model file
     solving            the solver of a formulation: certificate, checkpoint, progress report
-    training           Algorithm 1, probabilities, cross validation, search of a grid of settings
+    training           dcsvm.train: Algorithm 1, probabilities; cross validation, search of a grid
     selection          dcsvm.grid_search and dcsvm.easy
     sklearn            scikit-learn's estimators (optional)
     distributed        training on the workers of a Dask cluster (optional)

@@ -106,6 +106,8 @@ def names_of(table: Any) -> tuple[str, ...]:
 
 def array_of(table: Any, k: int) -> np.ndarray:
     """Return column k of a data frame."""
+    if is_arrow(table):
+        return _decoded(as_arrow(table).column(k)).to_numpy()
     return np.asarray(table.iloc[:, k] if hasattr(table, "iloc") else table[table.columns[k]])
 
 
@@ -171,10 +173,8 @@ def _column(column: Any, path: str, name: str) -> Values:
     """Convert an Arrow column. Raises DataError for a type that is no number or text."""
     from pyarrow import types
 
+    column = _decoded(column)
     kind = column.type
-    if types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = column.type
     if types.is_boolean(kind) and column.null_count == 0:
         return column.to_numpy()
     if types.is_boolean(kind):
@@ -185,12 +185,22 @@ def _column(column: Any, path: str, name: str) -> Values:
         return _texts(column.cast("large_string"))
     if types.is_null(kind):
         return np.full(len(column), np.nan)
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+    if types.is_integer(kind) or types.is_floating(kind):
         return column.cast("float64", safe=False).to_numpy()
     hint = ""
     if types.is_temporal(kind):
         hint = ": turn it into numbers, such as the year, or --drop it"
     raise DataError(f"{path}: column {name} has the type {kind}, which is no number or text{hint}")
+
+
+def _decoded(column: Any) -> Any:
+    """Convert an Arrow column of categories to their values, and one of decimals to numbers."""
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_dictionary(kind):
+        return _decoded(column.cast(kind.value_type))
+    return column.cast("float64", safe=False) if types.is_decimal(kind) else column
 
 
 def _texts(column: Any) -> Texts:

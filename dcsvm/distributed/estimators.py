@@ -71,6 +71,7 @@ class OnWorkers(Estimator):
             raise TypeError(f"X must be a dask collection, not {type(X).__name__}")
         client = self.client_
         check_workers(client)
+        self._takes_sparse = True  # chunks may be of either kind
         data = RemoteDataset(client, X, y, scale=self.scale, encode_numbers=False)
         if data.table is not None and data.table.is_of_matrix:  # scikit-learn's words
             check_array([[np.nan]], input_name="X", estimator=self)
