@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from dcsvm.data.frames import has_only_numbers, known_frame
-from dcsvm.sklearn.checks import Input
+from dcsvm.sklearn.checks import Input, dense
 
 # dtypes that are not converted to float64
 DTYPES = [np.float64, np.float32, np.float16, np.uint8, np.int8, np.uint16, np.int16, np.uint32,
@@ -32,6 +32,11 @@ def in_known_frame(X: Any) -> Any:
     """Return X, but a stream of Arrow, which may be read once, as a table of pyarrow."""
     frame = known_frame(X)
     return X if frame is None else frame
+
+
+def _finite(X: Input, allows_gaps: bool) -> bool | str:
+    """Return scikit-learn's setting for values that are not finite; sparse rows have no gaps."""
+    return "allow-nan" if allows_gaps and not sparse.issparse(X) else True
 
 
 class TakesRows(BaseEstimator):
@@ -48,7 +53,8 @@ class TakesRows(BaseEstimator):
         if not self._encodes(X):
             return validate_data(
                 self, X, y,
-                ensure_all_finite=self._finite(X), ensure_min_samples=self._least_rows, **CHECKS,
+                ensure_all_finite=_finite(X, self._takes_gaps),
+                ensure_min_samples=self._least_rows, **CHECKS,
             )  # fmt: skip
         y = validate_data(self, "no_validation", y)
         validate_data(self, X, y, skip_check_array=True)
@@ -67,25 +73,16 @@ class TakesRows(BaseEstimator):
     def _checked_rows(self, X: Input, model: Any) -> Any:
         """Check rows to predict; frames for a model with encoded columns stay frames."""
         X = in_known_frame(X)
+        is_frame = known_frame(X) is not None
         has_table = model is not None and model.table is not None
-        if has_table and known_frame(X) is not None:
+        if has_table and is_frame:
             self._check_columns(X)
             return X
-        rows = validate_data(
-            self, X, reset=False, ensure_all_finite=self._finite(X, has_table=has_table), **CHECKS
-        )
-        if not has_table and self._takes_gaps and not sparse.issparse(rows):
-            self._check_no_gaps(rows)
-        return rows
-
-    def _finite(self, X: Input, *, has_table: bool = False) -> bool | str:
-        """Return scikit-learn's setting for values that are not finite."""
-        allows_gaps = (self._takes_gaps or has_table) and not sparse.issparse(X)
-        return "allow-nan" if allows_gaps else True
-
-    def _check_no_gaps(self, rows: np.ndarray) -> None:
-        if rows.dtype.kind == "f" and np.isnan(rows).any():
+        finite = _finite(X, self._takes_gaps or has_table or is_frame)
+        rows = validate_data(self, X, reset=False, ensure_all_finite=finite, **CHECKS)
+        if finite == "allow-nan" and not has_table and np.isnan(dense(rows)).any():
             raise ValueError("Input X contains NaN, but no row of the fit had a missing value.")
+        return rows
 
     def _check_columns(self, frame: Any, *, in_order: bool = False) -> None:
         """Check the names of columns, or their number. Raises ValueError."""

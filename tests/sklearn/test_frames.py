@@ -186,6 +186,15 @@ def test_a_frame_of_numbers_gives_what_its_array_gives(estimator, library):
         fitted.predict(other)
 
 
+def test_a_gap_that_the_fit_did_not_have_is_told():
+    frame = pandas.DataFrame({"a": np.arange(20.0), "b": 1.0})
+    fitted = SVC().fit(frame, np.arange(20) > 9)
+    frame.loc[3, "b"] = np.nan
+    with pytest.raises(ValueError, match="NaN, but no row of the fit had a missing value"):
+        fitted.predict(frame)
+    assert AutoSVC(**AUTO).fit(frame.iloc[4:], np.arange(16) > 5).predict(frame).shape == (20,)
+
+
 def test_rows_of_float32_are_not_copied():
     X = np.random.default_rng(4).normal(size=(40, 3)).astype(np.float32)
     y = X[:, 0] > 0
