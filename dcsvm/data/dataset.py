@@ -99,7 +99,7 @@ class Dataset:
         text = self._data.rows
         if isinstance(text, SvmlightRows):
             if not text.n_rows:
-                assert self.rows  # a pass over the text finds its labels
+                self._make_rows()  # a pass over the text finds its labels
             self._set_labels(text.labels, sample_weight)
             assert text.first_index is not None
             self.first_index = text.first_index
@@ -160,18 +160,24 @@ class Dataset:
         """One line on a table, empty for other data."""
         return self._data.description
 
+    def __repr__(self) -> str:
+        labels = "labels" if self.has_labels else "no labels"
+        return f"Dataset({self.n_rows} rows of {self.n_features} features, {labels})"
+
     @property
     def rows(self) -> Rows:
         """The rows as they are trained: encoded, scaled and weighted. Raises ValueError."""
-        if self._rows is None:
-            data, scaling = self._data.rows, self.scaling
-            if scaling is None and isinstance(data, SvmlightRows):
-                self._rows = data.unscaled()
-            elif scaling is None and isinstance(data, Float64Parts):
-                self._rows = Rows.from_array(data.rows)
-            else:
-                used = scaling or Scaling.identity(data.n_features, self.name)
-                self._rows = first_pass(data, lambda rows: self._scaled_rows(used, rows))
+        return self._make_rows() if self._rows is None else self._rows
+
+    def _make_rows(self) -> Rows:
+        data, scaling = self._data.rows, self.scaling
+        if scaling is None and isinstance(data, SvmlightRows):
+            self._rows = data.unscaled()
+        elif scaling is None and isinstance(data, Float64Parts):
+            self._rows = Rows.from_array(data.rows)
+        else:
+            used = scaling or Scaling.identity(data.n_features, self.name)
+            self._rows = first_pass(data, lambda rows: self._scaled_rows(used, rows))
         return self._rows
 
     def _scaled_rows(self, scaling: Scaling, rows: Source) -> Rows:
@@ -203,8 +209,9 @@ class Dataset:
             Make the rows when they are used first; errors of labels and syntax are found at once.
         is_disposable : bool, default False
             The data are trained once: training may reorder the rows in place.
-        format : {"csv", "tsv", "parquet", "arrow", "libsvm"}, optional
-            The default is told by the ending of the name.
+        format : str, optional
+            A format as of the option --format, such as "csv" or "libsvm". The default is told by
+            the ending of the name.
         label : str, optional
             Label column of a table, by name or number, by default a column named target, label,
             class or y, else the last one.
@@ -232,7 +239,7 @@ class Dataset:
             read.rows.check()
         data = Dataset(read, scale=known, like=like)
         if not is_lazy:
-            assert data.rows
+            data._make_rows()
         data.is_scaling_stored = known is scale
         return data.disposable() if is_disposable else data
 
@@ -249,7 +256,7 @@ class Dataset:
         """Parse a LIBSVM text, a part of the file `name`; for options see `read`."""
         rows = text_rows(text, name, like, FileOptions(**options), first_line)
         data = Dataset(Unscaled(name, rows), scale=scale, like=like)
-        assert data.rows
+        data._make_rows()
         return data
 
     @staticmethod

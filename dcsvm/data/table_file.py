@@ -42,10 +42,11 @@ def read_table(path: str, format: str, *, is_head: bool = False) -> Frame:
     text = first_lines(path) if is_head and is_text else read_text(path)
     if not len(text):
         raise DataError(f"{path}: no rows")
-    arrow = _pyarrow(path, format)
     if is_text:
+        arrow = _pyarrow(path, format)
         frame = _Csv(path, bytes(text[:FIRST_LINE]), text, format, is_head).frame(arrow)
     else:
+        arrow = _pyarrow(path, format)
         frame = _columnar(path, text, format, arrow, HEAD_ROWS if is_head else None)
     if frame.n_rows == 0:
         raise DataError(f"{path}: no rows")

@@ -97,7 +97,7 @@ class Model(ModelParts):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame (n, n_features)
+        X : array-like, sparse matrix, data frame (n, n_features) or Dataset
             Rows. For a precomputed kernel, kernel values (n, n_training_rows).
         method : {"exact", "early"}, optional
             The part of the model to use. The default is the exact solution, or the early level if
@@ -350,8 +350,9 @@ class Model(ModelParts):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame (n, n_features)
-            Rows, or kernel values for a precomputed kernel.
+        X : array-like, sparse matrix, data frame (n, n_features), or Dataset
+            Rows, or kernel values for a precomputed kernel. A Dataset with encoded columns is made
+            with `like=model`, or is the one that was trained.
 
         Returns
         -------
@@ -364,14 +365,15 @@ class Model(ModelParts):
             If X does not fit the model.
         """
         part = self.part()
-        data = Dataset(X, like=self)
+        data = self._encoded(X) if isinstance(X, Dataset) else Dataset(X, like=self)
         for sentence in data.unknown_categories:
             warnings.warn(sentence, stacklevel=4)
         rows, n_trained = data.rows, part.rows.n_features
         if self.table is not None:
             return rows.with_features(n_trained)
         is_longer_allowed = part.row_numbers is None or self.scaling is not None
-        too_few = data.n_features < n_trained and not hasattr(X, "tocsr")
+        is_sparse = hasattr(X, "tocsr") or isinstance(X, Dataset)  # of a file, for example
+        too_few = data.n_features < n_trained and not is_sparse
         too_many = data.n_features > n_trained and not is_longer_allowed
         if (too_few and not self.kernel.is_precomputed) or too_many:
             name = "kernel values" if self.kernel.is_precomputed else "features"
@@ -379,6 +381,15 @@ class Model(ModelParts):
                 f"rows have {data.n_features} {name}, the model was trained on {n_trained}"
             )
         return rows
+
+    def _encoded(self, data: Dataset) -> Dataset:
+        """Return a data set in the scaling of the model. Raises ValueError for other columns."""
+        if data.table is not self.table:
+            raise ValueError(
+                "the data set has other columns than the training rows: make it with like=model"
+            )
+        is_scaled = self.scaling is None or data.scaling is self.scaling
+        return data if is_scaled else data.encoded_as(self)
 
     def compress(
         self,
@@ -440,8 +451,6 @@ class Model(ModelParts):
         return replace(self, exact=parts.exact, early=parts.early, report=report)
 
     def _taken(self, given: Any) -> Rows:
-        if isinstance(given, Dataset):
-            return given.rows
         return given if isinstance(given, Rows) else self.rows_of(given)
 
     def range_file(self, path: str | os.PathLike[str]) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from dcsvm.data.formats import FORMATS, table_format
+from dcsvm.data.formats import ENDINGS, FORMATS, PACKED, table_format
 from dcsvm.kernel.kernels import (
     DEFAULT,
     NAMES,
@@ -355,11 +355,11 @@ class DataOptions(OptionTable):
 
     # fmt: off
     format: str | None = of_files(None, Rule.choice(*FORMATS).optional, "--format NAME",
-        "csv, tsv, parquet, arrow or libsvm",
-        "The ending of the file name tells the format by default: .csv, .tsv, .tab, .parquet, .pq, "
-        ".arrow, .feather, also with .gz, .bz2 or .xz; any other file is LIBSVM text. pyarrow "
+        f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}",
+        f"The ending of the file name tells the format by default: .{', .'.join(ENDINGS)}, also "
+        f"with {', '.join(PACKED)}; any other file is LIBSVM text. pyarrow "
         "(extra tables) reads tables; without it only tables of numbers in csv or tsv.",
-        default_text="by the file name")
+        default_text="by its name")
     label: str | None = of_files(None, Rule.text().optional, "--label COLUMN",
         "label column of a table: name or number",
         "The default is a column named target, label, class or y, else the last one.")
@@ -437,8 +437,8 @@ class SearchOptions(OptionTable):
     every: bool = of_search(False, Rule.flag(), "--every",
         "score every setting on all rows",
         "By default a setting is pruned once its loss on some of the rows exceeds the loss of the "
-        "best setting on all rows. The rate of a pruned setting is an estimate. With f1, auc and "
-        "log-loss no setting is pruned.",
+        "best setting on all rows. The rate of a pruned setting is an estimate. No setting is "
+        "pruned by a metric that is no mean over rows, such as f1 or auc.",
         keyword="score every setting on all rows, without pruning")
     # fmt: on
 

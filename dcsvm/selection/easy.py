@@ -395,8 +395,8 @@ def easy(  # noqa: PLR0913 (a public function with keyword parameters)
         Seconds for the search and the training on all rows. The training of an early model may
         exceed it.
     metric : str, optional
-        What to choose by: accuracy (the default for classes), balanced-accuracy, f1, auc, log-loss,
-        rmse (the default for a regression), mae or r2.
+        What to choose by, as the option --metric of dcsvm-easy: accuracy (the default for classes),
+        rmse (the default for a regression), f1, auc, ...
     svm_type : {"c_svc", "epsilon_svr"}, optional
         Classification or regression. By default, text and up to 32 different whole numbers are
         classes.

@@ -63,10 +63,11 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
         Exact classifiers are first solved to a tolerance of 0.3. A setting is pruned if its
         error rate is then more than 0.01 above the best.
     metric : str, optional
-        What to choose by: accuracy (the default for classes), balanced-accuracy, f1 (the mean over
-        the classes), auc or log-loss (two classes); mse (the default for a regression), rmse, mae
-        or r2. The loss is an error, or 1 minus a gain such as the accuracy. By f1, auc and log-loss
-        no setting is pruned; probabilities are those of one sigmoid for all folds.
+        What to choose by, as the option --metric of dcsvm-grid: accuracy (the default for classes),
+        mse (the default for a regression), f1 (the mean over the classes), auc, ... The loss is an
+        error, or 1 minus a gain such as the accuracy. By a metric that is no mean over rows, such
+        as f1 or auc, no setting is pruned. Probabilities, of which log-loss is the loss, are those
+        of one sigmoid for all folds.
     refine : bool, default False
         Afterwards, score a fine grid around the best setting.
     sample_weight : array of shape (n,), optional

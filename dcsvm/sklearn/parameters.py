@@ -194,7 +194,7 @@ def _described(name: str, parameter: Parameter) -> str:
 def kernel_type(kernel: object) -> Any:
     """Return the KernelType of a kernel, given by name or as a callable; None if it is unknown."""
     if callable(kernel):
-        return KERNELS["precomputed"]
+        return next(one for one in KERNELS.values() if one.is_precomputed)
     return KERNELS.get(kernel) if isinstance(kernel, str) else None
 
 

@@ -50,7 +50,7 @@ class Search:
     fold : int64 (n,), the fold that holds out each row, -1 for training rows of all folds.
     sample_weight : (n,), weight of each row, 1 by default; weight 2 counts as two equal rows.
     metric : a metric that fits the SVM type, by default accuracy or mse. Settings are not pruned
-        by f1, auc and log-loss, which are no sums over rows.
+        by a metric that is no mean over rows, such as f1 or auc.
     every : whether to score settings on all rows even if they can no longer win.
     tell : progress callback, called with the number of finished settings.
 

@@ -17,6 +17,7 @@ import dcsvm
 from dcsvm.cli import grid, grid_file, train
 from dcsvm.cli.grid_file import GridLines
 from dcsvm.data.dataset import Dataset
+from dcsvm.model.metrics import DEFINITIONS
 from dcsvm.problem.option_table import CLASS_METRICS, METRICS
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.grid import GridSearch
@@ -141,8 +142,9 @@ def test_each_metric_is_printed_and_resumed(metric, search, wavy, write_libsvm, 
     assert first.exit_code == 0, first.stderr
     report = json.loads(Path("r").read_text())
     shown, loss = float(first.stdout.split()[-1]), report["best"]["loss"]
-    percent = metric in ("accuracy", "balanced-accuracy", "f1", "auc")
-    value = 100 * (1 - loss) if percent else 1 - loss if metric == "r2" else loss
+    percent, value = DEFINITIONS[metric].is_percent, loss
+    if DEFINITIONS[metric].is_gain:
+        value = 100 * (1 - loss) if percent else 1 - loss
     assert shown == pytest.approx(value, rel=1e-5)
     assert f"{'rate' if percent else metric}={shown:g})" in first.stdout
     kept = Path("data.out").read_text()

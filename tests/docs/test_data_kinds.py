@@ -357,7 +357,7 @@ COMMANDS = {
     "`dcsvm-train`": (train_command, ["-c", 4, "-g", 1]),
     "`dcsvm-grid`": (grid_command, ["-log2c", "-6,2,8", "-log2g", "0,0,1", "-v", 3]),
     "`dcsvm-easy`": (easy_command, ["--time-limit", SECONDS]),
-    "`dcsvm-train --workers`": (train_command, ["-c", 4, "-g", 1, "--workers", 1]),
+    "`dcsvm-train --workers`": (train_command, ["-c", 4, "-g", 1]),
 }
 
 
@@ -391,14 +391,16 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind, door, cell", cells(FILES))
-def test_a_cell_of_files(kind, door, cell, folder):
+def test_a_cell_of_files(kind, door, cell, folder, request):
     if "csv" in kind.lower() or "--weight COLUMN" in kind:
         pytest.importorskip("pyarrow")
-    if door.endswith("--workers`"):
-        pytest.importorskip("distributed")
     train, test = FILE_KINDS.get(kind, write_text)(folder)
     command, options = COMMANDS[door]
     options = [*options, *FILE_OPTIONS.get(kind, [])]
+    if door.endswith("--workers`"):
+        scheduler = request.getfixturevalue("client").scheduler.address
+        is_first = kind == "LIBSVM text"  # the others spare the start of a worker
+        options += ["--workers", 1] if is_first else ["--scheduler", scheduler]
     text = os.devnull
     if kind == "standard input":
         text, train = train, "-"

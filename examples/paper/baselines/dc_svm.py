@@ -28,15 +28,15 @@ class History(Progress):
         self.start = time.perf_counter()
         self.points: list[dict] = []
 
-    def note(self, step: str, n_sv: int) -> None:
+    def record(self, step: str, n_sv: int) -> None:
         seconds = time.perf_counter() - self.start
         self.points.append({"seconds": seconds, "step": step, "n_sv": n_sv})
 
     def end_level(self, report: LevelReport) -> None:
-        self.note(f"level {report.level}", report.n_sv)
+        self.record(f"level {report.level}", report.n_sv)
 
     def end(self, name: str, seconds: float, n_sv: int) -> None:
-        self.note(name, n_sv)
+        self.record(name, n_sv)
 
 
 def fit(
