@@ -50,7 +50,7 @@ def check(conditions: Iterable[Conditions], job: Any, options: Any = None) -> No
 
 
 # fmt: off
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class DataJob(DataOptions):
     """What commands on data share. A file is an option whose rule is a path."""
 
@@ -79,7 +79,7 @@ class DataJob(DataOptions):
         return self.feature_weights == LEARN
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TrainingJob(DataJob):
     """Options that dcsvm-train and dcsvm-grid share."""
 
@@ -128,7 +128,7 @@ SHARED: Conditions = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class TrainJob(TrainingJob):
     """Options of dcsvm-train beside TrainOptions. Cross-validation (`n_folds`) writes no model."""
 
@@ -239,7 +239,7 @@ def powers_of_two(text: str) -> tuple[float, ...]:
 POWERS = Rule("begin,end,step", lambda value: isinstance(value, tuple), tuple, parse=powers_of_two)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class GridJob(SearchOptions, TrainingJob):
     """Options of dcsvm-grid beside TrainOptions. Without exponents a parameter is not searched."""
 
@@ -318,7 +318,7 @@ OF_GRID: Conditions = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class EasyJob(DataJob):
     """Options of dcsvm-easy beside some of TrainOptions."""
 
@@ -365,7 +365,7 @@ OF_EASY: Conditions = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PredictJob(DataJob):
     """Options of dcsvm-predict."""
 
@@ -414,7 +414,7 @@ OF_PREDICTION: Conditions = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CompressJob(DataJob):
     """Options of dcsvm-compress beside CompressOptions."""
 

@@ -150,7 +150,7 @@ class GroupedOption(click.Option):
         return bool(self.value) and (self.nargs == 1 or len(self.opts[0]) > 2)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Some:
     """Some options of a table, by name, and the title of their group if it is another one."""
 

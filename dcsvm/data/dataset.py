@@ -14,8 +14,15 @@ from dcsvm.data.arrays import Float64Parts, as_labels, as_weights
 from dcsvm.data.columns import TableRows
 from dcsvm.data.data_warnings import data_warnings
 from dcsvm.data.files import DataError, first_lines, text_pieces
-from dcsvm.data.formats import FileOptions
-from dcsvm.data.reading import Encoded, Unscaled, kind_of, read_file, read_values, text_rows
+from dcsvm.data.reading import (
+    Encoded,
+    FileOptions,
+    Unscaled,
+    kind_of,
+    read_file,
+    read_values,
+    text_rows,
+)
 from dcsvm.data.rows import Rows, Storage, of_columns, stacked
 from dcsvm.data.scaling import Extremes, PartsInMemory, Scaling, Source, quantile_scaling
 from dcsvm.data.sorting import slices

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 FORMATS = ("csv", "tsv", "parquet", "arrow", "libsvm")
 ENDINGS = {
     "csv": "csv", "tsv": "tsv", "tab": "tsv", "parquet": "parquet", "pq": "parquet",
     "arrow": "arrow", "feather": "arrow", "ipc": "arrow",
 }  # fmt: skip
 PACKED = (".gz", ".bz2", ".xz")
-
-
-@dataclass(frozen=True)
-class FileOptions:
-    """How a file is read, see `Dataset.read`; None means the default."""
-
-    format: str | None = None
-    label: str | None = None
-    drop: Sequence[str] = ()
-    weight: str | None = None
-    lenient: bool = False
-    kernel_values: bool = False
-    threads: int | None = None
 
 
 def table_format(path: str, given: str | None = None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,7 +12,7 @@ import numpy as np
 from dcsvm.data.arrays import Float64Parts
 from dcsvm.data.columns import Frame, TableEncoding
 from dcsvm.data.files import DataError, read_text
-from dcsvm.data.formats import FileOptions, table_format
+from dcsvm.data.formats import table_format
 from dcsvm.data.frames import frame_of, frame_of_matrix, is_frame, matrix_of
 from dcsvm.data.scaling import Scaling, Source
 from dcsvm.data.svmlight_file import Buffer, SvmlightRows
@@ -26,6 +27,19 @@ class Encoding:
     scaling: Scaling | None = None
     first_index: int = 1
     says_first_index: bool = True
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """How a file is read, see `Dataset.read`; None means the default."""
+
+    format: str | None = None
+    label: str | None = None
+    drop: Sequence[str] = ()
+    weight: str | None = None
+    lenient: bool = False
+    kernel_values: bool = False
+    threads: int | None = None
 
 
 class Encoded(Protocol):

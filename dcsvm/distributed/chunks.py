@@ -21,9 +21,8 @@ from distributed import get_worker
 from dcsvm.data.arrays import Float64Parts
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import COMPRESSED, DataError
-from dcsvm.data.formats import FileOptions
 from dcsvm.data.frames import array_of, is_frame
-from dcsvm.data.reading import Encoding, read_values, text_rows
+from dcsvm.data.reading import Encoding, FileOptions, read_values, text_rows
 from dcsvm.data.rows import Rows, Storage, stacked, storage_of
 from dcsvm.data.scaling import Extremes, Part, PartsInMemory, Source
 from dcsvm.data.sorting import BATCH_SIZE, distinct, slices

@@ -32,7 +32,7 @@ class BeyondFloat32Error(ValueError):
     """Kernel values of the rows are beyond the range of float32."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Fall:
     """Decrease of a kernel K = f(gamma s^power) from 1 as its argument s, a distance, grows.
 
@@ -56,7 +56,7 @@ class Fall:
         return self.inverse(value) / argument**self.power
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Slopes:
     """Kernel values and their slopes dK/ds, where s is the inner product of the rows.
 
@@ -71,7 +71,7 @@ class Slopes:
     factor: Callable[[Kernel], float]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class KernelType:
     """Properties of a kernel function, for all values of its parameters.
 

@@ -29,7 +29,7 @@ class OptionError(ValueError):
         return f"{self.option} {self.reason}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class FileKind:
     """What an option does with a file.
 
@@ -44,7 +44,7 @@ class FileKind:
     continued_by: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rule:
     """The values that an option accepts.
 
@@ -373,7 +373,7 @@ def checked_metric(metric: str | None, svm_type: str) -> str:
 DOCSTRING_WIDTH = 96  # columns, beside the indentation
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Option:
     """The description of an option.
 

@@ -347,7 +347,7 @@ class TrainOptions(OptionTable):
 of_files = partial(option, group="Files")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class DataOptions(OptionTable):
     """How data are read, scaled and weighted: the options of Dataset.read, and feature weights."""
 
@@ -415,7 +415,7 @@ class DataOptions(OptionTable):
 of_search = partial(option, group="Settings")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class SearchOptions(OptionTable):
     """What a search of settings measures, and how far it goes."""
 
@@ -451,7 +451,7 @@ of_size = partial(option, None, group="Size (give one)", is_basic=True)
 of_method = partial(option, group="Method")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CompressOptions(OptionTable):
     """The options of Model.compress: one of three target sizes, and the method.
 
