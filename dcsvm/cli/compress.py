@@ -1,13 +1,27 @@
 """dcsvm-compress: fit a smaller model to the decision values of a larger one."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from dcsvm.cli.command import LibsvmCommand, exit_statuses
 from dcsvm.cli.guard import run
-from dcsvm.cli.jobs import NOT_AUTO, OF_COMPRESSION, CompressJob, check, name_beside
+from dcsvm.cli.jobs import (
+    INPUT,
+    MODEL,
+    NOT_AUTO,
+    OUTPUT,
+    Conditions,
+    DataJob,
+    check,
+    name_beside,
+    of_ranges,
+    option,
+    rows,
+)
 from dcsvm.cli.options import HELP, VERSION, Some, parameters
+from dcsvm.problem.option_table import Rule
 from dcsvm.problem.options import CompressOptions
 
 EXAMPLES = (
@@ -20,6 +34,42 @@ FILES = (
     ("OUTPUT_FILE", "the new model; svm-predict can read an exact one"),
     ("OUTPUT_FILE.range", "the ranges, if the model is of --scale auto; for svm-scale"),
 )
+
+
+# fmt: off
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class CompressJob(DataJob):
+    """Options of dcsvm-compress beside CompressOptions."""
+
+    model_file: str = option("", MODEL, "MODEL_FILE")
+    output_file: str | None = option(None, OUTPUT.optional, "[OUTPUT_FILE]")
+    rows_file: str | None = rows(None, INPUT.optional, "--rows FILE",
+        "fit to these rows: the training file, or similar rows",
+        "Labels are not used. Without this option the model is fitted on its support vectors only, "
+        "which are a poor sample of the rows to predict.",
+        is_basic=True)
+    test_file: str | None = rows(None, INPUT.optional, "--test FILE",
+        "report changed labels on these rows, not used so far",
+        "Labels are not used.",
+        is_basic=True)
+    early: bool = option(False, Rule.flag(), "--early",
+        "compress the early model, not the exact solution",
+        "Not needed for a model that has no exact solution.",
+        group="Method", is_basic=True)
+    scale: str | None = of_ranges()
+
+
+OF_COMPRESSION: Conditions = (
+    (lambda job, _: job.rows_file == job.test_file == "-",
+     "--rows and --test cannot both be standard input"),
+    (lambda job, _: job.scale is not None and job.rows_file is None and job.test_file is None,
+     "--scale needs --rows or --test"),
+    (lambda job, options: options.loss is not None and job.test_file is None,
+     "--loss needs --test: rows that the model has not seen"),
+)
+# fmt: on
+
+
 TITLES = ("Size (give one)", "Rows", "Method", "Files", "Other")
 NOT_OWN = {"label", "drop", "weight", "feature_weights", "report_file"}
 OWN = Some(CompressJob, set(CompressJob.names()) - NOT_OWN)

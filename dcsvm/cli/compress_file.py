@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from contextlib import closing
 
+from dcsvm.cli.compress import CompressJob
 from dcsvm.cli.file_types import check_output
 from dcsvm.cli.files import show_beside
-from dcsvm.cli.jobs import CompressJob
 from dcsvm.cli.reading import read_other_set
 from dcsvm.cli.report import TerminalProgress
 from dcsvm.model.reader import load_model

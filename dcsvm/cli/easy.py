@@ -1,15 +1,31 @@
 """dcsvm-easy: choose all settings of a model within a time limit, as LIBSVM's easy.py does."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from dcsvm.cli.command import DATA_FILE, LibsvmCommand, exit_statuses
-from dcsvm.cli.files import BALANCED
+from dcsvm.cli.files import BALANCED, STANDARD_INPUT, is_stream
 from dcsvm.cli.guard import run
-from dcsvm.cli.jobs import OF_EASY, WITH_SCALE, EasyJob, check, factors_of_classes, name_beside
+from dcsvm.cli.jobs import (
+    INPUT,
+    OUTPUT,
+    SECONDS,
+    WITH_SCALE,
+    Conditions,
+    DataJob,
+    check,
+    factors_of_classes,
+    name_beside,
+    option,
+    other,
+    output,
+    search,
+)
 from dcsvm.cli.options import HELP, VERSION, Some, parameters
-from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.option_table import Rule
+from dcsvm.problem.options import SearchOptions, TrainOptions
 
 EXAMPLES = (
     ("dcsvm-easy heart_scale", "choose all settings, write heart_scale.model"),
@@ -21,6 +37,57 @@ FILES = (
     ("TEST_FILE", "the same format; also without labels"),
     ("MODEL_FILE", "for dcsvm-predict; it has the scaling and the feature weights"),
 )
+
+
+# fmt: off
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class EasyJob(DataJob):
+    """Options of dcsvm-easy beside some of TrainOptions."""
+
+    training_set_file: str = option("", INPUT, "TRAINING_SET_FILE")
+    test_file: str | None = option(None, INPUT.optional, "[TEST_FILE]")
+    time_limit: float = search(60.0, SECONDS, "--time-limit SEC",
+        "seconds for the search and the training",
+        "Reading and prediction come on top. With a longer limit, more trials use more rows.",
+        is_basic=True)
+    metric: str | None = search(None, SearchOptions.rule("metric"), "--metric NAME",
+        "choose by accuracy, auc, f1, rmse, ...",
+        SearchOptions.details("metric"),
+        default_text="accuracy, rmse", is_basic=True)
+    svm_type: str | None = search(None, TrainOptions.rule("svm_type").optional, "-s TYPE",
+        "0: classification, 3: regression",
+        "By default, text and up to 32 different whole numbers are classes.",
+        default_text="by the labels", is_basic=True)
+    probability: bool = search(False, Rule.flag(), "-b 0|1",
+        "1: fit probabilities, too",
+        "It takes five more trainings.")
+    balanced: bool = search(False, Rule.flag(), "--balanced",
+        "class weights n / (classes * n_class)",
+        "-w balanced is the same.")
+    model_file: str | None = output(None, OUTPUT.optional, "--model FILE",
+        "the model file",
+        default_text="TRAINING_SET_FILE.model", is_basic=True)
+    output_file: str | None = output(None, OUTPUT.optional, "--output FILE",
+        "the predictions of TEST_FILE",
+        default_text="TEST_FILE.predict")
+    quiet: bool = other(False, Rule.flag(), "-q",
+        "print only errors, warnings of training, last lines",
+        "The warnings about data are omitted.")
+
+
+OF_EASY: Conditions = (
+    (lambda job, _: job.training_set_file in STANDARD_INPUT and not job.model_file,
+     "--model is required for standard input"),
+    (lambda job, _: job.test_file in STANDARD_INPUT and not job.output_file,
+     "--output is required for standard input"),
+    (lambda job, _: job.training_set_file in STANDARD_INPUT or is_stream(job.training_set_file),
+     "the training set is read twice: it cannot be a pipe"),
+    (lambda job, _: job.svm_type not in (None, "c_svc", "epsilon_svr"),
+     "-s must be 0 or 3, the types that are trained with levels, not {job.svm_type}"),
+)
+# fmt: on
+
+
 TITLES = ("Search", "Output", "Files", "Other")
 FREE = Some(TrainOptions, ("seed", "cache_mb", "threads"), "Other")
 WEIGHTS = Some(TrainOptions, ("class_weight",), "Search")

@@ -6,9 +6,10 @@ import time
 from typing import Any
 
 from dcsvm._core import Stop
+from dcsvm.cli.easy import EasyJob
 from dcsvm.cli.files import AUTO, QUANTILE, print_result
 from dcsvm.cli.guard import NOT_CONVERGED, Interrupts, status_of
-from dcsvm.cli.jobs import EasyJob, PredictJob
+from dcsvm.cli.predict import PredictJob
 from dcsvm.cli.predict_file import predict_file
 from dcsvm.cli.reading import read_training_set, telling_warnings, weights_of
 from dcsvm.cli.report import TerminalProgress, write_report

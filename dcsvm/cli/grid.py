@@ -1,16 +1,32 @@
 """dcsvm-grid: choose C and gamma, with the options and the output of svm-grid."""
 
 import os
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from dcsvm.cli.command import DATA_FILE, LibsvmCommand, exit_statuses
-from dcsvm.cli.files import STANDARD_INPUT, is_stream
+from dcsvm.cli.files import MEDIAN, STANDARD_INPUT, is_stream
 from dcsvm.cli.guard import run
-from dcsvm.cli.jobs import OF_GRID, SHARED, GridJob, check, training_options
+from dcsvm.cli.jobs import (
+    INPUT,
+    OUTPUT,
+    SECONDS,
+    SHARED,
+    Conditions,
+    TrainingJob,
+    check,
+    files,
+    ignored,
+    long_runs,
+    other,
+    settings,
+    training_options,
+)
 from dcsvm.cli.options import HELP, VERSION, Some, parameters
-from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.option_table import Rule
+from dcsvm.problem.options import SearchOptions, TrainOptions
 
 EXAMPLES = (
     ("dcsvm-grid heart_scale", "C and gamma by 5-fold cross-validation of svm-grid's 110 settings"),
@@ -70,6 +86,111 @@ def beginning(name: str) -> bytes:
 
 TITLES = ("Settings", "Levels", "Problem", "Kernel", "Accuracy", "Long runs", "Files",
           "Options of svm-grid without effect", "Other")  # fmt: skip
+
+
+# fmt: off
+def powers_of_two(text: str) -> tuple[float, ...]:
+    """Return the exponents of svm-grid's begin,end,step, ascending; () for null."""
+    most = 1000
+    if text.lower() == "null":
+        return ()
+    try:
+        begin, end, step = (float(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError("is neither begin,end,step nor null") from None
+    if not all(abs(number) <= most for number in (begin, end, step)):
+        raise ValueError(f"has an exponent beyond {most}")
+    if step == 0 or (end - begin) / step < 0:
+        raise ValueError(f"does not lead from {begin:g} to {end:g}")
+    n_steps = int((end - begin) / step * (1 + 1e-12) + 1e-12)
+    if n_steps >= most:
+        raise ValueError(f"has more than {most} values")
+    return tuple(sorted(begin + k * step for k in range(n_steps + 1)))
+
+
+POWERS = Rule("begin,end,step", lambda value: isinstance(value, tuple), tuple, parse=powers_of_two)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class GridJob(SearchOptions, TrainingJob):
+    """Options of dcsvm-grid beside TrainOptions. Without exponents a parameter is not searched."""
+
+    log2c: tuple[float, ...] = settings(powers_of_two("-5,15,2"), POWERS,
+        "-log2c BEGIN,END,STEP|null",
+        "exponents of C: powers of 2",
+        "null: C is that of -c.",
+        default_text="-5,15,2", is_basic=True)
+    log2g: tuple[float, ...] = settings(powers_of_two("3,-15,-2"), POWERS,
+        "-log2g BEGIN,END,STEP|null",
+        "exponents of gamma: powers of 2",
+        "null: gamma is that of -g. Kernels without gamma ignore it.",
+        default_text="3,-15,-2", is_basic=True)
+    log2p: tuple[float, ...] = settings((), POWERS, "-log2p BEGIN,END,STEP|null",
+        "exponents of epsilon of eps-SVR",
+        "null: epsilon is that of -p.",
+        default_text="null")
+    gamma_unit: str = settings("1", Rule.choice("1", MEDIAN), "--gamma-unit UNIT",
+        "unit of the powers of -log2g: 1 or median",
+        "median: a power F stands for -g F/median. The last line has gamma itself.")
+    n_folds: int = settings(5, Rule.integer(2), "-v N",
+        "number of cross-validation folds",
+        is_basic=True)
+    test_file: str | None = settings(None, INPUT.optional, "--test FILE",
+        "score on the rows of this file, not on folds",
+        "Models are then trained on all rows of the training set.")
+    time_limit: float | None = long_runs(None, SECONDS.optional, "--time-limit SEC",
+        "stop after SEC seconds, print the best so far",
+        "The time includes reading. No model is trained after a stop. -resume continues.")
+    out_file: str | None = files(None, OUTPUT.optional, "-out FILE|null",
+        "write a line per scored setting to this file",
+        "null writes no file.",
+        default_text="TRAINING_SET_FILE.out")
+    resume_file: str | None = files(None, Rule.path(continued_by="out_file").optional,
+        "-resume [FILE]",
+        "continue from this -out file",
+        "Data and options must be the same. The default FILE, if an option or the training set "
+        "follows, is that of -out.")
+    png_file: str | None = files(None, OUTPUT.optional, "-png FILE",
+        "draw a map of the rates", "Requires matplotlib.")
+    svmtrain: str | None = ignored(None, Rule.text().optional, "-svmtrain PATH",
+        "ignored: training is built in")
+    gnuplot: str | None = ignored(None, Rule.text().optional, "-gnuplot PATH",
+        "ignored: see -png")
+    quiet: bool = other(False, Rule.flag(), "-q",
+        "print only errors, warnings of the search, last line",
+        "The warnings about data are omitted.")
+
+
+    def grid(self, options: TrainOptions) -> Any:
+        """Return the Grid of settings, with gamma in units of `gamma_unit`. Raises ValueError."""
+        from dcsvm.training.settings import Grid
+
+        def powers(exponents: tuple[float, ...]) -> list[float] | None:
+            return [2.0**exponent for exponent in exponents] or None
+
+        gammas = powers(self.log2g) if options.kernel_type.has_gamma else None
+        return Grid.of(options, powers(self.log2c) or [options.C], gammas, powers(self.log2p))
+
+
+OF_GRID: Conditions = (
+    (lambda _, options: options.svm_type == "one_class",
+     "one-class (-s 2) has no C and no score to choose it by"),
+    (lambda job, options: options.svm_type == "nu_svc" and job.log2c,
+     "nu-SVC (-s 1) has no C: give -log2c null to choose gamma only"),
+    (lambda job, options: job.log2p and options.svm_type != "epsilon_svr",
+     "-log2p needs eps-SVR (-s 3)"),
+    (lambda job, options: job.gamma_unit == MEDIAN and options.kernel_type.fall is None,
+     "--gamma-unit must be 1 for kernel {options.kernel}, got median"),
+    (lambda job, options: options.kernel_type.is_precomputed and job.test_file,
+     "a precomputed kernel cannot be used with --scale or --test"),
+    (lambda job, options: not (job.log2c or job.log2p
+                               or (job.log2g and options.kernel_type.has_gamma)),
+     "no parameter to choose: -log2c and -log2g are null"),
+    (lambda job, _: job.resume_file == "", "-resume needs a file if -out is null"),
+)
+# fmt: on
+
+
 OF_GRID_TOO = [name for name, option, _ in TrainOptions.entries() if option.in_grid]
 
 

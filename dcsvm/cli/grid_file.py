@@ -10,9 +10,9 @@ from typing import Any, TextIO
 
 from dcsvm._core import Stop
 from dcsvm.cli.files import print_result, print_status
+from dcsvm.cli.grid import GridJob
 from dcsvm.cli.grid_picture import check_can_draw, save_picture
 from dcsvm.cli.guard import NOT_CONVERGED, Interrupts, status_of
-from dcsvm.cli.jobs import GridJob
 from dcsvm.cli.reading import print_warnings, read_other_set, read_training_set, weights_of
 from dcsvm.cli.report import TerminalProgress, write_report
 from dcsvm.data.dataset import Dataset

@@ -1,13 +1,27 @@
 """dcsvm-predict: predict a file as svm-predict does, or by early prediction."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from dcsvm.cli.command import DATA_FILE, LibsvmCommand, exit_statuses
 from dcsvm.cli.guard import run
-from dcsvm.cli.jobs import NOT_AUTO, OF_PREDICTION, PredictJob, check
+from dcsvm.cli.jobs import (
+    INPUT,
+    MODEL,
+    NOT_AUTO,
+    OUTPUT,
+    Conditions,
+    DataJob,
+    check,
+    of_ranges,
+    option,
+    other,
+    output,
+)
 from dcsvm.cli.options import HELP, VERSION, Some, parameters
+from dcsvm.problem.option_table import Rule
 from dcsvm.problem.options import TrainOptions
 
 EXAMPLES = (
@@ -23,6 +37,53 @@ FILES = (
     ("MODEL_FILE", "a model of dcsvm-train or svm-train"),
     ("OUTPUT_FILE", "one line per row of TEST_FILE"),
 )
+
+
+# fmt: off
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class PredictJob(DataJob):
+    """Options of dcsvm-predict."""
+
+    test_file: str = option("", INPUT, "TEST_FILE")
+    model_file: str = option("", MODEL, "MODEL_FILE")
+    output_file: str = option("", OUTPUT, "OUTPUT_FILE")
+    early: bool = option(False, Rule.flag(), "--early",
+        "early prediction: only the nearest clusters' models",
+        group="Method", is_basic=True)
+    probability: bool = output(False, Rule.flag(), "-b 0|1",
+        "1: write class probabilities, too",
+        "They follow the label. The first line is a header with the labels. For a regression the "
+        "sigma of the noise is printed instead.",
+        is_basic=True)
+    decision_values: bool = output(False, Rule.flag(), "--decision-values",
+        "write decision values, too",
+        "A positive value stands for the first label of the model. For more than two classes there "
+        "is one value per pair of classes, and the first line is a header with the pairs.",
+        is_basic=True)
+    has_metrics: bool = output(False, Rule.flag(), "--metrics",
+        "print precision, recall, F1, AUC, ... , too",
+        "For classes: precision, recall and F1 of each class, balanced accuracy, mean F1, the AUC "
+        "of two classes, with -b 1 the log loss and the AUC of more classes, and the confusion "
+        "matrix. For a regression: MAE, RMSE and R2.",
+        is_basic=True)
+    described: str | None = output(None, MODEL.optional, "--describe MODEL",
+        "print what a model is, with its feature weights",
+        "No other argument is then needed. The features of the largest weights come first.")
+    plotted: tuple[str, str] | None = output(None, Rule.paths(MODEL, OUTPUT).optional,
+        "--plot MODEL PNG",
+        "draw the largest feature weights of a model",
+        "No other argument is then needed. It needs matplotlib (extra plot).")
+    scale: str | None = of_ranges()
+    quiet: bool = other(False, Rule.flag(), "-q", "print only errors: no accuracy, no warnings")
+
+
+OF_PREDICTION: Conditions = (
+    (lambda job, _: job.probability and job.decision_values,
+     "-b 1 and --decision-values cannot be used together"),
+)
+# fmt: on
+
+
 TITLES = ("Method", "Output", "Files", "Other")
 OWN = Some(PredictJob, set(PredictJob.names()) - {"drop", "weight", "feature_weights"})
 THREADS = Some(TrainOptions, ("threads",), "Other")

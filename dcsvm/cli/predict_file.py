@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from dcsvm.cli.files import print_result, print_status, show_beside
-from dcsvm.cli.jobs import PredictJob
+from dcsvm.cli.predict import PredictJob
 from dcsvm.cli.reading import telling_warnings
 from dcsvm.cli.report import write_report
 from dcsvm.data.dataset import Dataset

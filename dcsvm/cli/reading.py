@@ -1,15 +1,20 @@
 """Read the data sets of a command, and print warnings about them."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dcsvm.cli.files import print_status
-from dcsvm.cli.jobs import DataJob, EasyJob, TrainingJob
+from dcsvm.cli.jobs import DataJob, TrainingJob
 from dcsvm.data.dataset import Dataset
 from dcsvm.model.reader import load_model
 from dcsvm.problem.options import TrainOptions
+
+if TYPE_CHECKING:
+    from dcsvm.cli.easy import EasyJob
 
 
 def read_training_set(job: TrainingJob | EasyJob, options: TrainOptions, **how: Any) -> Dataset:

@@ -1,13 +1,27 @@
 """dcsvm-train: train a model, with svm-train's letters and defaults."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from dcsvm.cli.command import DATA_FILE, LibsvmCommand, exit_statuses
+from dcsvm.cli.files import AUTO, LEARN, QUANTILE, STANDARD_INPUT, is_stream
 from dcsvm.cli.guard import run
-from dcsvm.cli.jobs import OF_TRAINING, SHARED, TrainJob, check, name_beside, training_options
+from dcsvm.cli.jobs import (
+    MODEL,
+    SHARED,
+    Conditions,
+    TrainingJob,
+    check,
+    files,
+    long_runs,
+    name_beside,
+    other,
+    training_options,
+)
 from dcsvm.cli.options import HELP, VERSION, parameters
+from dcsvm.problem.option_table import Rule
 from dcsvm.problem.options import TrainOptions
 
 EXAMPLES = (
@@ -24,6 +38,97 @@ FILES = (
     ("MODEL_FILE.range", "the ranges of --scale auto, for svm-scale; the model has them, too"),
 )
 TITLES = ("Problem", "Kernel", "Accuracy", "Levels", "Long runs", "Files", "Other")
+
+
+# fmt: off
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class TrainJob(TrainingJob):
+    """Options of dcsvm-train beside TrainOptions. Cross-validation (`n_folds`) writes no model."""
+
+    checkpoint_folder: str | None = long_runs(None,
+        Rule.path(is_output=True, is_folder=True).optional, "--checkpoint DIR",
+        "store checkpoints in this folder",
+        "After a crash or a stop, --resume continues from the last one. If both options name the "
+        "same folder, the same command can be repeated until training ends, which removes the "
+        "folder.")
+    resume_folder: str | None = long_runs(None,
+        Rule.path(is_folder=True, continued_by="checkpoint_folder").optional, "--resume DIR",
+        "continue from a checkpoint, same data and options",
+        f"{', '.join(TrainOptions.free()[:-1])} and {TrainOptions.free()[-1]} may differ.")
+    init_model_file: str | None = long_runs(None, MODEL.optional, "--init-model FILE",
+        "warm start from a model of the same rows",
+        "Or of the first rows of the file. Its other options may differ (C, gamma, -e). It saves "
+        "most time if little has changed, with -l 0.")
+    scheduler: str | None = long_runs(None, Rule.text().optional, "--scheduler ADDR",
+        "train on the workers of this Dask scheduler",
+        "For example tcp://10.0.0.1:8786. TRAINING_SET_FILE is a path that all workers can read, "
+        "or a URL for fsspec. Needs the extra dask.")
+    scheduler_file: str | None = long_runs(None, Rule.path(is_awaited=True).optional,
+        "--scheduler-file F",
+        "the same, address from a scheduler file",
+        "The file that dask scheduler --scheduler-file writes.")
+    n_workers: int | None = long_runs(None, Rule.integer(1, 1024).optional, "--workers N",
+        "train on N processes of this machine",
+        "They are a Dask cluster that ends with the command, and share the threads.")
+    model_format: str = files("dcsvm", Rule.choice("dcsvm", "libsvm"), "--model-format FMT",
+        "dcsvm, or libsvm for the format of LIBSVM only",
+        "dcsvm: an exact model is in LIBSVM's format, followed by a section of dcsvm.")
+    quiet: bool = other(False, Rule.flag(), "-q",
+        "print only errors, warnings of training, lines of -v",
+        "The warnings about data are omitted.")
+
+    @property
+    def remote_file(self) -> str | None:
+        return self.training_set_file if self.is_remote else None
+
+    @property
+    def workers(self) -> dict[str, Any]:
+        """The options that name workers."""
+        return {name: getattr(self, name) for name in ("scheduler", "scheduler_file", "n_workers")}
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether training runs on the workers of a Dask cluster."""
+        return any(self.workers.values())
+
+
+NOT_WITH_FOLDS = ("time_limit", "checkpoint_folder", "resume_folder", "init_model_file",
+                  "report_file", "test_file", "scheduler", "scheduler_file", "n_workers",
+                  "weight")  # fmt: skip
+OF_TRAINING: Conditions = (
+    *((lambda job, _, name=name: job.n_folds is not None and getattr(job, name) is not None,
+       f"{spelling} cannot be used with cross-validation (-v)")
+      for name, spelling in TrainJob.spellings(NOT_WITH_FOLDS).items()),
+    (lambda job, _: not (job.n_folds or job.model_file),
+     "MODEL_FILE is required if the training set is stdin"),
+    (lambda job, options: job.test_file and not options.chooses_early_level,
+     "--test needs --early with --early-level auto"),
+    (lambda job, options: job.model_format == "libsvm" and not options.kernel_type.is_in_libsvm,
+     "LIBSVM has no kernel {options.kernel}: -t needs --model-format dcsvm"),
+    (lambda job, options: job.model_format == "libsvm" and options.early,
+     "LIBSVM has no early models: --early needs --model-format dcsvm"),
+    (lambda job, _: job.scale == AUTO and job.model_file and is_stream(job.model_file),
+     "--scale auto writes a file beside the model: MODEL_FILE must be a regular file"),
+    (lambda job, _: job.model_format == "libsvm" and job.scale == QUANTILE,
+     "LIBSVM has no quantiles: --scale quantile needs dcsvm's format"),
+    (lambda job, _: job.model_format == "libsvm" and job.feature_weights,
+     "LIBSVM has no weights: --weights needs dcsvm's format"),
+    (lambda job, _: job.feature_weights == LEARN and job.init_model_file,
+     "--weights learn is not possible with --init-model"),
+    (lambda job, _: job.feature_weights == LEARN and job.n_folds,
+     "--weights learn is not possible with folds (-v)"),
+    (lambda job, _: sum(one is not None for one in job.workers.values()) > 1,
+     "give one of --scheduler, --scheduler-file and --workers"),
+    (lambda job, _: job.is_remote and job.training_set_file in STANDARD_INPUT,
+     "workers cannot read standard input: give a file"),
+    (lambda job, _: job.is_remote and job.format_of(job.training_set_file),
+     "workers cannot read tables: give a LIBSVM file"),
+    (lambda job, options: job.is_remote and options.kernel_type.is_precomputed,
+     "workers cannot use a precomputed kernel (-t 4)"),
+    (lambda job, _: len({job.checkpoint_folder, job.resume_folder} - {None}) > 1,
+     "--checkpoint and --resume must name the same folder"),
+)
+# fmt: on
 
 
 @click.command(

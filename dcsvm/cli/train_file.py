@@ -7,9 +7,9 @@ from functools import partial
 from dcsvm._core import Stop
 from dcsvm.cli.files import print_result, print_status, show_beside
 from dcsvm.cli.guard import NOT_CONVERGED, Interrupts, status_of
-from dcsvm.cli.jobs import TrainJob
 from dcsvm.cli.reading import print_warnings, read_other_set, read_training_set, weights_of
 from dcsvm.cli.report import TerminalProgress, write_report
+from dcsvm.cli.train import TrainJob
 from dcsvm.data.dataset import Dataset
 from dcsvm.model.reader import load_model
 from dcsvm.problem.options import TrainOptions

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dcsvm.cli.grid_picture import DOTS_PER_INCH, check_can_draw, printable
-from dcsvm.cli.jobs import PredictJob
+from dcsvm.cli.predict import PredictJob
 from dcsvm.data.files import write_beside
 from dcsvm.model.reader import load_model
 

@@ -451,6 +451,8 @@ class Model(ModelParts):
         return replace(self, exact=parts.exact, early=parts.early, report=report)
 
     def _taken(self, given: Any) -> Rows:
+        if isinstance(given, Dataset):
+            return self._encoded(given).rows
         return given if isinstance(given, Rows) else self.rows_of(given)
 
     def range_file(self, path: str | os.PathLike[str]) -> str | None:
