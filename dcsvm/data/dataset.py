@@ -174,9 +174,12 @@ class Dataset:
     @property
     def rows(self) -> Rows:
         """The rows as they are trained: encoded, scaled and weighted. Raises ValueError."""
-        return self._make_rows() if self._rows is None else self._rows
+        return self._make_rows()
 
     def _make_rows(self) -> Rows:
+        """Make the rows, once."""
+        if self._rows is not None:
+            return self._rows
         data, scaling = self._data.rows, self.scaling
         if scaling is None and isinstance(data, SvmlightRows):
             self._rows = data.unscaled()
