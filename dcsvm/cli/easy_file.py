@@ -20,7 +20,7 @@ from dcsvm.selection.easy import easy
 
 def easy_file(job: EasyJob, options: TrainOptions) -> int:
     """Run a job of dcsvm-easy; return the exit status."""
-    start = time.perf_counter()
+    start, options = time.perf_counter(), options.with_threads()
     assert job.model_file is not None
     data = read_training_set(job, options, is_lazy=True)
     if job.test_file is not None:
