@@ -49,7 +49,7 @@ def check(conditions: Iterable[Conditions], job: Any, options: Any = None) -> No
 
 
 # fmt: off
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, init=False, eq=False, repr=False)
 class DataJob(DataOptions):
     """What commands on data share. A file is an option whose rule is a path."""
 
@@ -78,7 +78,7 @@ class DataJob(DataOptions):
         return self.feature_weights == LEARN
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, init=False, eq=False, repr=False)
 class TrainingJob(DataJob):
     """Options that dcsvm-train and dcsvm-grid share."""
 

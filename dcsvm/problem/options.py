@@ -347,7 +347,8 @@ class TrainOptions(OptionTable):
 of_files = partial(option, group="Files")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+# Tables that only other tables inherit from need no constructor, so that commands start faster.
+@dataclass(frozen=True, kw_only=True, init=False, eq=False, repr=False)
 class DataOptions(OptionTable):
     """How data are read, scaled and weighted: the options of Dataset.read, and feature weights."""
 
@@ -415,7 +416,7 @@ class DataOptions(OptionTable):
 of_search = partial(option, group="Settings")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, init=False, eq=False, repr=False)
 class SearchOptions(OptionTable):
     """What a search of settings measures, and how far it goes."""
 
