@@ -325,10 +325,13 @@ class Dataset:
 
     def scaled(self, scale: str | Scaling | None) -> Dataset:
         """Return the data set in a scaling, without weights; for `scale` see the constructor."""
-        if self._data.rows.n_rows == 0 < self.n_rows:
-            raise ValueError(f"{self.name}: the rows before scaling are not kept")
+        self._check_source()
         scaling = self._scaling_of(scale, None)
         return self._with(scaling=scaling, is_scaling_stored=True, _rows=None)
+
+    def _check_source(self) -> None:
+        if self._data.rows.n_rows == 0 < self.n_rows:
+            raise ValueError(f"{self.name}: the rows before scaling are not kept")
 
     def weighted(self, weights: ArrayLike, columns: np.ndarray | None = None) -> Dataset:
         """Multiply the scaled features by weights, float64 (n_features,), all at least 0.
@@ -444,7 +447,17 @@ class Dataset:
         return self._with(_rows=self.rows, _data=data)
 
     def encoded_as(self, other: Encoded) -> Dataset:
-        """Return these rows in the scaling of others. Raises ValueError."""
+        """Return these rows scaled and weighted as others, a data set or a model.
+
+        A range file has no place in a model, so rows that it scaled stay as they are. Raises
+        ValueError for other columns of a table, or if the rows before scaling are not kept.
+        """
+        if self.table is not other.table:
+            raise ValueError("the data set has other columns than the training rows: use like=")
+        has_ranges = self.scaling is not None and not self.is_scaling_stored
+        if self.scaling is other.scaling or (other.scaling is None and has_ranges):
+            return self
+        self._check_source()
         return self._with(scaling=other.scaling, _rows=None)
 
     def _with(self: Own, **changes: Any) -> Own:

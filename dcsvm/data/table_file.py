@@ -43,11 +43,11 @@ def read_table(path: str, format: str, *, is_head: bool = False) -> Frame:
     if not len(text):
         raise DataError(f"{path}: no rows")
     if is_text:
-        arrow = _pyarrow(path, format)
-        frame = _Csv(path, bytes(text[:FIRST_LINE]), text, format, is_head).frame(arrow)
+        csv = _Csv(path, bytes(text[:FIRST_LINE]), text, format, is_head)
+        frame = csv.frame(_pyarrow(path, format))
     else:
-        arrow = _pyarrow(path, format)
-        frame = _columnar(path, text, format, arrow, HEAD_ROWS if is_head else None)
+        n_rows = HEAD_ROWS if is_head else None
+        frame = _columnar(path, text, format, _pyarrow(path, format), n_rows)
     if frame.n_rows == 0:
         raise DataError(f"{path}: no rows")
     if not frame.names:

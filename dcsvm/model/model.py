@@ -365,7 +365,7 @@ class Model(ModelParts):
             If X does not fit the model.
         """
         part = self.part()
-        data = self._encoded(X) if isinstance(X, Dataset) else Dataset(X, like=self)
+        data = X.encoded_as(self) if isinstance(X, Dataset) else Dataset(X, like=self)
         for sentence in data.unknown_categories:
             warnings.warn(sentence, stacklevel=4)
         rows, n_trained = data.rows, part.rows.n_features
@@ -381,15 +381,6 @@ class Model(ModelParts):
                 f"rows have {data.n_features} {name}, the model was trained on {n_trained}"
             )
         return rows
-
-    def _encoded(self, data: Dataset) -> Dataset:
-        """Return a data set in the scaling of the model. Raises ValueError for other columns."""
-        if data.table is not self.table:
-            raise ValueError(
-                "the data set has other columns than the training rows: make it with like=model"
-            )
-        is_scaled = self.scaling is None or data.scaling is self.scaling
-        return data if is_scaled else data.encoded_as(self)
 
     def compress(
         self,
@@ -452,7 +443,7 @@ class Model(ModelParts):
 
     def _taken(self, given: Any) -> Rows:
         if isinstance(given, Dataset):
-            return self._encoded(given).rows
+            return given.encoded_as(self).rows
         return given if isinstance(given, Rows) else self.rows_of(given)
 
     def range_file(self, path: str | os.PathLike[str]) -> str | None:

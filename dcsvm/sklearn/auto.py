@@ -76,9 +76,13 @@ class _Auto(TakesRows):
         self.model_, self.selection_ = self._named(model), model.report.selection
         return self
 
-    def _targets(self, y: ArrayLike, weights: Weights) -> tuple[np.ndarray, dict[str, Any]]:
+    def _targets(
+        self,
+        y: ArrayLike,
+        weights: Weights,  # noqa: ARG002 (of classes)
+    ) -> tuple[np.ndarray, dict[str, Any]]:
         """Convert y to class indices or targets; return them and options of `dcsvm.easy`."""
-        raise NotImplementedError
+        return column_or_1d(y, warn=True).astype(np.float64), {}
 
     def _named(self, model: Any) -> Any:
         """Return the model with its classes in order."""
@@ -167,13 +171,6 @@ class AutoSVR(RegressorMixin, _Auto):
     """
 
     _svm_type = "epsilon_svr"
-
-    def _targets(
-        self,
-        y: ArrayLike,
-        weights: Weights,  # noqa: ARG002 (of AutoSVC)
-    ) -> tuple[np.ndarray, dict[str, Any]]:
-        return column_or_1d(y, warn=True).astype(np.float64), {}
 
     def predict(self, X: Input) -> np.ndarray:
         """Predict values (n,)."""

@@ -136,8 +136,6 @@ class GridSearch:
             (progress or Progress()).warn(sentence)
         self.data = data = with_weights(data, feature_weights, options, self.stop)
         tested = as_test_rows(test, data)
-        if tested is not None and feature_weights is not None:
-            tested = tested.encoded_as(data)
         statistics, self.gamma_unit = RowStatistics.of(data.rows, 1), 1.0
         options = with_number(options, statistics)
         if gamma_unit == MEDIAN:

@@ -130,7 +130,7 @@ def train_dataset(
     for sentence in label_warnings(options, data.labels):
         control.progress.warn(sentence)
     weighted = with_weights(data, feature_weights, options, control.stop)
-    if test is not None and weighted is not data:
+    if test is not None:
         test = test.encoded_as(weighted)
     return fit(weighted, options, control, init_model=init_model, test=test)
 
@@ -177,8 +177,10 @@ def as_test_rows(
 
     Raises ValueError, and TypeError for anything but a Dataset or a tuple (X, y).
     """
-    if test is None or isinstance(test, Dataset):
-        return test
+    if test is None:
+        return None
+    if isinstance(test, Dataset):
+        return test.encoded_as(data)
     if not isinstance(test, tuple) or len(test) != 2:
         raise TypeError(f"test must be a tuple (X, y) or None, not {test!r}")
     rows = Dataset(*test, like=data)
