@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dcsvm.data.arrays import Float64Parts, as_labels, as_weights
-from dcsvm.data.columns import TableRows
+from dcsvm.data.columns import TableEncoding, TableRows
 from dcsvm.data.data_warnings import data_warnings
 from dcsvm.data.files import DataError, first_lines, text_pieces
+from dcsvm.data.frames import frame_of, frame_of_matrix, is_frame
 from dcsvm.data.reading import (
     Encoded,
     FileOptions,
@@ -322,6 +323,14 @@ class Dataset:
         assert like.table is not None
         for _ in first_table_rows(path, kind, like.table, how.label):
             pass
+
+    @staticmethod
+    def table_of(X: Any) -> TableEncoding:
+        """Find the encoding of a data frame or an array, also if it has only numbers and no gaps.
+
+        Raises DataError.
+        """
+        return TableEncoding.of(frame_of(X) if is_frame(X) else frame_of_matrix(np.asarray(X)))
 
     def scaled(self, scale: str | Scaling | None) -> Dataset:
         """Return the data set in a scaling, without weights; for `scale` see the constructor."""

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from dcsvm._core import Stop
 from dcsvm.data.dataset import Dataset
 from dcsvm.selection.easy import easy
-from dcsvm.sklearn.checks import Input, Weights, checked_weights
+from dcsvm.sklearn.checks import Input, Weights, given_weights
 from dcsvm.sklearn.classes import TakesClasses, class_scores
 from dcsvm.sklearn.parameters import Parameter, with_parameters
 from dcsvm.sklearn.rows import TakesRows, in_known_frame
@@ -57,14 +57,16 @@ class _Auto(TakesRows):
             Labels or targets.
         sample_weight : array (n,) or None
             Number of copies of each row in trainings, but not in losses on held-out rows; rows of
-            weight 0 or less are ignored.
+            weight 0 are ignored, and negative weights refused.
         stop : dcsvm.Stop or None
             Ends the search early, as in `dcsvm.easy`.
         """
         X, y = self._checked_data(in_known_frame(X), y)
-        weights = checked_weights(sample_weight, X.shape)
+        given = given_weights(sample_weight, X.shape)
+        data = Dataset(X, sample_weight=given, scale=self.scale)
+        weights = data.sample_weight
         labels, options = self._targets(y, weights)
-        data = Dataset(X, scale=self.scale).with_labels(labels, weights)
+        data = data.with_labels(labels, weights)
         if weights is not None:
             data = data.take(np.flatnonzero(weights))
         seed = check_random_state(self.random_state).randint(np.iinfo("i").max)
@@ -88,10 +90,10 @@ class _Auto(TakesRows):
         """Return the model with its classes in order."""
         return model
 
-    def _rows(self, X: Input) -> Any:
-        """Check rows to predict."""
+    def _rows(self, X: Input) -> tuple[Any, Any]:
+        """Check rows to predict; return them with the model that predicts them."""
         check_is_fitted(self)
-        return self._checked_rows(X, self.model_)
+        return self._checked_rows(in_known_frame(X), self.model_)
 
 
 @with_parameters(
@@ -133,23 +135,23 @@ class AutoSVC(TakesClasses, _Auto):
 
     def predict(self, X: Input) -> np.ndarray:
         """Predict labels (n,)."""
-        rows = self._rows(X)
-        return self.classes_[self.model_.predict(rows).astype(np.intp)]
+        rows, model = self._rows(X)
+        return self.classes_[model.predict(rows).astype(np.intp)]
 
     def decision_function(self, X: Input) -> np.ndarray:
         """Compute decision values, as SVC does.
 
         Two classes have values (n,), positive for classes_[1]; k classes have scores (n, k).
         """
-        rows = self._rows(X)
-        values = self.model_.decision_function(rows)
+        rows, model = self._rows(X)
+        values = model.decision_function(rows)
         return -values if values.ndim == 1 else class_scores(values)
 
     @available_if(lambda self: self._has_probability)
     def predict_proba(self, X: Input) -> np.ndarray:
         """Predict the probabilities of the classes (n, k)."""
-        rows = self._rows(X)
-        return self.model_.predict_probability(rows)
+        rows, model = self._rows(X)
+        return model.predict_probability(rows)
 
 
 @with_parameters("metric", "DATA", "random_state", "threads", time_limit=TIME_LIMIT)
@@ -174,5 +176,5 @@ class AutoSVR(RegressorMixin, _Auto):
 
     def predict(self, X: Input) -> np.ndarray:
         """Predict values (n,)."""
-        rows = self._rows(X)
-        return self.model_.predict(rows)
+        rows, model = self._rows(X)
+        return model.predict(rows)

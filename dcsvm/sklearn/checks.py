@@ -49,19 +49,38 @@ def warn_of_offsets(X: Any) -> None:
         )
 
 
-def checked_weights(sample_weight: ArrayLike | None, shape: tuple[int, ...]) -> Weights:
-    """Convert the weights of rows of a shape to float64 (n,), and set negative weights to 0.
+def given_weights(sample_weight: ArrayLike | None, shape: tuple[int, ...]) -> Weights:
+    """Convert the weights of rows of a shape to float64 (n,). None stays None.
 
-    None stays None. Raises ValueError.
+    Raises ValueError for another number of weights, and if they are not real numbers.
     """
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = _real_numbers(np.asarray(sample_weight))
     if weights.shape != (shape[0],):
         raise ValueError(
             f"sample_weight and X have incompatible shapes: {weights.shape!r} vs {shape!r}\n"
             "Note: Sparse matrices cannot be indexed w/boolean masks (use `indices=True` in CV)."
         )
+    return weights
+
+
+def _real_numbers(weights: np.ndarray) -> np.ndarray:
+    values = np.array(weights.tolist()) if weights.dtype.kind == "O" else weights
+    if values.dtype.kind not in "biuf":
+        found = "dates or times" if values.dtype.kind in "Mm" else f"values of type {values.dtype}"
+        raise ValueError(f"sample_weight must be real numbers, got {found}")
+    return values.astype(np.float64)
+
+
+def checked_weights(sample_weight: ArrayLike | None, shape: tuple[int, ...]) -> Weights:
+    """Convert weights as `given_weights`; set negative ones to 0, as scikit-learn's SVM does.
+
+    Raises ValueError, also if no weight is positive.
+    """
+    weights = given_weights(sample_weight, shape)
+    if weights is None:
+        return None
     weights = np.where(weights < 0, 0.0, weights)
     if not np.any(weights):
         raise ValueError("Invalid input - all samples have zero or negative weights.")

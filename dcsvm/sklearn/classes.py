@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from numbers import Real
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import column_or_1d, compute_class_weight
+from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from dcsvm.sklearn.checks import Weights
@@ -49,7 +52,7 @@ class TakesClasses(ClassifierMixin, BaseEstimator):
             totals = np.bincount(indices, weights, minlength=len(classes))
             factors = totals.sum() / (len(classes) * totals)
         else:
-            factors = compute_class_weight(self.class_weight, classes=classes, y=classes)
+            factors = _given_factors(self.class_weight or {}, classes.tolist())
         wrong = ~(np.isfinite(factors) & (factors > 0))
         if wrong.any():
             raise ValueError(
@@ -57,6 +60,25 @@ class TakesClasses(ClassifierMixin, BaseEstimator):
                 f"for class {classes[wrong][0]}"
             )
         return factors
+
+
+def _given_factors(given: dict[Any, Any], labels: list[Any]) -> np.ndarray:
+    """Return the given factor of each label, float64 (k,), by default 1.
+
+    A label of text may also be given as its integer, as scikit-learn allows. Raises ValueError.
+    """
+    for key, factor in given.items():
+        if not isinstance(factor, Real):
+            raise ValueError(f"class_weight must be a number, got {factor!r} for class {key!r}")
+    keys = [label if label in given else _as_integer(label) for label in labels]
+    absent = [key for key in keys if key not in given]
+    if absent and len(keys) - len(absent) != len(given):
+        raise ValueError(f"The classes, {absent}, are not in class_weight")
+    return np.array([given.get(key, 1.0) for key in keys], np.float64)
+
+
+def _as_integer(label: Any) -> Any:
+    return int(label) if isinstance(label, str) and label.isdecimal() else label
 
 
 def _classes_with_weight(

@@ -31,7 +31,6 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn.checks import (
     NOT_FINITE,
     Input,
-    Matrix,
     Weights,
     check_sizes,
     checked_weights,
@@ -174,8 +173,7 @@ class Estimator(Convertible):
         if data.table is not None:
             kept = TrainingRows.of_table(data)
         else:
-            is_sparse = sparse.issparse(X) and not callable(self.kernel)
-            kept = TrainingRows.of_matrix(checked, is_sparse=is_sparse)
+            kept = TrainingRows.of_matrix(checked, is_sparse=sparse.issparse(checked))
         variance = partial(variance_of, rows, weights)
         return Given((X, y, sample_weight), data, kept, data.n_features, variance)
 
@@ -210,8 +208,8 @@ class Estimator(Convertible):
             check_sizes(checked)
         return Dataset(checked, scale=self.scale)
 
-    def _encodes(self, X: Any) -> bool:
-        return not self._has_kernel_matrix and super()._encodes(X)
+    def _is_table(self, X: Any) -> bool:
+        return not self._has_kernel_matrix and super()._is_table(X)
 
     def _targets(self, y: ArrayLike, weights: Weights) -> tuple[np.ndarray, Weights]:
         """Convert y to class indices or targets, and adapt the weights."""
@@ -353,14 +351,14 @@ class Estimator(Convertible):
         """
         whole = reduce or np.asarray
         self._check_is_fitted()
-        if self._reference is not None:
+        X, model = in_known_frame(X), self.model_
+        if self._reference is not None and (model is None or not self._fills(X)):
             return whole(pair_values(self._reference, X))
-        model = self.model_
         assert model is not None  # as no reference was fitted
         values = self._few_values(model, X, method)
         if values is not None:
             return whole(values)
-        checked = self._check_rows_to_predict(X)
+        checked, model = self._check_rows_to_predict(X, model)
         is_plain = model.scaling is None and model.table is None
         has_weights = is_plain and model.kernel.type.is_linear and model.exact is not None
         if has_weights and method in (None, "exact"):
@@ -380,14 +378,15 @@ class Estimator(Convertible):
         self._check_unaltered()
         return model.few_values(X, method)
 
-    def _check_rows_to_predict(self, X: Input) -> Matrix:
+    def _check_rows_to_predict(self, X: Input, model: Model) -> tuple[Any, Model]:
+        """Check rows to predict; return them, or kernel values, with the model for them."""
         n_fitted = self.shape_fit_[0]
         rows: Any
         if callable(self.kernel):
             rows = self._kernel_matrix(X, self._X_fit)
         else:
-            rows = self._checked_rows(X, self.model_)
-            if sparse.issparse(rows) and not (self._sparse or self._takes_sparse):
+            rows, model = self._checked_rows(X, model)
+            if sparse.issparse(X) and not (self._sparse or self._takes_sparse):
                 name = type(self).__name__
                 raise ValueError(f"cannot use sparse input in {name!r} trained on dense data")
         if self._has_kernel_matrix and (rows.ndim != 2 or rows.shape[1] != n_fitted):
@@ -396,7 +395,7 @@ class Estimator(Convertible):
                 "samples at training time"
             )
         self._check_unaltered()
-        return rows
+        return rows, model
 
     def _check_unaltered(self) -> None:
         vectors = self.support_vectors_
