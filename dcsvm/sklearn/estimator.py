@@ -353,6 +353,7 @@ class Estimator(Convertible):
         self._check_is_fitted()
         X, model = in_known_frame(X), self.model_
         if self._reference is not None and (model is None or not self._fills(X)):
+            self._check_size(X)
             return whole(pair_values(self._reference, X))
         assert model is not None  # as no reference was fitted
         values = self._few_values(model, X, method)

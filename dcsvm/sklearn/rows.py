@@ -46,6 +46,14 @@ def _finite(X: Input, allows_gaps: bool) -> bool | str:
     return "allow-nan" if allows_gaps and not sparse.issparse(X) else True
 
 
+def _is_plain(frame: Any) -> bool:
+    """Return `has_only_numbers`; the columns of a wide frame of pandas are checked at once."""
+    dtypes = frame.dtypes if hasattr(frame, "iloc") else [None]
+    if all(isinstance(one, np.dtype) and one.kind in "biuf" for one in dtypes):
+        return not frame.isna().to_numpy().any()
+    return has_only_numbers(frame)
+
+
 def _has_nan(rows: Any) -> bool:
     return bool(np.isnan(rows.data if sparse.issparse(rows) else rows).any())
 
@@ -72,8 +80,7 @@ class TakesRows(BaseEstimator):
     def _checked_data(self, X: Any, y: ArrayLike) -> tuple[Any, ArrayLike]:
         """Check arguments of fit; return X as an array, a CSR matrix or a frame to encode."""
         self._table_of_gaps = None
-        if self._is_table(X):
-            self._check_size(X, self._least_rows)
+        self._check_size(X, self._least_rows)
         if not self._encodes(X):
             rows, y = validate_data(
                 self, X, y,
@@ -96,17 +103,17 @@ class TakesRows(BaseEstimator):
 
     def _encodes(self, X: Any) -> bool:
         """Whether X is a data frame whose columns are encoded in a fit."""
-        return self._is_table(X) and (self._takes_gaps or not has_only_numbers(X))
+        return self._is_table(X) and (self._takes_gaps or not _is_plain(X))
 
-    def _check_size(self, frame: Any, least_rows: int = 1) -> None:
+    def _check_size(self, X: Any, least_rows: int = 1) -> None:
         """Refuse a frame without columns or with too few rows in scikit-learn's words."""
-        if frame.shape[0] < least_rows or not frame.shape[1]:
-            check_array(np.zeros(frame.shape), ensure_min_samples=least_rows, estimator=self)
+        if known_frame(X) is not None and (X.shape[0] < least_rows or not X.shape[1]):
+            check_array(np.zeros(X.shape), ensure_min_samples=least_rows, estimator=self)
 
     def _fills(self, X: Any) -> bool:
         """Whether X is a data frame with gaps or text for a model of numbers without gaps."""
         known = self._table_of_gaps is not None and self._is_table(X)
-        return known and not has_only_numbers(X)
+        return known and not _is_plain(X)
 
     def _checked_rows(self, X: Any, model: Any) -> tuple[Any, Any]:
         """Check rows to predict; return them with the model that predicts them.
@@ -114,17 +121,17 @@ class TakesRows(BaseEstimator):
         Frames for a model with encoded columns stay frames. If rows have gaps and those of the fit
         had none, the model returned encodes them.
         """
+        self._check_size(X)
         is_frame, has_table = self._is_table(X), model is not None and model.table is not None
         fills = model is not None and self._fills(X)
         if is_frame and (has_table or fills):
             self._check_columns(X, in_order=fills)
-            self._check_size(X)
             return X, replace(model, table=self._table_of_gaps) if fills else model
         finite = _finite(X, self._takes_gaps or has_table or is_frame)
         rows = validate_data(self, X, reset=False, ensure_all_finite=finite, **CHECKS)
         if finite is True or has_table or not _has_nan(rows):
             return rows, model
-        if is_frame or self._table_of_gaps is None:
+        if self._table_of_gaps is None:
             raise ValueError("Input X contains NaN, but no row of the fit had a missing value.")
         return rows, replace(model, table=self._table_of_gaps)
 

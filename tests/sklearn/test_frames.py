@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import cross_val_score
@@ -34,6 +35,10 @@ ESTIMATORS = [
 ]  # fmt: skip
 SINGLE = ESTIMATORS[:7]
 SENTENCE = "Input X contains NaN.\n{} does not accept missing values encoded as NaN natively."
+
+
+def dense(X):
+    return X.toarray()
 
 
 def named(estimator):
@@ -163,8 +168,8 @@ def test_nan_in_an_array_is_a_missing_value_only_for_automatic_settings(estimato
     assert fitted.__sklearn_tags__().input_tags.allow_nan
     assert fitted.score(gaps, y) > 0.7 and np.isfinite(values(fitted, X)).all()
     plain = clone(estimator).fit(X, y)
-    with pytest.raises(ValueError, match="contains NaN, but no row of the fit had a missing value"):
-        plain.predict(gaps)
+    filled = np.where(np.isnan(gaps), np.median(X, axis=0), X)
+    np.testing.assert_array_equal(values(plain, gaps), values(plain, filled))
     with pytest.raises(ValueError, match="Input X contains infinity"):
         plain.fit(np.where(np.isnan(gaps), np.inf, X), y)
 
@@ -186,13 +191,122 @@ def test_a_frame_of_numbers_gives_what_its_array_gives(estimator, library):
         fitted.predict(other)
 
 
-def test_a_gap_that_the_fit_did_not_have_is_told():
-    frame = pandas.DataFrame({"a": np.arange(20.0), "b": 1.0})
-    fitted = SVC().fit(frame, np.arange(20) > 9)
-    frame.loc[3, "b"] = np.nan
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
+def test_a_gap_that_the_fit_did_not_have_is_the_median_of_the_fit(estimator):
+    rng = np.random.default_rng(3)
+    whole = pandas.DataFrame({"a": rng.normal(size=N), "k": rng.integers(0, 9, N)})
+    fitted = clone(estimator).fit(whole, targets_of(estimator, whole.a + whole.k % 2))
+    is_gap = np.arange(N) % 5 == 0
+    gaps = whole.assign(a=whole.a.mask(is_gap), k=whole.k.astype("Int64").mask(~is_gap))
+    filled = whole.assign(
+        a=whole.a.mask(is_gap, whole.a.median()), k=whole.k.mask(~is_gap, whole.k.median())
+    )
+    expected = values(fitted, filled)
+    np.testing.assert_allclose(values(pickle.loads(pickle.dumps(fitted)), gaps), expected)
+    for made in LIBRARIES.values():
+        np.testing.assert_allclose(values(fitted, made(gaps)), expected)
+        if estimator in SINGLE:
+            with pytest.raises(ValueError, match="Feature names must be in the same order"):
+                fitted.predict(made(gaps[["k", "a"]]))
+
+
+@pytest.mark.parametrize("options", [{}, {"scale": "auto"}, {"kernel": "linear"}], ids=str)
+def test_a_gap_that_the_fit_did_not_have_is_encoded_as_by_a_trained_model(options):
+    rng = np.random.default_rng(3)
+    whole = pandas.DataFrame({"a": rng.normal(size=N), "flag": rng.random(N) < 0.5})
+    fitted = SVC(**options).fit(whole, whole.a + whole.flag > 0.5)
+    model = dcsvm.train(
+        whole, whole.a + whole.flag <= 0.5, bias=True, gamma=fitted._gamma, tolerance=1e-7,
+        **options,
+    )  # fmt: skip
+    model = model.in_label_order(model.labels[np.argsort(model.labels)])
+    gaps = whole.astype(object)
+    gaps.loc[::5, "a"], gaps.loc[::7, "flag"] = "?", None
+    with pytest.warns(UserWarning, match="column flag: 23 rows with categories that the training"):
+        found = fitted.decision_function(gaps)
+    with pytest.warns(UserWarning, match="column flag: 23 rows"):
+        np.testing.assert_allclose(found, model.decision_function(gaps), atol=1e-4)
+
+
+def test_frames_are_cross_validated_if_only_test_rows_have_gaps():
+    rng = np.random.default_rng(3)
+    X = pandas.DataFrame({"a": rng.normal(size=N), "b": rng.normal(size=N)})
+    y = X.a > 0
+    X.loc[3, "b"] = np.nan
+    assert cross_val_score(SVC(), X, y, cv=3).min() > 0.8
+    auto = AutoSVC(time_limit=20, random_state=0)
+    assert cross_val_score(auto, X.to_numpy(), y, cv=3).min() > 0.8
+
+
+def test_a_gap_is_told_where_the_fit_had_no_data_frame():
+    X = np.random.default_rng(4).normal(size=(N, 2))
+    y, gaps = X[:, 0] > 0, pandas.DataFrame(np.where(X > 2, np.nan, X))
+    fits = SVC().fit(X, y), AutoSVC(**AUTO).fit(sparse.csr_matrix(X), y)
+    for fitted in fits:
+        with pytest.raises(ValueError, match="NaN, but no row of the fit had a missing value"):
+            fitted.predict(gaps)
+    again = SVC().fit(pandas.DataFrame(X), y).fit(X, y)
     with pytest.raises(ValueError, match="NaN, but no row of the fit had a missing value"):
-        fitted.predict(frame)
-    assert AutoSVC(**AUTO).fit(frame.iloc[4:], np.arange(16) > 5).predict(frame).shape == (20,)
+        again.predict(gaps)
+    kernel = SVC(kernel="precomputed").fit(pandas.DataFrame(X @ X.T), y)
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        kernel.predict(pandas.DataFrame(X @ X.T).mask(X[:, :1] * np.ones(N) > 1))
+
+
+def test_rows_with_gaps_are_predicted_after_a_fit_by_scikit_learn():
+    X = np.repeat(np.random.default_rng(0).normal(size=(4, 3)), 15, axis=0)
+    frame = pandas.DataFrame(X, columns=list("abc"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = NuSVC(nu=0.9).fit(frame, np.tile([1, -1], 30))
+    assert fitted.report_ is None
+    gaps = frame.assign(a=np.nan)
+    expected = fitted.decision_function(frame.assign(a=frame.a.median()))
+    np.testing.assert_allclose(fitted.decision_function(gaps), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
+def test_a_frame_without_rows_or_columns_is_refused_as_an_array_is(estimator, table):
+    frame, target = table
+    y, least = targets_of(estimator, target), "while a minimum of . is required by"
+    no_columns = rf"0 feature\(s\) \(shape=\({N}, 0\)\) {least}"
+    for whole in (frame, frame[["whole"]]):
+        fitted = clone(estimator).fit(whole, y)
+        no_rows = rf"0 sample\(s\) \(shape=\(0, {len(whole.columns)}\)\) {least}"
+        for made in LIBRARIES.values():
+            with pytest.raises(ValueError, match=no_rows):
+                fitted.predict(made(whole[:0]))
+            with pytest.raises(ValueError, match=no_rows):
+                clone(estimator).fit(made(whole[:0]), y[:0])
+        with pytest.raises(ValueError, match=no_columns):
+            fitted.predict(frame[[]])
+    with pytest.raises(ValueError, match=no_columns):
+        clone(estimator).fit(frame[[]], y)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
+def test_a_sparse_frame_of_pandas_is_a_sparse_matrix(estimator):
+    X = sparse.random(N, 5, 0.4, "csr", random_state=0)
+    y = targets_of(estimator, 3 * dense(X)[:, :3].sum(axis=1))
+    frame = pandas.DataFrame.sparse.from_spmatrix(X)
+    fitted, plain = clone(estimator).fit(frame, y), clone(estimator).fit(X, y)
+    if estimator in SINGLE:
+        assert sparse.issparse(fitted.support_vectors_)
+        np.testing.assert_array_equal(values(fitted, frame), values(plain, X))
+        np.testing.assert_array_equal(values(fitted, X), values(plain, X))
+    np.testing.assert_allclose(values(fitted, frame), values(fitted, frame.sparse.to_dense()))
+    other = clone(estimator).fit(frame.sparse.to_dense(), y)
+    np.testing.assert_allclose(values(other, frame), values(other, frame.sparse.to_dense()))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
+def test_a_dataset_is_refused_in_a_sentence(estimator):
+    X = np.random.default_rng(4).normal(size=(N, 2))
+    y = targets_of(estimator, X[:, 0])
+    data, fitted = dcsvm.Dataset(X), clone(estimator).fit(X, y)
+    for call in (lambda: fitted.predict(data), lambda: fitted.fit(data, y)):
+        with pytest.raises(TypeError, match="estimators take X and y, not a Dataset: dcsvm.train"):
+            call()
 
 
 def test_rows_of_float32_are_not_copied():
