@@ -160,12 +160,82 @@ def test_automatic_settings_heed_weights(estimator, rows):
     X, target = rows
     y = targets_of(estimator, target)
     kept = np.arange(N) % 3 > 0
-    weights = np.where(kept, 1.0, -1.0)
+    weights = np.where(kept, 1.0, 0.0)
     some, others = clone(estimator).fit(X, y, sample_weight=weights), clone(estimator)
     others.fit(X[kept], y[kept])
     np.testing.assert_allclose(values(some, X), values(others, X))
     with pytest.raises(ValueError, match="sample_weight and X have incompatible shapes"):
         clone(estimator).fit(X, y, sample_weight=weights[1:])
+
+
+@pytest.mark.parametrize("estimator", ALL, ids=named)
+def test_negative_weights_are_ignored_as_by_scikit_learn_but_not_by_automatic_settings(
+    estimator, rows
+):
+    X, target = rows
+    y = targets_of(estimator, target)
+    weights = np.where(np.arange(N) % 3 > 0, 1.0, -1.0)
+    if estimator in ALL[-2:]:
+        with pytest.raises(ValueError, match=r"weights must be at least 0, got -1 \(row 0\)"):
+            clone(estimator).fit(X, y, sample_weight=weights)
+        return
+    some = clone(estimator).fit(X, y, sample_weight=weights)
+    others = clone(estimator).fit(X, y, sample_weight=np.maximum(weights, 0))
+    np.testing.assert_array_equal(values(some, X), values(others, X))
+
+
+@pytest.mark.parametrize(
+    ("weights", "found"),
+    [
+        (np.arange(N).astype("datetime64[D]"), "dates or times"),
+        (np.arange(N).astype("timedelta64[D]"), "dates or times"),
+        ([np.datetime64("2020-01-01").astype(object)] * N, "values of type object"),
+        (np.ones(N) + 1j, "values of type complex128"),
+        (np.array([1j] * N, object), "values of type complex128"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("estimator", ALL, ids=named)
+def test_weights_that_are_no_real_numbers_are_refused(estimator, weights, found, rows):
+    X, target = rows
+    y = targets_of(estimator, target)
+    with pytest.raises(ValueError, match=f"sample_weight must be real numbers, got {found}"):
+        clone(estimator).fit(X, y, sample_weight=weights)
+
+
+def test_weights_may_be_objects_that_are_real_numbers(rows):
+    X, target = rows
+    weights = np.arange(N) % 3
+    some = SVR().fit(X, target, sample_weight=weights.astype(object))
+    np.testing.assert_array_equal(some.predict(X), SVR().fit(X, target, weights).predict(X))
+
+
+CLASSIFIERS = [one for one in ALL if is_classifier(one)]
+
+
+@pytest.mark.parametrize("kind", [str, object])
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=named)
+def test_class_weights_of_labels_that_are_texts_of_numbers(estimator, kind, rows):
+    X, target = rows
+    y = np.where(target > 0.6, "1", "2").astype(kind)
+    fits = [
+        clone(estimator).set_params(class_weight=weights).fit(X, y)
+        for weights in ({"1": 2.0}, {1: 2.0}, {"1": 2.0, "2": 1.0})  # scikit-learn takes the second
+    ]
+    for fitted in fits:
+        assert fitted.class_weight_.tolist() == [2.0, 1.0]
+        np.testing.assert_array_equal(values(fitted, X), values(fits[0], X))
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=named)
+def test_class_weights_of_other_labels_and_texts_are_refused(estimator, rows):
+    X, target = rows
+    numbers = np.where(target > 0, 1, 2)
+    with pytest.raises(ValueError, match=r"The classes, \[1, 2\], are not in class_weight"):
+        clone(estimator).set_params(class_weight={"1": 2}).fit(X, numbers)
+    y = targets_of(estimator, target)
+    with pytest.raises(ValueError, match="must be a number, got '2' for class 'above'"):
+        clone(estimator).set_params(class_weight={"above": "2"}).fit(X, y)
 
 
 def test_automatic_settings_heed_class_weights():
