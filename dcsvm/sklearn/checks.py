@@ -52,7 +52,8 @@ def warn_of_offsets(X: Any) -> None:
 def given_weights(sample_weight: ArrayLike | None, shape: tuple[int, ...]) -> Weights:
     """Convert the weights of rows of a shape to float64 (n,). None stays None.
 
-    Raises ValueError for another number of weights, and if they are not real numbers.
+    Raises ValueError for another number of weights, if they are not real numbers, and if none is
+    positive.
     """
     if sample_weight is None:
         return None
@@ -62,6 +63,8 @@ def given_weights(sample_weight: ArrayLike | None, shape: tuple[int, ...]) -> We
             f"sample_weight and X have incompatible shapes: {weights.shape!r} vs {shape!r}\n"
             "Note: Sparse matrices cannot be indexed w/boolean masks (use `indices=True` in CV)."
         )
+    if np.all(weights <= 0):
+        raise ValueError("Invalid input - all samples have zero or negative weights.")
     return weights
 
 
@@ -74,17 +77,9 @@ def _real_numbers(weights: np.ndarray) -> np.ndarray:
 
 
 def checked_weights(sample_weight: ArrayLike | None, shape: tuple[int, ...]) -> Weights:
-    """Convert weights as `given_weights`; set negative ones to 0, as scikit-learn's SVM does.
-
-    Raises ValueError, also if no weight is positive.
-    """
+    """Convert weights as `given_weights`; set negative ones to 0, as scikit-learn's SVM does."""
     weights = given_weights(sample_weight, shape)
-    if weights is None:
-        return None
-    weights = np.where(weights < 0, 0.0, weights)
-    if not np.any(weights):
-        raise ValueError("Invalid input - all samples have zero or negative weights.")
-    return weights
+    return None if weights is None else np.where(weights < 0, 0.0, weights)
 
 
 def variance_of(X: Matrix, weights: Weights) -> float:

@@ -362,7 +362,7 @@ def test_a_few_plain_rows_take_the_short_way_to_the_same_values(kind, monkeypatc
     calls = []
     long_way = kind._check_rows_to_predict
     monkeypatch.setattr(
-        kind, "_check_rows_to_predict", lambda self, X: calls.append(0) or long_way(self, X)
+        kind, "_check_rows_to_predict", lambda *given: calls.append(0) or long_way(*given)
     )
     for rows in (few, few.astype(np.float32), np.asfortranarray(few), few[:1]):
         assert np.array_equal(fitted.predict(rows), whole[: len(rows)])
