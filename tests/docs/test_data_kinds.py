@@ -345,7 +345,7 @@ FILE_KINDS = {
 }
 FILE_OPTIONS = {
     "`--weight COLUMN`": ["--weight", "w"],
-    "`-w LABEL FACTOR`": ["-w1", "2"],
+    "`-wLABEL FACTOR`": ["-w1", "2"],
     "`--scale auto`": ["--scale", "auto"],
     "`--scale quantile`": ["--scale", "quantile"],
     "`--scale FILE`": ["--scale", "ranges"],
