@@ -466,6 +466,9 @@ class Dataset:
         vars(other).update(changes)
         return other
 
+    def check_is_here(self) -> None:
+        """Raise TypeError if the rows are on workers."""
+
     def row_source(self, control: Any, test: Dataset | None) -> Any:  # noqa: ARG002 (of RemoteDataset)
         """Return the RowSource of rows on workers, None for rows in this process."""
         return None

@@ -439,6 +439,7 @@ def easy(  # noqa: PLR0913 (a public function with keyword parameters)
         X, y, {"svm_type": svm_type or task_of(X.labels), **options}, sample_weight=sample_weight,
         scale=scale, progress=progress, stop=stop,
     )  # fmt: skip
+    data.check_is_here()
     base.check_feature_weights(feature_weights)
     given = None if isinstance(feature_weights, str) else feature_weights  # "learn": as always
     problem = Problem.of(data.labels, metric, base)

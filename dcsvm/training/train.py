@@ -180,6 +180,7 @@ def as_test_rows(
     if test is None:
         return None
     if isinstance(test, Dataset):
+        test.check_is_here()
         return test.encoded_as(data)
     if not isinstance(test, tuple) or len(test) != 2:
         raise TypeError(f"test must be a tuple (X, y) or None, not {test!r}")
