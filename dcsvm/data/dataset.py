@@ -500,6 +500,9 @@ class Dataset:
         if table is not None and not (table.are_numbers and table.n_features == len(table.columns)):
             raise ValueError(f"{self.name} has words or gaps, a kernel matrix has neither")
 
+    def check_is_here(self) -> None:
+        """Raise TypeError if the rows are on workers."""
+
     def row_source(self, control: Any, test: Dataset | None) -> Any:  # noqa: ARG002 (of RemoteDataset)
         """Return the RowSource of rows on workers, None for rows in this process."""
         return None

@@ -440,6 +440,7 @@ def easy(  # noqa: PLR0913 (a public function with keyword parameters)
         X, y, {"svm_type": svm_type or task_of(X.labels), **options}, sample_weight=sample_weight,
         scale=scale, progress=progress, stop=stop,
     )  # fmt: skip
+    data.check_is_here()
     base.check_feature_weights(feature_weights)
     given = None if base.learns_weights(feature_weights) else feature_weights  # it learns always
     problem = Problem.of(data.labels, metric, base)

@@ -185,6 +185,7 @@ def as_test_rows(
     if test is None:
         return None
     if isinstance(test, Dataset):
+        test.check_is_here()
         rows = test.encoded_as(data)
     elif isinstance(test, tuple) and len(test) == 2:
         rows = Dataset(*test, like=data)
