@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from dcsvm.data.arrays import as_float64
+
 Input: TypeAlias = "ArrayLike | sparse.spmatrix | sparse.sparray"  # from users; also data frames
 Matrix: TypeAlias = np.ndarray | sparse.csr_matrix
 Weights = np.ndarray | None  # float64 (n,)
@@ -56,7 +58,7 @@ def checked_weights(sample_weight: ArrayLike | None, shape: tuple[int, ...]) -> 
     """
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = as_float64(sample_weight, "sample weights")
     if weights.shape != (shape[0],):
         raise ValueError(
             f"sample_weight and X have incompatible shapes: {weights.shape!r} vs {shape!r}\n"
