@@ -7,8 +7,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from dcsvm.data.arrays import as_float64
-
 Input: TypeAlias = "ArrayLike | sparse.spmatrix | sparse.sparray"  # from users; also data frames
 Matrix: TypeAlias = np.ndarray | sparse.csr_matrix
 Weights = np.ndarray | None  # float64 (n,)
@@ -58,7 +56,10 @@ def checked_weights(sample_weight: ArrayLike | None, shape: tuple[int, ...]) -> 
     """
     if sample_weight is None:
         return None
-    weights = as_float64(sample_weight, "sample weights")
+    given = np.asarray(sample_weight)
+    if given.dtype.kind not in "biufO":
+        raise ValueError(f"sample weights must be numbers, got values of type {given.dtype}")
+    weights = given.astype(np.float64)
     if weights.shape != (shape[0],):
         raise ValueError(
             f"sample_weight and X have incompatible shapes: {weights.shape!r} vs {shape!r}\n"
