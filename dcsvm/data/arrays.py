@@ -28,7 +28,7 @@ NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, Decimal)  # real
 def as_labels(y: ArrayLike) -> np.ndarray:
     """Convert labels or targets to float64 (n,) or strings. Raises ValueError."""
     labels = np.asarray(y).reshape(-1)
-    if labels.dtype.kind in "OT":
+    if labels.dtype.kind in ("O", "T"):
         labels = _labels_of_objects(labels.tolist())
     if labels.dtype.kind == "U":
         return labels

@@ -73,10 +73,14 @@ def _columnar(path: str, text: Any, format: str, arrow: Any, n_rows: int | None)
     source = as_file(text)
     try:
         if format == "parquet":
-            table = _parquet_table(source, n_rows)
+            from pyarrow import parquet
+
+            table = parquet.read_table(source) if n_rows is None else _head(source, n_rows)
         else:
             table = _arrow_table(source, is_head=n_rows is not None)
         table.validate(full=True)  # reading damaged columns would crash
+        if format == "parquet":
+            table = _with_categories(table, source)
         return frame_of_arrow(path, table, drop=DROP)
     except DataError:
         raise
@@ -99,29 +103,26 @@ def _arrow_table(source: Any, *, is_head: bool) -> Any:
     return feather.read_table(source)
 
 
-def _parquet_table(source: Any, n_rows: int | None) -> Any:
-    """Read a Parquet file, or its first rows."""
+def _head(source: Any, n_rows: int) -> Any:
+    """Read the first rows of a Parquet file."""
     import pyarrow
-    from pyarrow import parquet
+    from pyarrow.parquet import ParquetFile
 
-    file = parquet.ParquetFile(source)
-    if n_rows is None:
-        table = parquet.read_table(source)
-    else:
-        batch = next(file.iter_batches(batch_size=n_rows), None)
-        table = pyarrow.Table.from_batches([] if batch is None else [batch], file.schema_arrow)
-    return _with_categories(table, (file.metadata.metadata or {}).get(b"ARROW:schema"))
+    file = ParquetFile(source)
+    batch = next(file.iter_batches(batch_size=n_rows), None)
+    return pyarrow.Table.from_batches([] if batch is None else [batch], file.schema_arrow)
 
 
-def _with_categories(table: Any, written: bytes | None) -> Any:
-    """Make columns categories that were categories when Arrow wrote the Parquet file.
+def _with_categories(table: Any, source: Any) -> Any:
+    """Make columns of a Parquet file categories that were categories when Arrow wrote the file.
 
-    pyarrow does so only for text. `written` is the encoded schema of then, None if it is not known.
+    pyarrow does so only for text.
     """
+    from pyarrow import ipc, parquet, py_buffer, types
+
+    written = (parquet.read_metadata(source).metadata or {}).get(b"ARROW:schema")
     if written is None:
         return table
-    from pyarrow import ipc, py_buffer, types
-
     for field in ipc.read_schema(py_buffer(base64.b64decode(written))):
         k = table.schema.get_field_index(field.name)  # -1 if there is no such column, or several
         is_lost = k >= 0 and types.is_dictionary(field.type)
