@@ -56,7 +56,10 @@ def checked_weights(sample_weight: ArrayLike | None, shape: tuple[int, ...]) -> 
     """
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    given = np.asarray(sample_weight)
+    if given.dtype.kind not in "biufO":
+        raise ValueError(f"sample weights must be numbers, got values of type {given.dtype}")
+    weights = given.astype(np.float64)
     if weights.shape != (shape[0],):
         raise ValueError(
             f"sample_weight and X have incompatible shapes: {weights.shape!r} vs {shape!r}\n"

@@ -168,6 +168,13 @@ def test_automatic_settings_heed_weights(estimator, rows):
         clone(estimator).fit(X, y, sample_weight=weights[1:])
 
 
+@pytest.mark.parametrize("dtype", [complex, "M8[D]", "U3"])
+def test_weights_that_are_no_numbers_are_refused(dtype, rows):
+    X, target = rows
+    with pytest.raises(ValueError, match="sample weights must be numbers, got values of type"):
+        SVR().fit(X, target, sample_weight=np.ones(N).astype(int).astype(dtype))
+
+
 def test_automatic_settings_heed_class_weights():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(300, 2))
