@@ -29,7 +29,7 @@ def easy_file(job: EasyJob, options: TrainOptions) -> int:
     data, _ = weights_of(job, data, options)
     read = time.perf_counter()
     progress, stop = TerminalProgress(job.quiet), Stop()
-    given = {name: value for name, value in options.values.items() if name in EASY_OPTIONS}
+    given = {name: value for name, value in options.values.items() if name in options.of_easy}
     with Interrupts(stop) as interrupts:
         model = easy(
             data, time_limit=job.time_limit, metric=job.metric, svm_type=job.svm_type, stop=stop,
@@ -57,9 +57,6 @@ def easy_file(job: EasyJob, options: TrainOptions) -> int:
         status = predict_test(job) or status
         progress.note(f"predictions of {job.test_file}: {job.output_file}")
     return status_of(interrupts.received, status)
-
-
-EASY_OPTIONS = ("seed", "threads", "cache_mb", "probability", "class_weight")
 
 
 def command_of(job: EasyJob, options: TrainOptions, chosen: dict[str, Any]) -> list[str]:

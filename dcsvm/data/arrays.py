@@ -7,6 +7,7 @@ without zeros.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,16 +22,14 @@ if TYPE_CHECKING:
 MAX_N_FEATURES = 2**31 - 2
 MAX_INTEGER = 2**53  # float64 represents all integers up to this one
 BYTES_OF_VALUE = 8  # a CSR value (float32) and its index (int32)
+NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, Decimal)  # real, in object arrays
 
 
 def as_labels(y: ArrayLike) -> np.ndarray:
     """Convert labels or targets to float64 (n,) or strings. Raises ValueError."""
     labels = np.asarray(y).reshape(-1)
-    if labels.dtype.kind == "O":
-        is_text = [isinstance(label, str) for label in labels]
-        if any(is_text) and not all(is_text):
-            raise ValueError("labels must be numbers, or strings all of them")
-        labels = np.array(labels.tolist())
+    if labels.dtype.kind in ("O", "T"):
+        labels = _labels_of_objects(labels.tolist())
     if labels.dtype.kind == "U":
         return labels
     if labels.dtype.kind not in "biuf":
@@ -40,6 +39,35 @@ def as_labels(y: ArrayLike) -> np.ndarray:
     return labels.astype(np.float64)
 
 
+def _labels_of_objects(labels: list[Any]) -> np.ndarray:
+    """Make an array of labels that are any objects. Raises ValueError."""
+    are_text = [isinstance(label, str) for label in labels]
+    for row, label in enumerate(labels):
+        if is_missing(label) and (any(are_text) or not isinstance(label, float)):
+            raise ValueError(f"the label of row {row} is missing")
+    if any(are_text) and not all(are_text):
+        raise ValueError("labels must be numbers, or strings all of them")
+    return np.array(labels)
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a value in an array of objects is missing: None, nan, NA or NaT."""
+    is_nan = isinstance(value, (float, np.floating, Decimal)) and value != value
+    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
+
+
+def as_float64(values: ArrayLike, name: str) -> np.ndarray:
+    """Convert numbers, which are named in errors, to float64. Raises ValueError."""
+    array = np.asarray(values)
+    others = set() if array.dtype.kind in "biuf" else {str(array.dtype)}
+    if array.dtype.kind == "O":
+        kinds = {type(one) for one in array.flat}
+        others = {one.__name__ for one in kinds if not issubclass(one, (*NUMBERS, type(None)))}
+    if others:
+        raise ValueError(f"{name} must be numbers, got values of type {min(others)}")
+    return array.astype(np.float64, copy=False)
+
+
 def as_weights(sample_weight: ArrayLike | None, n_rows: int) -> np.ndarray:
     """Convert sample weights to float64 (n_rows,), by default ones. Raises ValueError.
 
@@ -47,7 +75,7 @@ def as_weights(sample_weight: ArrayLike | None, n_rows: int) -> np.ndarray:
     """
     if sample_weight is None:
         return np.ones(n_rows)
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = as_float64(sample_weight, "sample weights")
     if weights.shape != (n_rows,):
         raise ValueError(f"sample weights must have shape ({n_rows},), got {weights.shape}")
     for wrong, reason in ((~np.isfinite(weights), "finite numbers"), (weights < 0, "at least 0")):
@@ -73,6 +101,32 @@ def check_form(shape: tuple[int, ...], dtype: np.dtype) -> None:
         raise ValueError(f"rows must have at most {MAX_N_FEATURES} features, got {shape[1]}")
 
 
+def as_matrix(X: ArrayLike) -> np.ndarray:
+    """Return rows as an array; one of objects becomes float64, None is nan. Raises ValueError."""
+    array = np.asarray(X)
+    if array.ndim != 2 or array.dtype.kind not in "OUST":
+        return array
+    numbers = np.full(array.shape, np.nan)
+    for row, values in enumerate(array.tolist()):
+        for column, value in enumerate(values):
+            if isinstance(value, NUMBERS):
+                numbers[row, column] = as_float(value)
+            elif not is_missing(value):
+                raise ValueError(
+                    f"expected real numbers, got {value!r:.40} in row {row}, column {column}; "
+                    "words need a data frame"
+                )
+    return numbers
+
+
+def as_float(number: Any) -> float:
+    """Convert a number to float; integers beyond its range become infinite."""
+    try:
+        return float(number)
+    except OverflowError:
+        return np.inf if number > 0 else -np.inf
+
+
 def as_float32(array: ArrayLike) -> np.ndarray:
     """Convert to C-contiguous float32; values beyond its range become infinite."""
     with np.errstate(over="ignore", under="ignore"):
@@ -91,11 +145,19 @@ def check_finite(values: np.ndarray, locate: Callable[[int], tuple[int, int]]) -
 
 
 def csr_arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Return indptr, indices, values and the number of features of a SciPy sparse matrix."""
+    """Return indptr, indices, values and the number of features of a SciPy sparse matrix.
+
+    Values of float32 and indices of int32 that are sorted, without duplicates and zeros, are
+    shared with a CSR matrix.
+    """
     check_form(X.shape, X.dtype)
-    csr = X.tocsr(copy=True)
+    csr = X.tocsr()
+    if csr is X:  # the checks change attributes, which are the caller's
+        csr = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
     csr.check_format(full_check=True)
-    csr.sum_duplicates()
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
     values = as_float32(csr.data)
     indptr = np.asarray(csr.indptr, dtype=np.int64)
     indices = np.asarray(csr.indices, dtype=np.int32)
@@ -122,7 +184,7 @@ class Float64Parts:
     def __init__(self, X: ArrayLike):
         self.is_sparse = hasattr(X, "tocsr")
         self.rows: Any  # a CSR matrix or an ndarray
-        self.rows = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+        self.rows = X.tocsr() if hasattr(X, "tocsr") else as_matrix(X)
         check_form(self.rows.shape, self.rows.dtype)
         if self.is_sparse and not self.rows.has_canonical_format:
             self.rows = self.rows.copy()  # of the caller

@@ -1,8 +1,9 @@
 """Encode the columns of a table as features.
 
-Numbers keep their values, booleans become 0 and 1, and a text column becomes one feature of value
-0.5 for each category (one-hot). A missing number is the median of its column; if numbers were
-missing in training, another feature marks them. Missing text is a category of its own.
+Numbers keep their values, booleans become 0 and 1, and a column of text or of categories becomes
+one feature of value 0.5 for each category (one-hot). A missing number is the median of its column;
+if numbers were missing in training, another feature marks them. Missing text is a category of its
+own. Categories that are numbers or booleans are named by their text.
 
 The words in MISSING_TEXTS are missing values in files and in data frames.
 """
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -170,10 +172,19 @@ class Column:
     def _places(self) -> dict[str, int]:
         """Index of each category, as written and as `stripped` returns it.
 
-        Model files may have texts with blanks around them, or words for missing values.
+        Model files may have texts with blanks around them, or words for missing values. Booleans
+        may be spelled in other cases, and be 0 and 1.
         """
         read = {stripped(text) or MISSING: k for k, text in enumerate(self.categories)}
-        return read | {text: k for k, text in enumerate(self.categories)}
+        as_written = read | {text: k for k, text in enumerate(self.categories)}
+        truths = {text: k for text, k in read.items() if text}
+        if not {text.lower() for text in truths} <= set(TRUTH):
+            return as_written
+        return {
+            spelled: k
+            for text, k in truths.items()
+            for spelled in (text.lower(), text.title(), text.upper(), str(int(TRUTH[text.lower()])))
+        } | as_written
 
     def encode(self, frame: Frame, unknown: dict[str, dict[str, int]]) -> np.ndarray:
         """Encode a column of a frame.
@@ -223,6 +234,17 @@ def as_numbers(frame: Frame, name: str, values: Values, kind: str) -> np.ndarray
         raise _no_number(frame, name, values, is_wrong)
     numbers = np.array([np.nan if one is None else one for one in (*found, None)])
     return numbers[values.codes]
+
+
+def category_text(value: Any) -> str | None:
+    """Return the text of a category that may be a number or a boolean; None for nan."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        return str(value).lower()
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    return None if value != value else number_text(float(value))
 
 
 def number_text(number: float) -> str:

@@ -51,7 +51,8 @@ class Dataset:
         Rows; features are used as float32. A data frame is one of pandas or polars, or an object
         with Arrow's C stream. Its columns may be numbers, booleans or text; categories become
         one-hot features of value 0.5. NaN in an array or a gap in a data frame is a missing value:
-        the median of its column, and another feature marks it.
+        the median of its column, and another feature marks it. X is not copied where that can be
+        avoided: do not change it while the Dataset is used.
     y : array of shape (n,), optional
         Labels, numbers or strings, or the targets of a regression.
     sample_weight : array of shape (n,), optional
@@ -104,6 +105,8 @@ class Dataset:
         self.name, self.table = self._data.name, self._data.table
         self.is_scaling_stored, self.is_disposable, self.first_index = True, False, 1
         self.scaling = self._scaling_of(scale, like)
+        if self._rows is None:
+            self._check_width()
         text = self._data.rows
         if isinstance(text, SvmlightRows):
             if not text.n_rows:
@@ -115,6 +118,8 @@ class Dataset:
                 self.scaling = self.scaling.with_first_index(self.first_index)
                 self.labels = self.scaling.scaled_labels(text.labels, self.name)
         else:
+            if isinstance(text, Float64Parts) and like is None:
+                text.check()
             labels = self._data.labels if y is None else as_labels(y)
             if isinstance(X, Rows) and y is not None:  # class indices are not converted
                 labels = np.asarray(y)
@@ -141,7 +146,25 @@ class Dataset:
                 return Extremes.of(rows).scaling(self.name, first_index, one_hot)
             return quantile_scaling(rows, self.name, first_index, one_hot)
 
-        return first_pass(self._data.rows, found)
+        scaling = first_pass(self._data.rows, found)
+        is_text = isinstance(self._data.rows, SvmlightRows)
+        return replace(scaling, n_features=None if is_text else self.n_features)
+
+    def _check_width(self) -> None:
+        """Raise ValueError if the scaling was made of another number of features.
+
+        Sparse rows may have fewer, and features may be absent in LIBSVM text.
+        """
+        n_known = None if self.scaling is None else self.scaling.n_features
+        rows, n_features = self._data.rows, self.n_features
+        if n_known is None or n_known == n_features or isinstance(rows, SvmlightRows):
+            return
+        is_sparse = isinstance(rows, Float64Parts) and rows.is_sparse
+        if not (is_sparse and n_features < n_known):
+            raise ValueError(
+                f"rows have {n_features} features, the scaling was made of {n_known}: give the "
+                "same features"
+            )
 
     def _set_labels(self, labels: np.ndarray | None, sample_weight: ArrayLike | None) -> None:
         """Set labels and sample weights. Raises ValueError."""
@@ -335,8 +358,9 @@ class Dataset:
     def scaled(self, scale: str | Scaling | None) -> Dataset:
         """Return the data set in a scaling, without weights; for `scale` see the constructor."""
         self._check_source()
-        scaling = self._scaling_of(scale, None)
-        return self._with(scaling=scaling, is_scaling_stored=True, _rows=None)
+        data = self._with(scaling=self._scaling_of(scale, None), is_scaling_stored=True, _rows=None)
+        data._check_width()  # noqa: SLF001
+        return data
 
     def _check_source(self) -> None:
         if self._data.rows.n_rows == 0 < self.n_rows:
@@ -467,13 +491,26 @@ class Dataset:
         if self.scaling is other.scaling or (other.scaling is None and has_ranges):
             return self
         self._check_source()
-        return self._with(scaling=other.scaling, _rows=None)
+        data = self._with(scaling=other.scaling, _rows=None)
+        data._check_width()  # noqa: SLF001
+        return data
 
     def _with(self: Own, **changes: Any) -> Own:
         """Return a copy with other attributes."""
         other = copy(self)
         vars(other).update(changes)
         return other
+
+    def check_kernel_values(self) -> None:
+        """Raise ValueError if the rows cannot be those of a precomputed kernel."""
+        if self.scaling is not None:
+            raise ValueError("scale needs features, not a precomputed kernel")
+        table = self.table
+        if table is not None and not (table.are_numbers and table.n_features == len(table.columns)):
+            raise ValueError(f"{self.name} has words or gaps, a kernel matrix has neither")
+
+    def check_is_here(self) -> None:
+        """Raise TypeError if the rows are on workers."""
 
     def row_source(self, control: Any, test: Dataset | None) -> Any:  # noqa: ARG002 (of RemoteDataset)
         """Return the RowSource of rows on workers, None for rows in this process."""

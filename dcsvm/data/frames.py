@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from dcsvm.data.columns import Frame, Texts, Values
+from dcsvm.data.arrays import NUMBERS, as_float, is_missing
+from dcsvm.data.columns import BOOLEAN, Frame, Texts, Values, as_numbers, category_text
 from dcsvm.data.files import DataError
 
 INSTALL = "pip install 'dcsvm[tables]'"
-HINT = ": turn them into numbers, such as the year, or drop the column"
+DROP = "drop the column"
+HINT = f": turn them into numbers, such as the year, or {DROP}"
 
 
 def is_frame(X: object) -> bool:
@@ -24,7 +26,15 @@ def is_frame(X: object) -> bool:
 def is_arrow(X: object) -> bool:
     """Return whether X is read as an Arrow stream; frames of pandas and polars need no Arrow."""
     is_known = hasattr(X, "iloc") or hasattr(X, "get_column")
-    return hasattr(X, "__arrow_c_stream__") and not is_known
+    is_column = hasattr(X, "__array__") and not hasattr(X, "columns")
+    return hasattr(X, "__arrow_c_stream__") and not is_known and not is_column
+
+
+def check_collected(X: object) -> None:
+    """Raise DataError for a lazy frame, such as one of polars."""
+    kind = type(X)  # the columns of a lazy frame would be computed
+    if hasattr(kind, "collect") and hasattr(kind, "columns") and not hasattr(kind, "shape"):
+        raise DataError(f"the rows are a {kind.__name__}: call .collect() first")
 
 
 def known_frame(X: Any) -> Any | None:
@@ -32,6 +42,7 @@ def known_frame(X: Any) -> Any | None:
 
     Raises DataError.
     """
+    check_collected(X)
     if not is_frame(X):
         return None
     return as_arrow(X) if is_arrow(X) else X
@@ -50,7 +61,7 @@ def _columns(frame: Any, name: str) -> Iterator[Values]:
         if is_arrow(frame):
             yield _column(frame.column(k), name, key)
         else:
-            yield plain_column(array_of(frame, k), name, key)
+            yield plain_column(array_of(frame, k, name), name, key)
 
 
 def frame_of(X: Any, name: str = "X") -> Frame:
@@ -61,7 +72,7 @@ def frame_of(X: Any, name: str = "X") -> Frame:
     places = {one: k for k, one in enumerate(names)}
 
     def column(key: str) -> Values:
-        return plain_column(array_of(X, places[key]), name, key)
+        return plain_column(array_of(X, places[key], name), name, key)
 
     return Frame(name, names, len(X), column)
 
@@ -79,10 +90,18 @@ def as_arrow(X: Any, name: str = "X") -> Any:
         raise DataError(f"{name}: not an Arrow table: {reason[0][:200].rstrip('. ')}") from None
 
 
-def matrix_of(X: Any) -> np.ndarray:
-    """Return a data frame of numbers and booleans as an array."""
-    values = np.asarray(as_arrow(X).to_pandas() if is_arrow(X) else X)
-    return values.astype(np.float64) if values.dtype.kind == "O" else values
+def matrix_of(X: Any, name: str = "X") -> np.ndarray:
+    """Return a data frame of numbers and booleans as an array. Raises DataError for text."""
+    if hasattr(X, "iloc"):
+        values = np.asarray(X)
+        if values.dtype.kind in "biuf":
+            return values
+    table = as_arrow(X, name) if is_arrow(X) else X
+    values = np.empty(table.shape)
+    for k, (key, column) in enumerate(zip(names_of(table), _columns(table, name), strict=True)):
+        one = Frame(name, (key,), len(values), {key: column}.__getitem__)
+        values[:, k] = as_numbers(one, key, column, BOOLEAN)
+    return values
 
 
 def frame_of_matrix(X: np.ndarray, names: tuple[str, ...] = (), name: str = "X") -> Frame:
@@ -104,11 +123,44 @@ def names_of(table: Any) -> tuple[str, ...]:
     return tuple(str(one) for one in (table.column_names if is_arrow(table) else table.columns))
 
 
-def array_of(table: Any, k: int) -> np.ndarray:
-    """Return column k of a data frame."""
+def array_of(table: Any, k: int, name: str = "X") -> np.ndarray:
+    """Return column k of a data frame, categories as text. Raises DataError for nested types."""
     if is_arrow(table):
-        return _decoded(as_arrow(table).column(k)).to_numpy()
-    return np.asarray(table.iloc[:, k] if hasattr(table, "iloc") else table[table.columns[k]])
+        return _array_of_arrow(as_arrow(table).column(k))
+    if not hasattr(table, "iloc"):
+        return _array_of_polars(table[table.columns[k]], name)
+    column = table.iloc[:, k]
+    if hasattr(column.dtype, "categories"):
+        return _spelled(column.array.codes, column.array.categories.tolist())
+    if str(getattr(column.dtype, "pyarrow_dtype", "")).startswith("dictionary"):
+        return _array_of_arrow(column.array.__arrow_array__())
+    return np.asarray(column)
+
+
+def _array_of_arrow(column: Any) -> np.ndarray:
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        return _spelled(*_coded(_decoded(column)))
+    return _decoded(column).to_numpy()
+
+
+def _array_of_polars(column: Any, name: str) -> np.ndarray:
+    if column.dtype.is_nested():
+        raise DataError(f"{name}: column {column.name} has values of type {column.dtype}{HINT}")
+    has_128_bits = str(column.dtype).endswith("Int128")  # which NumPy lacks
+    return np.asarray(column.cast(float) if has_128_bits else column)
+
+
+def _spelled(codes: np.ndarray, categories: list[Any]) -> np.ndarray:
+    """Return the text of the category of each row, None for code -1; object (n,).
+
+    Categories that are no numbers or text remain, for `plain_column` to refuse.
+    """
+    texts = [category_text(one) if isinstance(one, (*NUMBERS, str)) else one for one in categories]
+    values = np.empty(len(texts) + 1, object)  # the last one for missing values
+    values[:-1], values[-1] = texts, None
+    return values[codes]
 
 
 def plain_column(values: np.ndarray, name: str, column: str) -> Values:
@@ -127,26 +179,24 @@ def plain_column(values: np.ndarray, name: str, column: str) -> Values:
 
 
 def _of_objects(values: np.ndarray, name: str, column: str) -> Values:
-    objects = [None if _is_missing(one) else one for one in values.tolist()]
+    objects = [None if is_missing(one) else one for one in values.tolist()]
     kinds = {type(one) for one in objects} - {type(None)}
-    if kinds == {bool}:
+    if kinds and kinds <= {bool, np.bool_}:
         if None not in objects:
             return values.astype(bool)
         return Texts.of([None if one is None else str(one).lower() for one in objects])
-    if kinds and all(issubclass(one, (int, float, np.number)) for one in kinds - {bool}):
-        return np.array([np.nan if one is None else float(one) for one in objects])
+    if kinds and all(issubclass(one, NUMBERS) for one in kinds):
+        return np.array([np.nan if one is None else as_float(one) for one in objects])
     for one in kinds:
-        if not issubclass(one, (str, bool, int, float, np.number)):
+        if not issubclass(one, (str, *NUMBERS)):
             raise DataError(f"{name}: column {column} has values of type {one.__name__}{HINT}")
     return Texts.of([None if one is None else str(one) for one in objects]).read()
 
 
-def _is_missing(value: object) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
-
-
-def frame_of_arrow(path: str, table: Any, line_of: Any = None, *, has_names: bool = True) -> Frame:
-    """Make a frame of a pyarrow.Table. `path` is its name in errors."""
+def frame_of_arrow(
+    path: str, table: Any, line_of: Any = None, *, has_names: bool = True, drop: str = DROP
+) -> Frame:
+    """Make a frame of a pyarrow.Table. `path` is its name in errors, `drop` their last words."""
     names = tuple(str(name) for name in table.column_names)
     unread = dict(zip(names, table.columns, strict=True))
     found: dict[str, Values] = {}
@@ -154,7 +204,7 @@ def frame_of_arrow(path: str, table: Any, line_of: Any = None, *, has_names: boo
 
     def column(name: str) -> Values:
         if name not in found:  # one of both is in memory
-            found[name] = _column(unread[name], path, name)
+            found[name] = _column(unread[name], path, name, drop)
             del unread[name]
             _release()
         return found[name]
@@ -169,16 +219,15 @@ def _release() -> None:
     pyarrow.default_memory_pool().release_unused()
 
 
-def _column(column: Any, path: str, name: str) -> Values:
+def _column(column: Any, path: str, name: str, drop: str = DROP) -> Values:
     """Convert an Arrow column. Raises DataError for a type that is no number or text."""
     from pyarrow import types
 
+    is_category = types.is_dictionary(column.type)
     column = _decoded(column)
     kind = column.type
-    if types.is_boolean(kind) and column.null_count == 0:
-        return column.to_numpy()
     if types.is_boolean(kind):
-        return _texts(column.cast("string"))
+        return column.to_numpy() if column.null_count == 0 and not is_category else _texts(column)
     if types.is_string(kind) or types.is_large_string(kind):
         return _texts(column)
     if str(kind) == "string_view":  # of polars
@@ -186,25 +235,35 @@ def _column(column: Any, path: str, name: str) -> Values:
     if types.is_null(kind):
         return np.full(len(column), np.nan)
     if types.is_integer(kind) or types.is_floating(kind):
-        return column.cast("float64", safe=False).to_numpy()
+        return _texts(column) if is_category else column.cast("float64", safe=False).to_numpy()
     hint = ""
     if types.is_temporal(kind):
-        hint = ": turn it into numbers, such as the year, or --drop it"
+        hint = f": turn it into numbers, such as the year, or {drop}"
     raise DataError(f"{path}: column {name} has the type {kind}, which is no number or text{hint}")
 
 
 def _decoded(column: Any) -> Any:
     """Convert an Arrow column of categories to their values, and one of decimals to numbers."""
-    from pyarrow import types
+    from pyarrow import ArrowNotImplementedError, types
 
     kind = column.type
     if types.is_dictionary(kind):
-        return _decoded(column.cast(kind.value_type))
+        try:
+            return _decoded(column.cast(kind.value_type))
+        except ArrowNotImplementedError:  # of a type that no column may have
+            return column
     return column.cast("float64", safe=False) if types.is_decimal(kind) else column
 
 
 def _texts(column: Any) -> Texts:
-    """Convert an Arrow column of text."""
+    """Convert an Arrow column of text, or of categories, to text."""
+    codes, values = _coded(column)
+    texts = Texts.of([category_text(one) for one in values])
+    return Texts(np.append(texts.codes, -1)[codes], texts.values).read()
+
+
+def _coded(column: Any) -> tuple[np.ndarray, list[Any]]:
+    """Return the distinct values of an Arrow column, and the place of each row's, int32 (n,)."""
     encoded = column.combine_chunks().dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return Texts(codes.astype(np.int32), tuple(encoded.dictionary.to_pylist())).read()
+    return codes.astype(np.int32), encoded.dictionary.to_pylist()

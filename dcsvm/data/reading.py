@@ -13,7 +13,7 @@ from dcsvm.data.arrays import Float64Parts
 from dcsvm.data.columns import Frame, TableEncoding
 from dcsvm.data.files import DataError, read_text
 from dcsvm.data.formats import table_format
-from dcsvm.data.frames import frame_of, frame_of_matrix, is_frame, matrix_of
+from dcsvm.data.frames import check_collected, frame_of, frame_of_matrix, is_frame, matrix_of
 from dcsvm.data.scaling import Scaling, Source
 from dcsvm.data.svmlight_file import Buffer, SvmlightRows
 from dcsvm.machine import usable_threads
@@ -79,8 +79,9 @@ def read_values(X: Any, like: Encoded | None) -> Unscaled:
     """Take the rows of an array, a sparse matrix or a data frame. Raises ValueError."""
     name = "X" if like is None else "the rows"
     table = None if like is None else like.table
+    check_collected(X)
     if is_frame(X) and like is not None and table is None:
-        X = matrix_of(X)
+        X = matrix_of(X, name)
     if is_frame(X):
         frame = frame_of(X, name)
         table = table or encoding_of(frame)

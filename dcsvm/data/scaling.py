@@ -163,7 +163,8 @@ class Scaling:
     ascending. `features` has their maps; the minimum of an interval is below its maximum. Scaled
     values are multiplied by `weights`, float64, one per column; None means ones. `labels` is the
     interval of the labels, None if they are not scaled. `first_index` is the index of column 0 in
-    files, 0 or 1.
+    files, 0 or 1. `n_features` is the number of features of the arrays or tables that it was made
+    of, constant ones included; None for files, in which features may be absent.
     """
 
     name: str
@@ -172,6 +173,7 @@ class Scaling:
     labels: Interval[float] | None
     first_index: int = 1
     weights: np.ndarray | None = None
+    n_features: int | None = None
 
     @staticmethod
     def identity(columns: int | np.ndarray, name: str, first_index: int = 1) -> Scaling:

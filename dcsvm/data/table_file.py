@@ -6,6 +6,7 @@ packed by gzip, bzip2 or xz.
 
 from __future__ import annotations
 
+import base64
 import codecs
 import csv
 import math
@@ -30,6 +31,7 @@ HEAD_ROWS = 1000  # of Parquet
 HEAD_BATCH = 2**16  # bytes of text; the last record of a head may be cut, and is beyond it
 BATCH = 2**20  # bytes of text in a batch
 LARGE = 2**24  # bytes of text that show the types of the columns; limit of a line
+DROP = "--drop it"
 INSTALL = "pip install 'dcsvm[tables]'"
 
 
@@ -77,7 +79,9 @@ def _columnar(path: str, text: Any, format: str, arrow: Any, n_rows: int | None)
         else:
             table = _arrow_table(source, is_head=n_rows is not None)
         table.validate(full=True)  # reading damaged columns would crash
-        return frame_of_arrow(path, table)
+        if format == "parquet":
+            table = _with_categories(table, source)
+        return frame_of_arrow(path, table, drop=DROP)
     except DataError:
         raise
     except (arrow.ArrowException, OSError, ValueError, EOFError, KeyError, TypeError) as error:
@@ -107,6 +111,24 @@ def _head(source: Any, n_rows: int) -> Any:
     file = ParquetFile(source)
     batch = next(file.iter_batches(batch_size=n_rows), None)
     return pyarrow.Table.from_batches([] if batch is None else [batch], file.schema_arrow)
+
+
+def _with_categories(table: Any, source: Any) -> Any:
+    """Make columns of a Parquet file categories that were categories when Arrow wrote the file.
+
+    pyarrow does so only for text.
+    """
+    from pyarrow import ipc, parquet, py_buffer, types
+
+    written = (parquet.read_metadata(source).metadata or {}).get(b"ARROW:schema")
+    if written is None:
+        return table
+    for field in ipc.read_schema(py_buffer(base64.b64decode(written))):
+        k = table.schema.get_field_index(field.name)  # -1 if there is no such column, or several
+        is_lost = k >= 0 and types.is_dictionary(field.type)
+        if is_lost and not types.is_dictionary(table.schema.field(k).type):
+            table = table.set_column(k, field.name, table.column(k).dictionary_encode())
+    return table
 
 
 def _sentence(error: Exception) -> str:
@@ -227,7 +249,9 @@ class _Csv:
                     size = sample = LARGE
                     continue
                 raise self._error(error, len(names)) from None
-            return frame_of_arrow(self.path, table, self._line_of(has_names), has_names=has_names)
+            return frame_of_arrow(
+                self.path, table, self._line_of(has_names), has_names=has_names, drop=DROP
+            )
         raise AssertionError("each column becomes text once, and the size changes once")
 
     def _opened(

@@ -18,10 +18,8 @@ import numpy as np
 from dask.sizeof import sizeof
 from distributed import get_worker
 
-from dcsvm.data.arrays import Float64Parts
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import COMPRESSED, DataError
-from dcsvm.data.frames import array_of, is_frame
 from dcsvm.data.reading import Encoding, FileOptions, read_values, text_rows
 from dcsvm.data.rows import Rows, Storage, stacked, storage_of
 from dcsvm.data.scaling import Extremes, Part, PartsInMemory, Source
@@ -298,22 +296,6 @@ def _of_sources(
 def is_ranges(block: object) -> bool:
     """Return whether a block is a list of ranges of a file."""
     return isinstance(block, list) and bool(block) and isinstance(block[0], ByteRange)
-
-
-def n_of_gaps(block: Any) -> int:
-    """Return the number of columns of an array with missing values, -1 for other blocks."""
-    parts = Float64Parts(block)
-    return parts.n_features if parts.has_gaps else -1
-
-
-def n_of_rows(block: Any) -> int:
-    """Return the number of rows of an array or a data frame."""
-    return block.shape[0]
-
-
-def column_of(block: Any, k: int) -> np.ndarray:
-    """Return column k of an array or a data frame."""
-    return array_of(block, k) if is_frame(block) else np.asarray(block)[:, k]
 
 
 def labels_of(sections: Sequence[Section]) -> np.ndarray:

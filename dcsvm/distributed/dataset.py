@@ -6,30 +6,27 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dask.delayed import Delayed
 from distributed import Client, Future
 
 from dcsvm.data.arrays import as_labels, as_weights
-from dcsvm.data.columns import Frame, TableEncoding, Values
 from dcsvm.data.dataset import OWN_SCALINGS, Dataset, loaded
-from dcsvm.data.frames import has_only_numbers, is_frame, matrix_names, names_of, plain_column
-from dcsvm.data.reading import Encoded, Encoding, encoding_of
+from dcsvm.data.frames import has_only_numbers, is_frame
+from dcsvm.data.reading import Encoded, Encoding
 from dcsvm.data.scaling import RANKED_VALUES, Extremes, PartsInMemory, Scaling, quantile_scaling
 from dcsvm.distributed.chunks import (
     byte_ranges,
     chunks_of_ranges,
-    column_of,
     extremes_of,
     labels_of,
-    n_of_gaps,
-    n_of_rows,
     sample_of,
     sections_of,
     sizes_of,
 )
+from dcsvm.distributed.columns import MatchedChunks
 from dcsvm.distributed.connection import (
     threads_of_hosts,
     workers_of_scheduler,
@@ -40,6 +37,9 @@ from dcsvm.distributed.training import DaskRows, remote_rows
 from dcsvm.machine import usable_threads
 from dcsvm.problem.data_gamma import RowStatistics
 from dcsvm.solving.checkpoint import RunControl
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 Collection = Any  # a dask array or dataframe, or a list of delayed chunks
 
@@ -112,11 +112,12 @@ class RemoteDataset(Dataset):
     client : distributed.Client
         A client of the cluster.
     X : dask array of shape (n, d), dask dataframe, or list of delayed chunks
-        The rows. A delayed chunk is a NumPy array, a SciPy sparse matrix or a data frame.
+        The rows. A delayed chunk is a NumPy array, a SciPy sparse matrix or a data frame. Data
+        frames are matched by the names of their columns, which are those of the first chunk.
     y : dask array of shape (n,), dask series, or list of delayed chunks, optional
         The labels or targets. A list, or an array with unknown chunk sizes, must be chunked as X.
-    sample_weight : array or dask array of shape (n,), optional
-    scale : as for dcsvm.Dataset
+    sample_weight : array or dask array of shape (n,), or list of delayed chunks, optional
+    scale, feature_weights : as for dcsvm.Dataset
     encode_numbers : bool, default True
         Encode the columns of a data frame of numbers without gaps, too: rows to predict may then
         have gaps, and columns in another order.
@@ -132,10 +133,13 @@ class RemoteDataset(Dataset):
         *,
         sample_weight: Any = None,
         scale: str | Scaling | None = None,
+        feature_weights: ArrayLike | None = None,
         encode_numbers: bool = True,
     ):
         self.tasks, self.first_index = Tasks(client), 1  # no worker reads a whole file
         self.lenient = False
+        self._n_columns: int | None = None  # of a file, unknown
+        self._label_type: np.dtype = np.dtype(np.float64)
         self._chunks: list[Future] | None = None
         self._kept: DaskRows | None = None
         self.is_scaling_stored, self.is_disposable, self.has_labels = True, False, True
@@ -144,19 +148,24 @@ class RemoteDataset(Dataset):
             self._blocks, self._labels = X.chunks, [None] * len(X.chunks)
         else:
             self._compute(client, X, y)
+            matched = MatchedChunks.of(self.tasks, self._blocks)
+            self._blocks, self._n_columns = matched.chunks, matched.n_columns
             if encode_numbers or not self._has_only_numbers:
-                self.table = _table_of(self.tasks, self._blocks)
+                self.table = matched.encoding()
         known = loaded(scale) if isinstance(X, FileOnWorkers) else scale
         self.is_scaling_stored = known is scale
         self.scaling = self._scaling_of(known, None)
         if isinstance(X, FileOnWorkers):
             self.labels = np.concatenate(self._results("labels", labels_of, self._sections()))
         elif self.has_labels:
-            self.labels = np.concatenate(self._results("labels", _as_labels, self._labels))
+            self._fetch_labels()
         else:
             self.labels = np.zeros(self.rows.n_samples)
         weights = whole_array(client, sample_weight)
         self.sample_weight = None if weights is None else as_weights(weights, len(self.labels))
+        if feature_weights is not None:
+            self.scaling = self.weighted(feature_weights).scaling
+            self.forget_rows()  # without weights
 
     def _compute(self, client: Client, X: Collection, y: Collection | None) -> None:
         """Start to compute collections on the workers. Raises ValueError and TypeError."""
@@ -167,6 +176,18 @@ class RemoteDataset(Dataset):
         self.name, self._blocks = "X", futures[: len(parts)]
         self._labels = futures[len(parts) :] or [None] * len(parts)
         self.has_labels, self.table = y is not None, None
+
+    def _fetch_labels(self) -> None:
+        """Set the labels, and their type."""
+        found = self._results("labels", _as_labels, self._labels)
+        self.labels = np.concatenate([labels for labels, _ in found])
+        types = [kind for labels, kind in found if len(labels)]
+        self._label_type = np.result_type(*types) if types else self.labels.dtype
+
+    @property
+    def given_labels(self) -> np.ndarray:
+        """The labels in the type as given, such as integers or booleans."""
+        return self.labels.astype(self._label_type)
 
     @property
     def _has_only_numbers(self) -> bool:
@@ -232,6 +253,8 @@ class RemoteDataset(Dataset):
     def n_features(self) -> int:
         if self.table is not None:
             return self.table.n_features
+        if self._n_columns is not None:
+            return self._n_columns
         assert self.rows
         assert self._kept is not None
         return self._kept.columns.n_features
@@ -253,6 +276,10 @@ class RemoteDataset(Dataset):
         scaling = self._weighted_scaling(np.asarray(weights, np.float64), columns)
         return self._anew(scaling=scaling, is_scaling_stored=True)
 
+    def changed(self, sample_weight: Any = None, scale: str | Scaling | None = None) -> Dataset:
+        """Return the data set with other weights or another scaling, where they are given."""
+        return super().changed(whole_array(self.tasks.client, sample_weight), scale)
+
     def disposable(self) -> RemoteDataset:
         """Return the data set for one training: the workers then forget the rows as given."""
         own = {"_blocks": list(self._blocks), "_labels": list(self._labels)}  # to be forgotten
@@ -266,6 +293,9 @@ class RemoteDataset(Dataset):
         """Return a copy whose rows are encoded anew."""
         return self._with(_chunks=None, _kept=None, **changes)
 
+    def check_is_here(self) -> None:
+        raise TypeError("only dcsvm.train takes a RemoteDataset, as its training rows")
+
     def row_source(self, control: RunControl, test: Dataset | None) -> DaskRows:
         """Return the rows for a run. Raises Stopped."""
         chunks, kept = self._sections(), self._kept
@@ -278,47 +308,17 @@ class RemoteDataset(Dataset):
         return remote_rows(self.tasks, chunks, control, None if test is None else test.rows)
 
 
-def _table_of(tasks: Tasks, blocks: list[Future]) -> TableEncoding | None:
-    """Return the encoding of blocks as one data frame, or one array with gaps; None for others.
-
-    The columns are fetched to the client one by one.
-    """
-    (names,) = tasks.results([tasks.submit("names", _names, blocks[0])])
-    is_frame = names is not None
-    if names is None:
-        futures = [tasks.submit(f"gaps-chunk{k}", n_of_gaps, one) for k, one in enumerate(blocks)]
-        n_columns = max(tasks.results(futures))
-        if n_columns < 0:
-            return None
-        names = matrix_names(n_columns)
-
-    def column(name: str) -> Values:
-        place = names.index(name)
-        futures = [
-            tasks.submit(f"column{place}-chunk{k}", column_of, block, place)
-            for k, block in enumerate(blocks)
-        ]
-        arrays = tasks.results(futures)
-        used = [one for one in arrays if len(one)] or arrays[:1]  # empty blocks may differ in type
-        return plain_column(np.concatenate(used), "X", name)
-
-    sizes = tasks.results(
-        [tasks.submit(f"size-chunk{k}", n_of_rows, block) for k, block in enumerate(blocks)]
-    )
-    return encoding_of(Frame("X", names, sum(sizes), column, has_names=is_frame))
-
-
 def _has_only_numbers(block: Any) -> bool:
     return is_frame(block) and has_only_numbers(block)
 
 
-def _names(block: Any) -> tuple[str, ...] | None:
-    """Return the names of the columns of a data frame, None for an array."""
-    return names_of(block) if is_frame(block) else None
-
-
-def _as_labels(labels: Any) -> np.ndarray:
-    return as_labels(_plain(labels))
+def _as_labels(labels: Any) -> tuple[np.ndarray, np.dtype]:
+    """Return labels as `as_labels`, and their type as given, of numbers also in objects."""
+    values = np.asarray(_plain(labels))
+    found = as_labels(values)
+    if values.dtype.kind == "O" and found.dtype.kind != "U":
+        values = np.array(values.tolist())
+    return found, values.dtype
 
 
 def _chunked_as(X: Collection, y: Collection) -> Collection:
@@ -335,7 +335,10 @@ def is_collection(values: object) -> bool:
 
 
 def whole_array(client: Client, values: Any) -> np.ndarray | None:
-    """Fetch a dask array to the client as a NumPy array; return other values unchanged."""
+    """Fetch a dask array or delayed chunks to the client as an array; return others unchanged."""
+    if isinstance(values, (list, tuple)) and is_collection(values):
+        chunks = client.gather(client.compute(list(values)))
+        return np.concatenate([np.asarray(one) for one in chunks])
     if values is None or not hasattr(values, "dask"):
         return values
     return np.asarray(client.compute(values).result())

@@ -77,7 +77,7 @@ class OnWorkers(Estimator):
             check_array([[np.nan]], input_name="X", estimator=self)
         weights = whole_array(client, sample_weight)
         weights = checked_weights(weights, (data.n_rows, data.n_features))
-        labels, weights = self._targets(data.labels, weights)
+        labels, weights = self._targets(data.given_labels, weights)
         self._keep_columns(X, data)
         own = data.with_labels(labels, weights).disposable()
         rows = TrainingRows((data.n_rows, data.n_features))

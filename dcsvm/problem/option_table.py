@@ -256,7 +256,7 @@ def _factors(factors: Mapping[Any, Any]) -> dict[float | str, float]:
 def _label(label: object) -> float | str:
     if isinstance(label, str):
         return str(label)
-    if not is_number(label) or not math.isfinite(_float(label)):
+    if not (is_bool(label) or is_number(label)) or not math.isfinite(_float(label)):
         raise ValueError(f"keys must be labels, finite numbers or strings, got {shown(label)}")
     return _float(label)
 

@@ -38,6 +38,7 @@ from dcsvm.problem.option_table import (
     OptionError,
     OptionTable,
     Rule,
+    UnknownOptionError,
     checked_metric,
     is_per_median,
     label_text,
@@ -83,6 +84,7 @@ class TrainOptions(OptionTable):
     """The options of training; help(dcsvm.train) describes them. Raises OptionError."""
 
     function = "dcsvm.train"
+    of_easy = ("seed", "threads", "cache_mb", "probability", "class_weight")  # it chooses the rest
 
     # arguments: default, rule, spelling, help, details, and other fields of Option
     # fmt: off
@@ -270,6 +272,24 @@ class TrainOptions(OptionTable):
         if self.svm_type in CLASSIFIERS:
             return stratified_folds(labels, n_folds, self.seed)
         return shuffled_folds(len(labels), n_folds, self.seed)
+
+    @classmethod
+    def check_easy(cls, svm_type: object, options: dict[str, Any]) -> None:
+        """Check what is given to `dcsvm.easy`. Raises UnknownOptionError and OptionError."""
+        for name in set(options) & set(cls.names()) - set(cls.of_easy):
+            raise UnknownOptionError(
+                f"easy chooses {name} itself: its options are {', '.join(cls.of_easy)}"
+            )
+        if svm_type not in (None, *WITH_LEVELS):
+            reason = f"must be {' or '.join(map(repr, WITH_LEVELS))}, got {svm_type!r}"
+            raise OptionError("svm_type", reason)
+
+    @staticmethod
+    def learns_weights(given: object) -> bool:
+        """Whether feature weights are to be learned. Raises OptionError for another word."""
+        if isinstance(given, str) and given != LEARN:
+            raise OptionError("feature_weights", f"must be an array or {LEARN!r}, got {given!r}")
+        return isinstance(given, str)
 
     def check_feature_weights(self, weights: object) -> None:
         """Raise OptionError if rows cannot have feature weights, or if they cannot be learned."""

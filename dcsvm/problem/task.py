@@ -115,12 +115,8 @@ def task_of(labels: np.ndarray, sample_weight: np.ndarray, options: TrainOptions
     no_labels, C = np.zeros(0), np.array([options.C])
     if options.svm_type == "one_class":
         return Task(options, no_labels, np.zeros(len(labels)), np.ones(1))
-    is_text = labels.dtype.kind == "U"
-    if not is_text and not np.all(np.isfinite(labels)):
-        raise ValueError("labels must be finite numbers")
+    check_labels(labels, options)
     if options.svm_type in REGRESSIONS:
-        if is_text:
-            raise ValueError("the targets of a regression must be numbers, not strings")
         return Task(options, no_labels, labels.astype(np.float64), C)
     order, classes = _classes(labels, sample_weight)
     if options.svm_type == "nu_svc":
@@ -131,6 +127,15 @@ def task_of(labels: np.ndarray, sample_weight: np.ndarray, options: TrainOptions
         given = options.class_weight or {}
         factors = np.array([given.get(label, 1.0) for label in order.tolist()])
     return Task(options, order, classes, options.C * factors)
+
+
+def check_labels(labels: np.ndarray, options: TrainOptions) -> None:
+    """Raise ValueError for labels or targets (n,) that cannot be trained."""
+    is_text = labels.dtype.kind == "U"
+    if not is_text and not np.all(np.isfinite(labels)):
+        raise ValueError("labels must be finite numbers")
+    if is_text and options.svm_type in REGRESSIONS:
+        raise ValueError("the targets of a regression must be numbers, not strings")
 
 
 def balanced_factors(

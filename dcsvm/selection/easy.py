@@ -431,6 +431,7 @@ def easy(  # noqa: PLR0913 (a public function with keyword parameters)
     """
     if not time_limit > 0:
         raise ValueError(f"time_limit must be above 0, got {time_limit}")
+    TrainOptions.check_easy(svm_type, options)
     clock = Clock(time_limit)
     if not isinstance(X, Dataset):
         X = Dataset(X, y, sample_weight=sample_weight, scale=scale)
@@ -439,8 +440,9 @@ def easy(  # noqa: PLR0913 (a public function with keyword parameters)
         X, y, {"svm_type": svm_type or task_of(X.labels), **options}, sample_weight=sample_weight,
         scale=scale, progress=progress, stop=stop,
     )  # fmt: skip
+    data.check_is_here()
     base.check_feature_weights(feature_weights)
-    given = None if isinstance(feature_weights, str) else feature_weights  # "learn": as always
+    given = None if base.learns_weights(feature_weights) else feature_weights  # it learns always
     problem = Problem.of(data.labels, metric, base)
     told = SearchLines(control.progress, problem, clock, tell)
     told.begin(data)

@@ -1,6 +1,7 @@
 """Checks of numbers that estimators share: sizes, offsets, weights, variance."""
 
 import warnings
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -52,7 +53,7 @@ def warn_of_offsets(X: Any) -> None:
 def given_weights(sample_weight: ArrayLike | None, shape: tuple[int, ...]) -> Weights:
     """Convert the weights of rows of a shape to float64 (n,). None stays None.
 
-    Raises ValueError for another number of weights, if they are not real numbers, and if none is
+    Raises ValueError for another number of weights, if they are no numbers, and if none is
     positive.
     """
     if sample_weight is None:
@@ -69,11 +70,10 @@ def given_weights(sample_weight: ArrayLike | None, shape: tuple[int, ...]) -> We
 
 
 def _real_numbers(weights: np.ndarray) -> np.ndarray:
-    values = np.array(weights.tolist()) if weights.dtype.kind == "O" else weights
-    if values.dtype.kind not in "biuf":
-        found = "dates or times" if values.dtype.kind in "Mm" else f"values of type {values.dtype}"
-        raise ValueError(f"sample_weight must be real numbers, got {found}")
-    return values.astype(np.float64)
+    if weights.dtype.kind in "biufO":
+        with suppress(TypeError, ValueError):  # objects may be no numbers
+            return weights.astype(np.float64)
+    raise ValueError(f"sample weights must be numbers, got values of type {weights.dtype}")
 
 
 def checked_weights(sample_weight: ArrayLike | None, shape: tuple[int, ...]) -> Weights:

@@ -79,10 +79,8 @@ def with_weights(
     if given is None:
         return data
     options.check_feature_weights(given)
-    if not isinstance(given, str):
+    if not options.learns_weights(given):
         return data.weighted(given)
-    if given != LEARN:
-        raise OptionError("feature_weights", f"must be an array or {LEARN!r}, got {given!r}")
     values, columns = learn_weights_of_used(data.rows, data.labels, options, stop)
     return data.weighted(values, columns)
 

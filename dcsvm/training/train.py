@@ -13,6 +13,7 @@ from dcsvm.data.scaling import Scaling
 from dcsvm.model.model import Model
 from dcsvm.problem.option_table import described, label_text
 from dcsvm.problem.options import TrainOptions
+from dcsvm.problem.task import check_labels
 from dcsvm.solving.checkpoint import Checkpoint, RunControl
 from dcsvm.solving.report import Progress
 from dcsvm.training.bar import default_progress
@@ -167,6 +168,10 @@ def checked_input(  # noqa: PLR0913 (the arguments of train)
     data = as_dataset(X, y, sample_weight=sample_weight, scale=scale)
     if not data.has_labels and settings.svm_type != "one_class":
         raise ValueError(f"{settings.svm_type} needs labels or targets: y is None")
+    if settings.svm_type != "one_class":
+        check_labels(data.labels, settings)
+    if settings.kernel_type.is_precomputed:
+        data.check_kernel_values()
     return data, settings, control
 
 
@@ -180,15 +185,22 @@ def as_test_rows(
     if test is None:
         return None
     if isinstance(test, Dataset):
-        return test.encoded_as(data)
-    if not isinstance(test, tuple) or len(test) != 2:
-        raise TypeError(f"test must be a tuple (X, y) or None, not {test!r}")
-    rows = Dataset(*test, like=data)
-    is_short = rows.n_features != data.n_features and data.table is None
-    if is_short and not hasattr(test[0], "tocsr"):
-        raise ValueError(
-            f"test rows have {rows.n_features} features, the training rows {data.n_features}"
-        )
+        test.check_is_here()
+        rows = test.encoded_as(data)
+    elif isinstance(test, tuple) and len(test) == 2:
+        rows = Dataset(*test, like=data)
+        is_short = rows.n_features != data.n_features and data.table is None
+        if is_short and not hasattr(test[0], "tocsr"):
+            raise ValueError(
+                f"test rows have {rows.n_features} features, the training rows {data.n_features}"
+            )
+    else:
+        raise TypeError(f"test must be a tuple (X, y), a dcsvm.Dataset or None, not {test!r}")
+    if not rows.has_labels:
+        raise ValueError("test rows need labels")
+    if (rows.labels.dtype.kind == "U") != (data.labels.dtype.kind == "U"):
+        kinds = ["strings" if one.labels.dtype.kind == "U" else "numbers" for one in (rows, data)]
+        raise ValueError(f"the labels of test rows are {kinds[0]}, those to train {kinds[1]}")
     return rows
 
 

@@ -25,6 +25,44 @@ def read(tmp_path, text, name="t.csv"):
     return read_table(str(path), table_format(str(path)))
 
 
+@pytest.mark.parametrize("name", ["t.parquet", "t.feather"])
+def test_a_file_has_the_categories_of_its_frame(tmp_path, name):
+    from pyarrow import feather, parquet
+
+    columns = {"zip": [10115, 20095, None] * 4, "flag": [True, False, True] * 4}
+    table = pyarrow.table(
+        {key: pyarrow.array(one).dictionary_encode() for key, one in columns.items()}
+        | {"label": [0, 1, 1] * 4}
+    )
+    path = tmp_path / name
+    if name == "t.parquet":
+        parquet.write_table(table, path)
+    else:
+        feather.write_feather(table, str(path))
+    data = Dataset.read(path)
+    assert data.table.feature_names == [
+        "zip=10115", "zip=20095", "zip=missing", "flag=false", "flag=true",
+    ]  # fmt: skip
+    frame = Dataset(table.drop_columns("label"))
+    np.testing.assert_array_equal(data.rows.features, frame.rows.features)
+    head = read_table(str(path), table_format(str(path)), is_head=True)
+    assert head.column("zip").values == ("10115", "20095")
+    (tmp_path / "t.csv").write_text("flag,zip\nTrue,20095\n0,10115\n1,\n")
+    again = Dataset.read(tmp_path / "t.csv", like=data)
+    assert again.unknown_categories == []
+    np.testing.assert_array_equal(2 * again.rows.features, [[0, 1, 0, 0, 1], [1, 0, 0, 1, 0],
+                                                            [0, 0, 1, 0, 1]])  # fmt: skip
+
+
+def test_dates_in_a_file_are_refused_in_words_for_commands(tmp_path):
+    from pyarrow import parquet
+
+    dates = pyarrow.array([0, 1], pyarrow.date32())
+    parquet.write_table(pyarrow.table({"day": dates}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="column day has the type date32.*, or --drop it"):
+        read_table(str(tmp_path / "t.parquet"), "parquet").column("day")
+
+
 @pytest.mark.parametrize(
     "name, format",
     [("a.csv", "csv"), ("A.CSV.gz", "csv"), ("a.tab", "tsv"), ("a.pq", "parquet"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("sklearn")
+import dask
 import dask.array as da
 from sklearn.base import clone  # noqa: E402
 
@@ -53,6 +54,40 @@ def test_predictions_of_dask_arrays_are_lazy_and_those_of_the_local_estimator(cl
         assert isinstance(found, da.Array)
         found = client.compute(found).result()
         assert np.array_equal(found, getattr(local, name)(X))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda y: y > 0,
+        lambda y: y.astype(np.int8),
+        lambda y: y.astype(np.int64),
+        lambda y: y.astype(np.float32),
+        lambda y: np.where(y > 0, "in", "out"),
+        lambda y: np.where(y > 0, "in", "out").astype(object),
+    ],
+    ids=["bool", "int8", "int64", "float32", "str", "object"],
+)
+def test_classes_have_the_type_of_the_labels_as_here(client, rows_in_spots, kind):
+    X, y = (one[:300] for one in rows_in_spots)
+    labels, rows = kind(y), da.from_array(X, (100, -1))
+    found = DaskSVC(client=client).fit(rows, da.from_array(labels, 100))
+    here = SVC().fit(X, labels)
+    lazy = client.compute(found.predict(rows)).result()
+    for ours in (found.predict(X), lazy):
+        assert ours.dtype == here.predict(X).dtype == labels.dtype
+        assert np.array_equal(ours, here.predict(X))
+    assert found.classes_.dtype == here.classes_.dtype
+    assert np.array_equal(found.classes_, here.classes_)
+
+
+def test_types_of_labels_are_those_of_chunks_with_rows(client, rows_in_spots):
+    X, y = (one[:200] for one in rows_in_spots)
+    rows, labels = (
+        [dask.delayed(one) for one in cut]
+        for cut in ([X[:0], X[:100], X[100:]], [np.array([]), y[:100] > 0, y[100:].astype(int)])
+    )
+    assert DaskSVC(client=client).fit(rows, labels).classes_.dtype == np.int64
 
 
 def test_pickles_have_no_client(fitted, data):

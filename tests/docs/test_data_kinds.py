@@ -119,13 +119,17 @@ def categories(rows):
     return pandas.Categorical(WORDS["w"](rows))
 
 
+def numbered(rows):
+    return pandas.Categorical(np.unique(WORDS["w"](rows), return_inverse=True)[1])
+
+
 KINDS = {
     "array": numbers,
     "array of float32, integers or booleans": lambda: of_numbers(lambda X: X.astype(np.float32)),
     "sparse matrix": lambda: of_numbers(lambda X: sparse.csr_matrix(np.where(abs(X) > 0.3, X, 0))),
     "pandas frame of numbers": frames,
     "frame with words": lambda: frames(**WORDS),
-    "frame with categories": lambda: frames(w=categories),
+    "frame with categories": lambda: frames(w=categories, z=numbered),
     "frame with booleans": lambda: frames(b2=ALL["b2"]),
     "frame with gaps": lambda: frames(g=with_gaps),
     "polars frame": polars_frames,
@@ -345,7 +349,7 @@ FILE_KINDS = {
 }
 FILE_OPTIONS = {
     "`--weight COLUMN`": ["--weight", "w"],
-    "`-w LABEL FACTOR`": ["-w1", "2"],
+    "`-wLABEL FACTOR`": ["-w1", "2"],
     "`--scale auto`": ["--scale", "auto"],
     "`--scale quantile`": ["--scale", "quantile"],
     "`--scale FILE`": ["--scale", "ranges"],

@@ -193,7 +193,11 @@ def test_weights_may_be_anything_like_numbers():
         ([0, 0, 0, 0], "the sum of the sample weights must be positive and finite, got 0"),
         ([1e308] * 4, "the sum of the sample weights must be positive and finite, got inf"),
         ([1, 1, 0, 0], "all rows of class 7 have sample weight 0"),
-        (["a", "b", "c", "d"], "could not convert"),
+        (["a", "b", "c", "d"], "sample weights must be numbers, got values of type <U1"),
+        (np.ones(4, complex), "sample weights must be numbers, got values of type complex128"),
+        (np.ones(4, "M8[D]"), r"sample weights must be numbers, got values of type datetime64"),
+        (np.array([1, 1, 1, 1j], object), "sample weights must be numbers, .* type complex"),
+        ([1, 1, None, 1], r"sample weights must be finite numbers, got nan \(row 2\)"),
     ],
 )
 def test_what_cannot_be_weights_is_refused_in_one_sentence(weights, message):
