@@ -197,22 +197,22 @@ class Float64Parts:
     def n_rows(self) -> int:
         return self.rows.shape[0]
 
-    def check(self) -> None:
-        """Raise ValueError for a value that is not finite."""
-        if self.is_sparse:
-            are_finite = np.isfinite(self.rows.data).all()
-        else:
-            are_finite = all(np.isfinite(self.rows[batch]).all() for batch in self.slices)
-        if not are_finite:
-            for _ in self:  # raises the error of the value
-                pass
+    def find_gaps(self) -> bool:
+        """Return whether values of an array are nan; a sparse matrix has no missing values.
 
-    @property
-    def has_gaps(self) -> bool:
-        """Whether values of an array are nan; a sparse matrix has no missing values."""
-        if self.is_sparse or self.rows.dtype.kind != "f":
+        Raises ValueError for other values that are not finite.
+        """
+        if self.rows.dtype.kind != "f":
             return False
-        return any(np.isnan(self.rows[batch]).any() for batch in self.slices)
+        values = self.rows.data if self.is_sparse else None
+        parts = (self.rows[batch] for batch in self.slices) if values is None else [values]
+        if all(np.isfinite(part).all() for part in parts):
+            return False
+        if not self.is_sparse and any(np.isnan(self.rows[batch]).any() for batch in self.slices):
+            return True
+        for _ in self:  # raises the error of the value
+            pass
+        raise AssertionError("a value is not finite")
 
     def take(self, row_numbers: np.ndarray) -> Float64Parts:
         """Copy the rows with the given indices."""

@@ -118,8 +118,6 @@ class Dataset:
                 self.scaling = self.scaling.with_first_index(self.first_index)
                 self.labels = self.scaling.scaled_labels(text.labels, self.name)
         else:
-            if isinstance(text, Float64Parts) and like is None:
-                text.check()
             labels = self._data.labels if y is None else as_labels(y)
             if isinstance(X, Rows) and y is not None:  # class indices are not converted
                 labels = np.asarray(y)
@@ -358,13 +356,17 @@ class Dataset:
     def scaled(self, scale: str | Scaling | None) -> Dataset:
         """Return the data set in a scaling, without weights; for `scale` see the constructor."""
         self._check_source()
-        data = self._with(scaling=self._scaling_of(scale, None), is_scaling_stored=True, _rows=None)
-        data._check_width()  # noqa: SLF001
-        return data
+        return self._in_scaling(self._scaling_of(scale, None), is_scaling_stored=True)
 
     def _check_source(self) -> None:
         if self._data.rows.n_rows == 0 < self.n_rows:
             raise ValueError(f"{self.name}: the rows before scaling are not kept")
+
+    def _in_scaling(self, scaling: Scaling | None, **changes: Any) -> Dataset:
+        """Return the data set in a scaling of the same features. Raises ValueError."""
+        data = self._with(scaling=scaling, _rows=None, **changes)
+        data._check_width()  # noqa: SLF001
+        return data
 
     def weighted(self, weights: ArrayLike, columns: np.ndarray | None = None) -> Dataset:
         """Multiply the scaled features by weights, float64 (n_features,), all at least 0.
@@ -372,6 +374,8 @@ class Dataset:
         `columns`, ascending, are the columns of the weights if they are not all; others have
         weight 0. Raises ValueError for invalid weights, or products beyond float32.
         """
+        if isinstance(weights, str):
+            raise ValueError(f"weights must be an array, got {weights!r}: dcsvm.train learns them")
         values = np.asarray(weights, np.float64)
         scaling = self._weighted_scaling(values, columns)
         if columns is None:
@@ -491,9 +495,7 @@ class Dataset:
         if self.scaling is other.scaling or (other.scaling is None and has_ranges):
             return self
         self._check_source()
-        data = self._with(scaling=other.scaling, _rows=None)
-        data._check_width()  # noqa: SLF001
-        return data
+        return self._in_scaling(other.scaling)
 
     def _with(self: Own, **changes: Any) -> Own:
         """Return a copy with other attributes."""
@@ -545,7 +547,7 @@ def as_dataset(
     if not isinstance(X, Dataset):
         return Dataset(X, y, sample_weight=sample_weight, scale=scale)
     if y is not None:
-        raise ValueError("a Dataset has its own labels: y must be None")
+        raise ValueError("the labels of a Dataset are given when it is made: y must be None")
     return X.changed(sample_weight, scale)
 
 

@@ -50,6 +50,9 @@ def known_frame(X: Any) -> Any | None:
 
 def has_only_numbers(frame: Any, name: str = "X") -> bool:
     """Return whether a data frame has numbers and booleans only, and no gaps. Raises DataError."""
+    dtypes = frame.dtypes if hasattr(frame, "iloc") else [None]
+    if all(isinstance(one, np.dtype) and one.kind in "biuf" for one in dtypes):  # of many columns
+        return not frame.isna().to_numpy().any()
     return not any(
         isinstance(values, Texts) or np.isnan(values).any() for values in _columns(frame, name)
     )
@@ -227,7 +230,8 @@ def _column(column: Any, path: str, name: str, drop: str = DROP) -> Values:
     column = _decoded(column)
     kind = column.type
     if types.is_boolean(kind):
-        return column.to_numpy() if column.null_count == 0 and not is_category else _texts(column)
+        is_plain = column.null_count == 0 and not is_category
+        return column.to_numpy() if is_plain else _spelled_texts(column)
     if types.is_string(kind) or types.is_large_string(kind):
         return _texts(column)
     if str(kind) == "string_view":  # of polars
@@ -235,7 +239,9 @@ def _column(column: Any, path: str, name: str, drop: str = DROP) -> Values:
     if types.is_null(kind):
         return np.full(len(column), np.nan)
     if types.is_integer(kind) or types.is_floating(kind):
-        return _texts(column) if is_category else column.cast("float64", safe=False).to_numpy()
+        if is_category:
+            return _spelled_texts(column)
+        return column.cast("float64", safe=False).to_numpy()
     hint = ""
     if types.is_temporal(kind):
         hint = f": turn it into numbers, such as the year, or {drop}"
@@ -256,10 +262,15 @@ def _decoded(column: Any) -> Any:
 
 
 def _texts(column: Any) -> Texts:
-    """Convert an Arrow column of text, or of categories, to text."""
+    """Convert an Arrow column of text."""
     codes, values = _coded(column)
-    texts = Texts.of([category_text(one) for one in values])
-    return Texts(np.append(texts.codes, -1)[codes], texts.values).read()
+    return Texts(codes, tuple(values)).read()
+
+
+def _spelled_texts(column: Any) -> Texts:
+    """Convert an Arrow column of booleans or numbers to their texts, as categories."""
+    codes, values = _coded(column)
+    return Texts(codes, tuple(values)).mapped(category_text).read()
 
 
 def _coded(column: Any) -> tuple[np.ndarray, list[Any]]:

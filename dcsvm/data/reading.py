@@ -89,7 +89,7 @@ def read_values(X: Any, like: Encoded | None) -> Unscaled:
     if table is not None:
         return Unscaled(name, _rows_of_matrix(X, table), table=table)
     parts = Float64Parts(X)
-    if like is not None or not parts.has_gaps:
+    if like is not None or not parts.find_gaps():
         return Unscaled(name, parts)
     frame = frame_of_matrix(parts.rows)
     table = encoding_of(frame)

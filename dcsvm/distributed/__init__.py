@@ -55,8 +55,8 @@ def train(  # noqa: PLR0913 (a client and the arguments of dcsvm.train)
         A client of the cluster.
     X : dask array of shape (n, d), dask dataframe, or list of delayed chunks
         The rows. A delayed chunk is an array, a SciPy sparse matrix or a data frame. Columns of
-        text and missing values are encoded as by `dcsvm.train`. Data frames are matched by the
-        names of their columns, which are those of the first chunk.
+        text and missing values are encoded as by `dcsvm.train`. Data frames have the same
+        columns, in any order.
     y : dask array of shape (n,), dask series, or list of delayed chunks, optional
         The labels or targets, not used by one-class SVM. A list, or an array with unknown chunk
         sizes, must be chunked as X.

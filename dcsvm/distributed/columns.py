@@ -50,7 +50,7 @@ class ChunkForm:
             return ChunkForm(frame.shape[0], len(names), names)
         parts = Float64Parts(chunk)
         return ChunkForm(
-            parts.n_rows, parts.n_features, is_sparse=parts.is_sparse, has_gaps=parts.has_gaps
+            parts.n_rows, parts.n_features, is_sparse=parts.is_sparse, has_gaps=parts.find_gaps()
         )
 
 

@@ -113,7 +113,7 @@ class RemoteDataset(Dataset):
         A client of the cluster.
     X : dask array of shape (n, d), dask dataframe, or list of delayed chunks
         The rows. A delayed chunk is a NumPy array, a SciPy sparse matrix or a data frame. Data
-        frames are matched by the names of their columns, which are those of the first chunk.
+        frames have the same columns, in any order.
     y : dask array of shape (n,), dask series, or list of delayed chunks, optional
         The labels or targets. A list, or an array with unknown chunk sizes, must be chunked as X.
     sample_weight : array or dask array of shape (n,), or list of delayed chunks, optional

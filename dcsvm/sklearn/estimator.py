@@ -351,14 +351,17 @@ class Estimator(Convertible):
         """
         whole = reduce or np.asarray
         self._check_is_fitted()
-        X, model = in_known_frame(X), self.model_
+        model, values = self.model_, None
+        if self._reference is None:
+            assert model is not None
+            values = self._few_values(model, X, method)
+        if values is not None:
+            return whole(values)
+        X = in_known_frame(X)
         if self._reference is not None and (model is None or not self._fills(X)):
             self._check_size(X)
             return whole(pair_values(self._reference, X))
         assert model is not None  # as no reference was fitted
-        values = self._few_values(model, X, method)
-        if values is not None:
-            return whole(values)
         checked, model = self._check_rows_to_predict(X, model)
         is_plain = model.scaling is None and model.table is None
         has_weights = is_plain and model.kernel.type.is_linear and model.exact is not None

@@ -46,14 +46,6 @@ def _finite(X: Input, allows_gaps: bool) -> bool | str:
     return "allow-nan" if allows_gaps and not sparse.issparse(X) else True
 
 
-def _is_plain(frame: Any) -> bool:
-    """Return `has_only_numbers`; the columns of a wide frame of pandas are checked at once."""
-    dtypes = frame.dtypes if hasattr(frame, "iloc") else [None]
-    if all(isinstance(one, np.dtype) and one.kind in "biuf" for one in dtypes):
-        return not frame.isna().to_numpy().any()
-    return has_only_numbers(frame)
-
-
 def _has_nan(rows: Any) -> bool:
     return bool(np.isnan(rows.data if sparse.issparse(rows) else rows).any())
 
@@ -103,7 +95,7 @@ class TakesRows(BaseEstimator):
 
     def _encodes(self, X: Any) -> bool:
         """Whether X is a data frame whose columns are encoded in a fit."""
-        return self._is_table(X) and (self._takes_gaps or not _is_plain(X))
+        return self._is_table(X) and (self._takes_gaps or not has_only_numbers(X))
 
     def _check_size(self, X: Any, least_rows: int = 1) -> None:
         """Refuse a frame without columns or with too few rows in scikit-learn's words."""
@@ -113,7 +105,7 @@ class TakesRows(BaseEstimator):
     def _fills(self, X: Any) -> bool:
         """Whether X is a data frame with gaps or text for a model of numbers without gaps."""
         known = self._table_of_gaps is not None and self._is_table(X)
-        return known and not _is_plain(X)
+        return known and not has_only_numbers(X)
 
     def _checked_rows(self, X: Any, model: Any) -> tuple[Any, Any]:
         """Check rows to predict; return them with the model that predicts them.
