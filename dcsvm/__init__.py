@@ -53,21 +53,21 @@ if TYPE_CHECKING:
     from dcsvm.model.reader import load_model
     from dcsvm.problem.options import TrainOptions
     from dcsvm.selection.easy import easy
-    from dcsvm.selection.grid_search import grid_search
-    from dcsvm.solving.checkpoint import Checkpoint
-    from dcsvm.solving.report import Progress
+    from dcsvm.training.grid import grid_search
+    from dcsvm.training.report import Progress
+    from dcsvm.training.state import Checkpoint
     from dcsvm.training.train import train
 
 _ATTRIBUTES = {
-    "Checkpoint": "dcsvm.solving.checkpoint",
+    "Checkpoint": "dcsvm.training.state",
     "Dataset": "dcsvm.data.dataset",
     "Model": "dcsvm.model.model",
-    "Progress": "dcsvm.solving.report",
+    "Progress": "dcsvm.training.report",
     "Stop": "dcsvm._core",
     "Stopped": "dcsvm._core",
     "TrainOptions": "dcsvm.problem.options",
     "easy": "dcsvm.selection.easy",
-    "grid_search": "dcsvm.selection.grid_search",
+    "grid_search": "dcsvm.training.grid",
     "load_model": "dcsvm.model.reader",
     "train": "dcsvm.training.train",
 }

@@ -13,8 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE, CSRC = ROOT / "dcsvm", ROOT / "csrc"
-FLOORS = ("_core", "_svmlight", "machine", "data", "kernel", "compression", "problem", "model",
-          "solving", "training", "selection", "sklearn", "distributed", "cli")  # fmt: skip
+FLOORS = ("_core", "_svmlight", "machine", "data", "kernel", "problem", "model", "training",
+          "selection", "sklearn", "distributed", "cli")  # fmt: skip
 ROOMS = ("threads", "text", "simd", "rows", "kernel", "solver")  # folders of csrc
 ONLY_IN_CLI = {"click", "tqdm"}
 ONLY_IN_DISTRIBUTED = {"dask", "distributed", "fsspec"}

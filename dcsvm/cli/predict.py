@@ -7,20 +7,23 @@ import click
 
 from dcsvm.cli.command import DATA_FILE, LibsvmCommand, exit_statuses
 from dcsvm.cli.guard import run
-from dcsvm.cli.jobs import (
+from dcsvm.cli.options import (
+    HELP,
     INPUT,
     MODEL,
     NOT_AUTO,
     OUTPUT,
+    VERSION,
     Conditions,
     DataJob,
+    Some,
     check,
     of_ranges,
     option,
     other,
     output,
+    parameters,
 )
-from dcsvm.cli.options import HELP, VERSION, Some, parameters
 from dcsvm.problem.option_table import Rule
 from dcsvm.problem.options import TrainOptions
 

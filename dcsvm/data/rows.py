@@ -1,7 +1,7 @@
 """Rows of features in one of four storage formats, or rows of a precomputed kernel.
 
 This module does not read files, scale features, or depend on labels and kernels. A kernel may
-compute with an encoding of the rows, see dcsvm/kernel/encodings.py.
+compute with an encoding of the rows, see dcsvm/kernel/kernel_rows.py.
 """
 
 from __future__ import annotations
@@ -15,9 +15,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcsvm import _core, _svmlight
-from dcsvm.data.allocation import fits_memory, gather, is_mapped, page_by_page, zeros
-from dcsvm.data.arrays import BYTES_OF_VALUE, Csr, as_float32, check_finite, check_form, csr_arrays
-from dcsvm.data.sorting import BATCH_SIZE, distinct, slices
+from dcsvm.data.arrays import (
+    BATCH_SIZE,
+    BYTES_OF_VALUE,
+    Csr,
+    as_float32,
+    check_finite,
+    check_form,
+    csr_arrays,
+    distinct,
+    fits_memory,
+    gather,
+    is_mapped,
+    page_by_page,
+    slices,
+    zeros,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

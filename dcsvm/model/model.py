@@ -13,15 +13,12 @@ import numpy as np
 from dcsvm.data.arrays import as_labels
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import write_beside
-from dcsvm.data.html import table_html
-from dcsvm.data.range_file import is_range, range_file_of, range_text
 from dcsvm.data.rows import Rows
-from dcsvm.data.scaling import Interval
+from dcsvm.data.scaling import Interval, is_range, range_file_of, range_text
 from dcsvm.kernel.kernel_rows import threads_that_pay
 from dcsvm.machine import default_threads, usable_threads
-from dcsvm.model.metric_report import Measurement, Predicted
-from dcsvm.model.pair_weights import most_voted
-from dcsvm.model.parts import ExactModel, ModelParts, Probability
+from dcsvm.model.metrics import Measurement, Predicted, table_html
+from dcsvm.model.parts import ExactModel, ModelParts, Probability, most_voted
 from dcsvm.model.predict import (
     blocks,
     class_probabilities,
@@ -37,7 +34,7 @@ from dcsvm.problem.options import TrainOptions
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from dcsvm.model.compressed import Tell
+    from dcsvm.model.compress import Tell
 
 
 @dataclass(frozen=True, eq=False, repr=False)

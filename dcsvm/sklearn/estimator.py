@@ -28,26 +28,33 @@ from dcsvm.kernel.shared_threads import shared_threads
 from dcsvm.model.model import Model
 from dcsvm.problem.option_table import OptionError
 from dcsvm.problem.options import TrainOptions
-from dcsvm.sklearn.checks import (
+from dcsvm.sklearn.fitted import (
+    Convertible,
+    TrainingRows,
+    gamma_option,
+    is_linear,
+    is_precomputed,
+    pair_values,
+    train_options,
+)
+from dcsvm.sklearn.rows import (
+    DTYPES,
     NOT_FINITE,
     Input,
     Weights,
     check_sizes,
     checked_weights,
     dense,
+    in_known_frame,
     matrix_of,
     variance_of,
     warn_of_offsets,
 )
-from dcsvm.sklearn.fitted import TrainingRows
-from dcsvm.sklearn.parameters import gamma_option, is_linear, is_precomputed, train_options
-from dcsvm.sklearn.reference import Convertible, pair_values
-from dcsvm.sklearn.rows import DTYPES, in_known_frame
-from dcsvm.solving.checkpoint import RunControl
-from dcsvm.solving.extraction import NoMarginError
-from dcsvm.solving.report import Progress
-from dcsvm.training.feature_weights import with_weights_and_gamma
+from dcsvm.training.extraction import NoMarginError
 from dcsvm.training.fit import fit
+from dcsvm.training.report import Progress
+from dcsvm.training.state import RunControl
+from dcsvm.training.train import with_weights_and_gamma
 from dcsvm.training.warm_start import OtherModelError
 
 log = logging.getLogger("dcsvm.sklearn")

@@ -7,12 +7,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import OutlierMixin, RegressorMixin
 from sklearn.utils.validation import _num_samples
 
-from dcsvm.sklearn.checks import Input, Weights
 from dcsvm.sklearn.classifier import Classifier
 from dcsvm.sklearn.estimator import Estimator
-from dcsvm.sklearn.parameters import with_parameters
-from dcsvm.sklearn.reference import THEIRS
-from dcsvm.sklearn.rows import in_known_frame
+from dcsvm.sklearn.fitted import THEIRS, with_parameters
+from dcsvm.sklearn.rows import Input, Weights, in_known_frame
 
 
 @with_parameters(

@@ -27,15 +27,13 @@ from dcsvm.data.used_columns import UsedColumns
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.model.writer import with_label_order
-from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.problem.duplicates import opposite_twins
-from dcsvm.problem.formulation import BoxQP, Formulation
+from dcsvm.problem.formulation import BoxQP, Formulation, Task, pairs_of
 from dcsvm.problem.options import TrainOptions
-from dcsvm.problem.task import Task
-from dcsvm.solving.preparation import Prepared
-from dcsvm.solving.solver import FormulationSolver
+from dcsvm.training.engine import Prepared
 from dcsvm.training.held_out import FoldKernelSums
-from dcsvm.training.steps import LEVEL_TOLERANCE
+from dcsvm.training.run import LEVEL_TOLERANCE
+from dcsvm.training.solver import FormulationSolver
 
 AT_BOUND = 1.0 - 1e-9  # fraction of the bound or of the largest coefficient
 

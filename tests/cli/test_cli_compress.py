@@ -10,8 +10,8 @@ from reference import labelled_rows, libsvm, program
 
 import dcsvm
 from dcsvm.cli import compress, predict
-from dcsvm.cli.compress_file import bar_of
-from dcsvm.cli.report import TerminalProgress
+from dcsvm.cli.predict_file import bar_of
+from dcsvm.cli.reading import TerminalProgress
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from dcsvm.cli import train_file
 from dcsvm.data.dataset import Dataset
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.cross_validation import CrossValidated, cross_validate
+from dcsvm.training.probability import CrossValidated, cross_validate
 
 FAST = ["-c", "4", "-g", "2", "--threads", "1", "-m", "50"]
 

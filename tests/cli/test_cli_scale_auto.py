@@ -11,7 +11,7 @@ from reference import libsvm, program, uneven_rows
 
 from dcsvm.cli import predict
 from dcsvm.data.dataset import Dataset
-from dcsvm.data.range_file import range_text
+from dcsvm.data.scaling import range_text
 from dcsvm.model.reader import load_model
 
 FAST = ["-q", "-c", "4", "-g", "1", "--threads", "1", "-m", "50"]

@@ -11,7 +11,7 @@ from reference import labelled_rows, libsvm, libsvm_text
 import dcsvm
 from dcsvm._core import Stop
 from dcsvm.cli import compress, grid, predict, train_file
-from dcsvm.cli.report import TerminalProgress
+from dcsvm.cli.reading import TerminalProgress
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError
 from dcsvm.model.reader import load_model

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from dcsvm.cli import compress, easy, grid, guard, predict, train
-from dcsvm.cli.file_types import FileName
+from dcsvm.cli.options import FileName
 
 COMMANDS = [one.main for one in (train, predict, grid, easy, compress)]
 every_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

@@ -7,7 +7,7 @@ from dcsvm.data.columns import Column, TableEncoding
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import HEAD, DataError
 from dcsvm.data.reading import Encoding
-from dcsvm.data.table_file import read_table
+from dcsvm.data.tables import read_table
 
 LINES = 30_000  # well beyond HEAD
 COLUMNS = TableEncoding(

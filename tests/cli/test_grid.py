@@ -21,8 +21,8 @@ from dcsvm.model.metrics import DEFINITIONS
 from dcsvm.problem.option_table import CLASS_METRICS, METRICS
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.grid import GridSearch
-from dcsvm.training.setting_search import Search
-from dcsvm.training.settings import Grid
+from dcsvm.training.held_out import Grid
+from dcsvm.training.race import Search
 
 FAST = ["--threads", "1", "-m", "50", "-v", "3"]
 SMALL = ["-log2c", "-1,5,3", "-log2g", "1,-5,-3"]

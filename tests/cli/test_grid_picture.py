@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from dcsvm.cli.grid import main
-from dcsvm.cli.grid_picture import save_picture
+from dcsvm.cli.grid_file import save_picture
 from dcsvm.model.metrics import DEFINITIONS
 from dcsvm.training.grid import GridSearch
-from dcsvm.training.settings import Grid, Score, Setting, best_of
+from dcsvm.training.held_out import Grid, Score, Setting, best_of
 
 image = pytest.importorskip("matplotlib.image")
 

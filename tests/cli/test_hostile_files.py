@@ -10,14 +10,14 @@ import pytest
 from fuzz.sound import require_sentence
 from made_models import svm_train_text
 
-from dcsvm.data import allocation, files
+from dcsvm.data import arrays as allocation
+from dcsvm.data import files
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError
-from dcsvm.data.range_file import parse_scaling
 from dcsvm.data.rows import Rows
+from dcsvm.data.scaling import parse_scaling
 from dcsvm.model.predict import decision_values
-from dcsvm.model.reader import load_model
-from dcsvm.model.text_reader import ModelError
+from dcsvm.model.reader import ModelError, load_model
 from dcsvm.model.writer import SECTION, VERSION
 
 LITTLE = 30e6  # bytes

@@ -5,7 +5,7 @@ import pytest
 from click.testing import CliRunner
 
 from dcsvm.cli import compress, grid, guard, predict, predict_file, train, train_file
-from dcsvm.cli.libsvm_syntax import OPTION_OF, advice_on, for_click
+from dcsvm.cli.command import OPTION_OF, advice_on, for_click
 
 
 def rewritten(*args):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from reference import csr_rows, dense_rows
 
-from dcsvm.compression.landmarks import values_on_the_way, with_single_centers
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
+from dcsvm.model.landmarks import values_on_the_way, with_single_centers
 
 
 @pytest.fixture(scope="module")

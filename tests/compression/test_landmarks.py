@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 from reference import csr_rows, dense_rows, kernel_values, kernels_with
 
-from dcsvm.compression.landmarks import RIDGE, FitTarget, fitted, started
-from dcsvm.compression.optimizer import slope_gradient, values_and_slopes
 from dcsvm.kernel.kernels import Kernel
+from dcsvm.model.landmarks import (
+    RIDGE,
+    FitTarget,
+    fitted,
+    slope_gradient,
+    started,
+    values_and_slopes,
+)
 
 KERNELS = [one for one in kernels_with(0.5, 0.5, 3) if one.type.slopes]
 every_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda one: one.name)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dcsvm.compression.landmarks import CONFIDENCE, fewest_rows, most_changed, shares
+from dcsvm.model.landmarks import CONFIDENCE, fewest_rows, most_changed, shares
 
 
 def test_shares_are_proportional_and_add_up():

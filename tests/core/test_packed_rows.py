@@ -11,12 +11,11 @@ from storages import require_equal_groups, require_equal_values, run_on
 
 import dcsvm
 from dcsvm import _core
-from dcsvm.data import allocation
+from dcsvm.data import arrays as allocation
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.rows import Rows, Storage, stacked, storage_of
-from dcsvm.kernel import encodings
-from dcsvm.kernel.encodings import find_coding, find_uniform_grid
-from dcsvm.kernel.kernel_rows import KernelRows, two_sides
+from dcsvm.kernel import kernel_rows as encodings
+from dcsvm.kernel.kernel_rows import KernelRows, find_coding, find_uniform_grid, two_sides
 from dcsvm.kernel.kernels import ABSOLUTE_DISTANCE, SQUARED_DISTANCE, Kernel
 from dcsvm.model.predict import decision_values
 from dcsvm.problem.options import TrainOptions

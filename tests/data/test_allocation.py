@@ -12,13 +12,14 @@ import pytest
 from reference import libsvm_text
 from runs import train_rows
 
-from dcsvm.data import allocation
+from dcsvm.data import arrays as allocation
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import chunking, engine
-from dcsvm.solving.preparation import prepare_rows
+from dcsvm.training import engine
+from dcsvm.training import solver as chunking
+from dcsvm.training.engine import prepare_rows
 
 
 @pytest.fixture

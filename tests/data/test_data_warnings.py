@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from reference import csr_rows, dense_rows
 
-from dcsvm.data.data_warnings import data_warnings
 from dcsvm.data.rows import Rows
+from dcsvm.data.used_columns import data_warnings
 
 LABELS = np.where(np.arange(200) % 3, 1.0, -1.0)
 

@@ -14,9 +14,8 @@ from dcsvm import _svmlight
 from dcsvm.data import files
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError, FileText, read_text
-from dcsvm.data.table_file import read_table
-from dcsvm.model.reader import load_model
-from dcsvm.model.text_reader import ModelError
+from dcsvm.data.tables import read_table
+from dcsvm.model.reader import ModelError, load_model
 
 TEXT = b"".join(b"%d 1:%d 2:0.5\n" % (k % 2, k) for k in range(5000))
 COMPRESS = {"gzip": gzip.compress, "bz2": bz2.compress, "lzma": lzma.compress}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from reference import csr_rows, dense_rows, grid_rows
 
-from dcsvm.data.data_warnings import part_among
 from dcsvm.data.rows import Rows
+from dcsvm.data.used_columns import part_among
 
 
 @pytest.mark.parametrize("form", [dense_rows, csr_rows])

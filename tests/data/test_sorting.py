@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dcsvm.data.sorting import group_order, group_sizes, reduce_parts
+from dcsvm.data.arrays import group_order, group_sizes, reduce_parts
 
 
 @pytest.mark.parametrize("most", [1, 2, 300, 2**16, 2**16 + 1, 10**6, 2**40])

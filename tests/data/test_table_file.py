@@ -7,12 +7,11 @@ import random
 import numpy as np
 import pytest
 
-from dcsvm.data import table_file
+from dcsvm.data import tables as table_file
 from dcsvm.data.columns import Texts
 from dcsvm.data.dataset import Dataset
-from dcsvm.data.files import DataError
-from dcsvm.data.formats import table_format
-from dcsvm.data.table_file import read_table
+from dcsvm.data.files import DataError, table_format
+from dcsvm.data.tables import read_table
 
 pyarrow = pytest.importorskip("pyarrow")
 

@@ -77,7 +77,7 @@ def rows_of(encoding, columns):
 def applies(encoding, rows, kernel):
     """Return whether dcsvm evaluates the rows in the way that the encoding names."""
     from dcsvm import _core
-    from dcsvm.kernel.encodings import choose_encoding
+    from dcsvm.kernel.kernel_rows import choose_encoding
 
     if encoding == "far":
         return kernel.type.fall is not None

@@ -12,9 +12,8 @@ import pytest
 
 import dcsvm
 from dcsvm.distributed import connection, train
-from dcsvm.distributed.connection import workers_of_this_machine
-from dcsvm.distributed.dask_engine import RemoteTree
-from dcsvm.distributed.tasks import Tasks, WorkersLostError
+from dcsvm.distributed.connection import Tasks, WorkersLostError, workers_of_this_machine
+from dcsvm.distributed.engine import RemoteTree
 
 OPTIONS = {"C": 4, "gamma": 0.5, "levels": 2}
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dcsvm.distributed.dask_engine import parcels_of
-from dcsvm.solving.iterate import Subproblems
+from dcsvm.distributed.engine import parcels_of
+from dcsvm.training.certificate import Subproblems
 
 
 @pytest.mark.parametrize(

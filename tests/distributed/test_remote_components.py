@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dcsvm.distributed.remote_components import _connected, _large_enough
+from dcsvm.distributed.engine import _connected, _large_enough
 from dcsvm.kernel.kernel_rows import Cutoff
 from dcsvm.kernel.kernels import DEGREES
 

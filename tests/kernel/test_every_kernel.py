@@ -48,8 +48,8 @@ from dcsvm.model.writer import model_text
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn import SVC
 from dcsvm.sklearn.loading import load
-from dcsvm.solving.checkpoint import Checkpoint, RunControl
-from dcsvm.solving.report import Progress
+from dcsvm.training.report import Progress
+from dcsvm.training.state import Checkpoint, RunControl
 
 ROOT = Path(__file__).resolve().parents[2]
 every_kernel = pytest.mark.parametrize(

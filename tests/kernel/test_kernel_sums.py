@@ -5,8 +5,14 @@ import pytest
 from reference import kernel_values
 
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows
-from dcsvm.kernel.kernel_sums import TermIndex, WeightedSources, component_sums, weighted_sums
+from dcsvm.kernel.kernel_rows import (
+    KernelEvalOptions,
+    KernelRows,
+    TermIndex,
+    WeightedSources,
+    component_sums,
+    weighted_sums,
+)
 from dcsvm.kernel.kernels import Kernel
 
 N = 300

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from reference import csr_rows, dense_rows, grid_rows, kernel_values, kernels_with, labelled_rows
 
-from dcsvm.kernel import cluster_tree, partition
+from dcsvm.kernel import cluster_tree
+from dcsvm.kernel import sources as partition
 from dcsvm.kernel.cluster_tree import Tree, clustering_kernel
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import Assignment, partition_of
+from dcsvm.kernel.sources import Assignment, partition_of
 
 KERNELS = kernels_with(0.5, 1.0, 3)
 RBF = Kernel("rbf", 2.0)

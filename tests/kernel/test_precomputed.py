@@ -13,15 +13,14 @@ import dcsvm
 from dcsvm import _core
 from dcsvm.cli.predict import main as predict_command
 from dcsvm.cli.train import main as train_command
-from dcsvm.data.data_warnings import data_warnings
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError
 from dcsvm.data.reading import Encoding
 from dcsvm.data.rows import Rows
+from dcsvm.data.used_columns import data_warnings
 from dcsvm.kernel.kernel_rows import BLOCK, KernelRows, training_matrix, two_sides
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.model.reader import load_model
-from dcsvm.model.text_reader import ModelError
+from dcsvm.model.reader import ModelError, load_model
 
 RBF = ("rbf", 2.0, 0.0, 3)
 FAST = {"C": 4.0, "threads": 2, "cache_mb": 50}

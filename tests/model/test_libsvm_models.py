@@ -11,7 +11,7 @@ from reference import libsvm
 from dcsvm.cli.predict import main
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import partition_of
+from dcsvm.kernel.sources import partition_of
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability
 from dcsvm.model.reader import load_model

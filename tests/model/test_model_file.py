@@ -14,12 +14,11 @@ from reference import kernels_with
 from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import Interval, Quantiles, Scaling
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import partition_of
+from dcsvm.kernel.sources import partition_of
 from dcsvm.model import model as model_module
 from dcsvm.model.model import Model
 from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel, Probability
-from dcsvm.model.reader import load_model
-from dcsvm.model.text_reader import ModelError
+from dcsvm.model.reader import ModelError, load_model
 from dcsvm.model.writer import model_text
 from dcsvm.problem.option_table import SVM_TYPES
 

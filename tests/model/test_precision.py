@@ -11,7 +11,7 @@ from reference import csr_rows, dense, dense_rows, kernel_values
 import dcsvm
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.model import predict
-from dcsvm.model.pair_weights import needs_float64
+from dcsvm.model.parts import needs_float64
 from dcsvm.model.reader import load_model
 
 METHODS = ("exact", "early")

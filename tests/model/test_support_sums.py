@@ -15,8 +15,7 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import EncodedSources
 from dcsvm.model import predict
 from dcsvm.model.model import Model
-from dcsvm.model.pair_weights import PairWeights
-from dcsvm.model.parts import ExactModel
+from dcsvm.model.parts import ExactModel, PairWeights
 from dcsvm.model.predict import SupportSums
 
 N_SUPPORT, N_TARGETS = 2500, 1700

@@ -6,7 +6,7 @@ from reference import kernel_values, spots
 
 import dcsvm
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.settings import Grid
+from dcsvm.training.held_out import Grid
 
 
 @pytest.mark.parametrize("early", [False, True])

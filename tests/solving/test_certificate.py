@@ -9,15 +9,16 @@ from reference import c_svc, certificate, kernel_values, labelled_rows, objectiv
 import dcsvm
 from dcsvm.kernel.kernel_rows import Cutoff
 from dcsvm.problem.formulation import BoxQP
-from dcsvm.solving import conquer
-from dcsvm.solving.certificate import (
+from dcsvm.training import conquer
+from dcsvm.training.certificate import (
     Certificate,
     CheckSettings,
     CheckState,
+    Iterate,
+    Subproblems,
     certificate_of_known,
     verify_optimality,
 )
-from dcsvm.solving.iterate import Iterate, Subproblems
 
 PROBLEMS = {
     "many bounded": dict(C=30.0, gamma=0.05),

@@ -21,12 +21,19 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.model.reader import load_model
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import checkpoint, solver
-from dcsvm.solving.certificate import Certificate, CheckState
-from dcsvm.solving.checkpoint import Checkpoint, CheckpointError, RunControl
-from dcsvm.solving.report import EarlyChoice, LevelReport, Progress
-from dcsvm.solving.solver import FormulationSolver
-from dcsvm.solving.state import LIMITS, BestSolution, Budget
+from dcsvm.training import solver
+from dcsvm.training import state as checkpoint
+from dcsvm.training.certificate import Certificate, CheckState
+from dcsvm.training.report import EarlyChoice, LevelReport, Progress
+from dcsvm.training.solver import FormulationSolver
+from dcsvm.training.state import (
+    LIMITS,
+    BestSolution,
+    Budget,
+    Checkpoint,
+    CheckpointError,
+    RunControl,
+)
 
 OPTIONS = {"C": 30.0, "gamma": 2.0, "threads": 2, "cache_mb": 50, "tolerance": 1e-5}
 LEVELS = {"levels": 3, "branching": 2, "early_level": 2}

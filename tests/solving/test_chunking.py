@@ -5,10 +5,13 @@ import pytest
 from reference import labelled_rows
 from runs import train_rows
 
-from dcsvm.data import allocation, rows
+from dcsvm.data import arrays as allocation
+from dcsvm.data import rows
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import chunking, engine, preparation
+from dcsvm.training import engine
+from dcsvm.training import engine as preparation
+from dcsvm.training import solver as chunking
 
 
 class FarRows(engine.LocalEngine):

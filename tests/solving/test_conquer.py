@@ -5,8 +5,8 @@ import pytest
 
 import dcsvm
 from dcsvm import _core
-from dcsvm.solving import conquer
-from dcsvm.solving.solver import FormulationSolver
+from dcsvm.training import conquer
+from dcsvm.training.solver import FormulationSolver
 
 
 @pytest.fixture

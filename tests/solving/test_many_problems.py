@@ -7,11 +7,10 @@ import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows
-from dcsvm.problem.dual_problems import c_svc_pairs
-from dcsvm.problem.formulation import in_folds
+from dcsvm.problem.formulation import c_svc_pairs, in_folds
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.preparation import prepare_rows
-from dcsvm.solving.solver import FormulationSolver
+from dcsvm.training.engine import prepare_rows
+from dcsvm.training.solver import FormulationSolver
 
 
 def rows_of_classes(n_rows, n_classes):

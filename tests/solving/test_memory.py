@@ -10,11 +10,11 @@ import pytest
 from runs import train_rows
 
 from dcsvm import _core, _svmlight
+from dcsvm.data.arrays import BATCH_SIZE
 from dcsvm.data.rows import ChosenRows, Rows
-from dcsvm.data.sorting import BATCH_SIZE
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import memory
-from dcsvm.solving.memory import MB, plan_memory
+from dcsvm.training import memory
+from dcsvm.training.memory import MB, plan_memory
 
 ONE = np.array([0, 1000])
 

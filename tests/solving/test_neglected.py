@@ -10,11 +10,12 @@ from reference import kernel_values
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import Cutoff
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import chunking, engine
-from dcsvm.solving.conquer import conquer, verify
-from dcsvm.solving.preparation import prepare_rows
-from dcsvm.solving.solver import FormulationSolver
+from dcsvm.training import engine
+from dcsvm.training import solver as chunking
+from dcsvm.training.conquer import conquer, verify
+from dcsvm.training.engine import prepare_rows
 from dcsvm.training.fit import certificate_of_stopped
+from dcsvm.training.solver import FormulationSolver
 
 GAMMA = 300.0
 

@@ -8,12 +8,11 @@ import pytest
 import dcsvm
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import nu_path
-from dcsvm.solving.conquer import conquer
-from dcsvm.solving.iterate import Subproblems
-from dcsvm.solving.nu_path import solve_as_c_svc
-from dcsvm.solving.preparation import prepare_rows
-from dcsvm.solving.solver import FormulationSolver
+from dcsvm.training import conquer as nu_path
+from dcsvm.training.certificate import Subproblems
+from dcsvm.training.conquer import conquer, solve_as_c_svc
+from dcsvm.training.engine import prepare_rows
+from dcsvm.training.solver import FormulationSolver
 
 
 def noise(n=2200, n_classes=2):

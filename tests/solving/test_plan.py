@@ -6,7 +6,7 @@ import pytest
 
 from dcsvm import machine
 from dcsvm.machine import default_cache_mb, default_threads
-from dcsvm.solving.memory import Plan, early_plan, make_plan
+from dcsvm.training.memory import Plan, early_plan, make_plan
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,15 @@ from runs import train_rows
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel import row_components
-from dcsvm.problem.dual_problems import c_svc_pairs
+from dcsvm.problem.formulation import c_svc_pairs
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import checkpoint, relaxation
-from dcsvm.solving.checkpoint import Checkpoint, RunControl
-from dcsvm.solving.preparation import prepare_rows
-from dcsvm.solving.report import Progress
+from dcsvm.training import conquer as relaxation
 from dcsvm.training import fit as train_module
+from dcsvm.training import state as checkpoint
+from dcsvm.training.engine import prepare_rows
+from dcsvm.training.report import Progress
 from dcsvm.training.run import Run
+from dcsvm.training.state import Checkpoint, RunControl
 
 TOLERANCE, GAMMA, N_ROWS = 1e-4, 8.0, 2100
 WEIGHTED = {"class_weight": {1.0: 3.0, -1.0: 0.5}}

@@ -4,7 +4,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.state import LIMITS, Budget
+from dcsvm.training.state import LIMITS, Budget
 
 
 def solved(**work):

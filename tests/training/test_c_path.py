@@ -8,10 +8,9 @@ from reference import certificate, kernel_values
 
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.preparation import prepare_rows
+from dcsvm.training.engine import prepare_rows
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
-from dcsvm.training.run import Run
-from dcsvm.training.steps import improve
+from dcsvm.training.run import Run, improve
 from dcsvm.training.warm_start import PathWarmStart
 
 OPTIONS = {"gamma": 0.05, "threads": 1, "cache_mb": 50, "tolerance": 1e-4}

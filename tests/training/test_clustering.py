@@ -8,9 +8,9 @@ import dcsvm
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.cluster_tree import COST_LIMIT, Starts, Tree
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import MAX_PARTS
+from dcsvm.kernel.sources import MAX_PARTS
 from dcsvm.problem.options import MAX_BRANCHING, TrainOptions
-from dcsvm.solving.memory import Plan
+from dcsvm.training.memory import Plan
 
 
 @pytest.fixture(scope="module")

@@ -15,11 +15,12 @@ from dcsvm.kernel import row_components
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.problem.folds import shuffled_folds, stratified_folds
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.preparation import prepare_rows
-from dcsvm.solving.report import Progress
-from dcsvm.training import cross_validation, held_out
-from dcsvm.training.cross_validation import CrossValidationRun
+from dcsvm.training import held_out
+from dcsvm.training import probability as cross_validation
+from dcsvm.training.engine import prepare_rows
 from dcsvm.training.held_out import folds_of
+from dcsvm.training.probability import CrossValidationRun
+from dcsvm.training.report import Progress
 
 OPTIONS = TrainOptions(C=4.0, gamma=2.0, threads=1, cache_mb=50, seed=3)
 PRECISE = replace(OPTIONS, tolerance=1e-6)

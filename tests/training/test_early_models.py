@@ -15,16 +15,23 @@ from dcsvm.cli.train import main as train_command
 from dcsvm.data.rows import Rows
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving import checkpoint
-from dcsvm.solving.checkpoint import RunControl
-from dcsvm.solving.level_partition import LevelPartition
-from dcsvm.solving.level_solver import LevelSolver
-from dcsvm.solving.preparation import prepare_rows
-from dcsvm.solving.report import ERROR_RATE
 from dcsvm.training import early_level
-from dcsvm.training.early_level import EARLY_TOLERANCE, LossSample, improves_enough
-from dcsvm.training.leave_one_out import _add_other_pairs, loo_losses, loo_values, n_spans
+from dcsvm.training import state as checkpoint
+from dcsvm.training.early_level import (
+    EARLY_TOLERANCE,
+    LossSample,
+    _add_other_pairs,
+    improves_enough,
+    loo_losses,
+    loo_values,
+    n_spans,
+)
+from dcsvm.training.engine import prepare_rows
+from dcsvm.training.level_partition import LevelPartition
+from dcsvm.training.report import ERROR_RATE
 from dcsvm.training.run import Run
+from dcsvm.training.solver import LevelSolver
+from dcsvm.training.state import RunControl
 
 RBF = ("rbf", 2.0, 0, 0)
 EARLY = {"C": 4.0, "gamma": 2.0, "threads": 2, "early": True}

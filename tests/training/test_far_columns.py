@@ -11,8 +11,8 @@ from runs import cross_validate, train_rows
 from scipy import sparse
 
 import dcsvm
-from dcsvm.data.data_warnings import part_among
 from dcsvm.data.rows import Rows
+from dcsvm.data.used_columns import part_among
 from dcsvm.problem.options import TrainOptions
 
 N_FEATURES = 2**30

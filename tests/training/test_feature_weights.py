@@ -9,7 +9,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import median_distance
 from dcsvm.kernel.kernels import KERNEL_TYPES, Kernel
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.feature_weights import learn_weights
+from dcsvm.training.train import learn_weights
 
 DISTANCES = [one.name for one in KERNEL_TYPES if one.fall]
 

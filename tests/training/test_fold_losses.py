@@ -9,14 +9,13 @@ from reference import spots, surface
 from dcsvm.data.rows import Rows
 from dcsvm.problem.option_table import CLASS_METRICS, REGRESSION_METRICS
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.preparation import prepare_rows
-from dcsvm.solving.report import Progress
-from dcsvm.training import cluster_search, setting_search
-from dcsvm.training.cross_validation import CrossValidationRun
-from dcsvm.training.held_out import folds_of
-from dcsvm.training.probability import fit_sigmoid, sigmoid
-from dcsvm.training.setting_search import Search
-from dcsvm.training.settings import Grid, best_of
+from dcsvm.training import race as cluster_search
+from dcsvm.training import race as setting_search
+from dcsvm.training.engine import prepare_rows
+from dcsvm.training.held_out import Grid, best_of, folds_of
+from dcsvm.training.probability import CrossValidationRun, fit_sigmoid, sigmoid
+from dcsvm.training.race import Search
+from dcsvm.training.report import Progress
 
 metrics = pytest.importorskip("sklearn.metrics")
 svm = pytest.importorskip("sklearn.svm")

@@ -13,11 +13,10 @@ import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.model.reader import load_model
-from dcsvm.model.text_reader import ModelError
+from dcsvm.model.reader import ModelError, load_model
 from dcsvm.problem.formulation import BoxQP
-from dcsvm.solving.checkpoint import SolveControl
-from dcsvm.solving.iterate import Iterate, SolverSettings, Subproblems
+from dcsvm.training.certificate import Iterate, SolverSettings, Subproblems
+from dcsvm.training.state import SolveControl
 
 MODEL = svm_train_text("1 1:0.5\n", kernel_type="polynomial", degree=3, coef0=0, nr_sv="1 0")
 MODEL += "dcsvm_section 4\nn_features 1\nrows dense\nrow_numbers 1\n"

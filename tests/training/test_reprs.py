@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import dcsvm
-from dcsvm.solving.report import Progress
-from dcsvm.training.bar import BarProgress, default_progress
+from dcsvm.training.report import BarProgress, Progress, default_progress
 
 
 @pytest.fixture(scope="module")

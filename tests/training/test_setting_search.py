@@ -22,9 +22,10 @@ import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training import exact_search, setting_search
-from dcsvm.training.setting_search import Search
-from dcsvm.training.settings import Grid, Setting, best_of
+from dcsvm.training import race as exact_search
+from dcsvm.training import race as setting_search
+from dcsvm.training.held_out import Grid, Setting, best_of
+from dcsvm.training.race import Search
 
 OPTIONS = TrainOptions(threads=1, cache_mb=50, seed=1, tolerance=1e-4)
 CS, GAMMAS = (0.1, 1.0, 10.0, 50.0, 200.0), (0.1, 0.5, 3.0, 30.0, 300.0)
@@ -85,7 +86,7 @@ def test_leaving_settings_does_not_change_which_is_best(early, bias, monkeypatch
     monkeypatch.setattr(setting_search, "MAX_WHOLE", 0)
     monkeypatch.setattr(setting_search, "TRYING_THRESHOLD", 100)
     monkeypatch.setattr(setting_search, "ROWS_OF_CLUSTER", 60)
-    monkeypatch.setattr("dcsvm.training.cluster_search.PILOT_ROWS", 100)
+    monkeypatch.setattr("dcsvm.training.race.PILOT_ROWS", 100)
     X, y = spots(1200, 2, seed=5)
     options = replace(OPTIONS, early=early, bias=bias)
     grid = Grid.of(options, CS, GAMMAS)
@@ -220,7 +221,7 @@ def test_larger_C_are_known_where_no_alpha_reaches_its_bound(monkeypatch):
 def test_settings_come_gamma_by_gamma_also_where_estimates_are_equal(monkeypatch):
     monkeypatch.setattr(setting_search, "MAX_WHOLE", 0)
     monkeypatch.setattr(setting_search, "TRYING_THRESHOLD", 100)
-    monkeypatch.setattr("dcsvm.training.cluster_search.PILOT_ROWS", 100)
+    monkeypatch.setattr("dcsvm.training.race.PILOT_ROWS", 100)
     monkeypatch.setattr(setting_search, "ROWS_OF_CLUSTER", 60)
     X, y = spots(900, 2, seed=20)
     gammas = (3.0, 1e5, 2e5, 4e5)

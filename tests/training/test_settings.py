@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from dcsvm.training.settings import Grid, Score, Setting, best_of
+from dcsvm.training.held_out import Grid, Score, Setting, best_of
 
 
 def test_the_order_of_a_grid_is_from_coarse_to_fine():

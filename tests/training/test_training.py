@@ -23,11 +23,11 @@ from dcsvm.data.rows import Rows
 from dcsvm.machine import usable_threads
 from dcsvm.model.parts import ConvergenceStatus
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import RunControl
-from dcsvm.solving.report import LevelReport, Progress
 from dcsvm.training import fit as train_module
 from dcsvm.training.early_level import EARLY_TOLERANCE
-from dcsvm.training.steps import improve
+from dcsvm.training.report import LevelReport, Progress
+from dcsvm.training.run import improve
+from dcsvm.training.state import RunControl
 
 KERNELS = [("linear", 1.0, 0.0, 3), ("polynomial", 0.5, 1.0, 2), ("rbf", 2.0, 0.0, 3)]
 

@@ -3,26 +3,228 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
-from dcsvm.data.sorting import reduce_parts
-from dcsvm.problem.formulation import BoxQP
-from dcsvm.solving.certificate import Certificate, CheckSettings, CheckState, verify_optimality
-from dcsvm.solving.extraction import check_told
-from dcsvm.solving.iterate import Subproblems
-from dcsvm.solving.nu_path import solve_as_c_svc
-from dcsvm.solving.relaxation import solve_relaxed
-from dcsvm.solving.solver import FormulationSolver
-from dcsvm.solving.state import BestSolution, RunState
+from dcsvm.data.arrays import reduce_parts
+from dcsvm.problem.formulation import BoxQP, Formulation
+from dcsvm.training.certificate import (
+    Certificate,
+    CheckSettings,
+    CheckState,
+    Iterate,
+    Subproblems,
+    verify_optimality,
+)
+from dcsvm.training.extraction import check_told
+from dcsvm.training.report import PartOfProgress
+from dcsvm.training.solver import FormulationSolver
+from dcsvm.training.state import BestSolution, Budget, RunControl, RunState
+
+MAX_C = 2.0**24  # float32 resolves no smaller margin
+NEAR_NU = 0.01  # relative difference to nu that ends the search
+NEAR_ENOUGH = 0.02  # relative difference to nu of an accepted solution
+LOOSE = 0.1  # tolerance of the search
+MAX_SOLVES = 8
+MAX_WORK = 8  # updates, over those of the nu-SVC solve that did not converge
+SLOPE = -0.35  # d log nu / d log C before two solutions are known; -0.22 to -0.47 on covtype
+MAX_STEP = 2.0  # of log C
+
+
+def as_c_svc(formulation: Formulation, C: np.ndarray) -> Formulation:
+    """Formulate C-SVC with a bias for the rows of nu-SVC; C is float64 (n_problems,)."""
+    problem = formulation.problem
+    bound = np.repeat(C, np.diff(formulation.start))
+    c_svc = replace(
+        problem,
+        linear=np.where(problem.upper > 0, 1.0, -1.0),
+        lower=problem.lower * bound,
+        upper=problem.upper * bound,
+        constraint_of=np.zeros(problem.size, np.int8),
+        n_constraints=1,
+        divides_by_margin=False,
+    )
+    return replace(formulation, problem=c_svc, alpha=np.zeros(problem.size))
+
+
+def solve_as_c_svc(
+    solver: FormulationSolver, margins: np.ndarray, conquer: Callable[[FormulationSolver], None]
+) -> bool:
+    """Solve a nu-SVC formulation by C-SVC; return whether that converged.
+
+    `margins` (n_problems,) are approximate; `conquer` solves a formulation to the tolerance. The
+    sums of alpha then differ from those of nu by up to NEAR_ENOUGH. Otherwise, also after MAX_WORK,
+    the solver keeps its solution. Raises Stopped.
+    """
+    formulation, start = solver.formulation, solver.formulation.start
+    wanted = reduce_parts(np.add, np.abs(formulation.alpha), start)
+    C = 1.0 / np.maximum(margins, 1.0 / MAX_C)
+    alpha, slope = solver.alpha * np.repeat(C, np.diff(start)), np.full(len(C), SLOPE)
+    before: tuple[np.ndarray, np.ndarray] | None = None  # logarithms of C and of the share
+    work = MAX_WORK * int(solver.state.n_iterations.sum())
+    budget = solver.state.budget.at_most({"iterations": work})
+    for _ in range(MAX_SOLVES):
+        inner = _solver_for(solver, as_c_svc(formulation, C), alpha, budget)
+        everything = np.arange(inner.problem.size, dtype=np.int32)
+        inner.solve(everything, inner.units.sizes(everything), LOOSE)
+        share = _share_of(inner, C, wanted)
+        if np.all(np.abs(share - 1.0) <= NEAR_NU):
+            break
+        if budget.is_used_up or np.any((C >= MAX_C) & (share > 1.0 + NEAR_NU)):
+            return False
+        now = np.log(C), np.log(share)
+        if before is not None:
+            run, rise = now[0] - before[0], now[1] - before[1]
+            slope = np.where(rise * run < 0, rise / np.where(run == 0, 1.0, run), slope)
+        before = now
+        step = np.clip(-now[1] / slope, -MAX_STEP, MAX_STEP)
+        new = np.minimum(C * np.exp(step), MAX_C)
+        alpha, C = _at_bounds_of(inner, new / C), new
+    conquer(inner)
+    solver.costs.include(inner.costs)
+    share = _share_of(inner, C, wanted)
+    if not inner.state.converged.all() or np.any(np.abs(share - 1.0) > NEAR_ENOUGH):
+        return False
+    of_variable = np.repeat(C, np.diff(start))
+    solver.state.iterate = Iterate.of(inner.alpha / of_variable)
+    solver.iterate.learn(everything, (inner.gradient + inner.problem.linear) / of_variable)
+    solver.state.neglected = inner.state.neglected / float(C.min())
+    nu = float(share.max()) * solver.options.nu
+    solver.control.progress.warn(
+        f"the margin of nu = {solver.options.nu:g} is {1 / C.max():.2g}: solved as C-SVC with "
+        f"C = {C.max():.6g}, whose nu is {nu:.5g}"
+    )
+    return True
+
+
+def _solver_for(
+    solver: FormulationSolver, formulation: Formulation, alpha: np.ndarray, budget: Budget
+) -> FormulationSolver:
+    """Return a solver of another formulation of the same rows, which starts from alpha."""
+    progress = PartOfProgress(solver.control.progress, 1, 0, solver.problem.size)
+    control = RunControl(progress, solver.control.stop)
+    inner = FormulationSolver(solver.prepared, control, formulation, budget=budget)
+    inner.begin_with(formulation.with_constraints(alpha))
+    return inner
+
+
+def _share_of(inner: FormulationSolver, C: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Return nu(C) over nu of each problem; 1 for problems without variables."""
+    total = reduce_parts(np.add, np.abs(inner.alpha), inner.formulation.start)
+    return np.where(wanted > 0, total / np.where(wanted > 0, C * wanted, 1.0), 1.0)
+
+
+def _at_bounds_of(inner: FormulationSolver, ratio: np.ndarray) -> np.ndarray:
+    """Return alpha for another C: bounded variables at their new bound, free ones unchanged."""
+    problem, alpha = inner.problem, inner.alpha
+    is_bounded = (alpha == problem.lower) | (alpha == problem.upper)
+    return np.where(is_bounded, alpha * np.repeat(ratio, np.diff(inner.formulation.start)), alpha)
+
+
+GROWTH = 0.2  # initial guess: growth of sum(alpha) per free variable and unit of multiplier
+MAX_MOVES = 8  # maximum changes of the multiplier; the coupled solver does the rest
+# share of the tolerance for the relaxed solves. The coupled violation is the difference of two
+# gradients, and restoring the constraint changes alpha again.
+RELAXED_TOLERANCE = 0.3
+NEAR_MULTIPLIER = 0.5  # share of the tolerance: smaller changes need no other solve
+SHARE = 0.1  # tolerance of a solve as a share of the change of the multiplier before it
+
+
+def can_relax(solver: FormulationSolver) -> bool:
+    """Return whether only the equality constraint of a single problem couples components."""
+    formulation = solver.formulation
+    is_one = formulation is solver.prepared.formulation and formulation.n_problems == 1
+    return is_one and solver.problem.n_constraints == 1 and solver.locality.n_components > 1
+
+
+def relax(solver: FormulationSolver, multiplier: float) -> None:
+    """Relax the constraint from now on, with this fixed multiplier."""
+    solver.state.multiplier = multiplier
+    _set_relaxed(solver)
+    solver.forget_whole()
+
+
+def resume_relaxed(solver: FormulationSolver) -> None:
+    """Relax the formulation with the multiplier of a resumed state, if it has one."""
+    if solver.state.multiplier is not None:
+        _set_relaxed(solver)
+
+
+def solve_relaxed(solver: FormulationSolver, tolerance: float) -> None:
+    """Solve the relaxed problem until its constraint nearly holds, then restore the constraint.
+
+    Raises Stopped.
+    """
+    everything = np.arange(solver.problem.size, dtype=np.int32)
+    sizes = solver.units.sizes(everything)
+    least = RELAXED_TOLERANCE * tolerance
+    state = solver.state
+    if state.move is None or state.missing is None:
+        state.missing = _missing(solver)
+        state.move = state.missing / _expected_growth(solver)
+    while state.n_moves < MAX_MOVES:
+        step, missing_before = state.move, state.missing
+        if state.solve is None:  # a resumed solve already has the new multiplier
+            _move_multiplier(solver, step)
+        wanted = max(least, SHARE * abs(step))
+        solver.solve(everything, sizes, wanted)
+        missing = _missing(solver)
+        growth = (missing_before - missing) / step if step else 0.0
+        state.missing = missing
+        state.move = missing / (growth if growth > 0 else _expected_growth(solver))
+        state.n_moves += 1
+        if wanted == least and abs(state.move) <= NEAR_MULTIPLIER * tolerance:
+            break
+    state.n_moves, state.move, state.missing = 0, None, None
+    restore_constraint(solver)
+
+
+def restore_constraint(solver: FormulationSolver) -> None:
+    """Restore the equality constraint of a relaxed problem, and make alpha satisfy it."""
+    state = solver.state
+    if state.multiplier is None:
+        return
+    if not state.is_global:
+        solver.iterate.forget(np.arange(solver.problem.size))
+    solver.gradient[:] += state.multiplier
+    state.multiplier, state.is_global = None, True
+    solver.set_formulation(solver.prepared.formulation)
+    solver.forget_whole()
+    solver.iterate.move(solver.formulation.with_constraints(solver.alpha))
+
+
+def _set_relaxed(solver: FormulationSolver) -> None:
+    assert solver.state.multiplier is not None
+    solver.set_formulation(solver.prepared.formulation.relaxed(solver.state.multiplier))
+
+
+def _missing(solver: FormulationSolver) -> float:
+    """Return the sum of alpha that the constraint requires minus the current sum."""
+    return float(solver.prepared.formulation.alpha.sum() - solver.alpha.sum())
+
+
+def _expected_growth(solver: FormulationSolver) -> float:
+    alpha, problem = solver.alpha, solver.problem
+    free = (alpha > problem.lower) & (alpha < problem.upper)
+    return GROWTH * max(int(np.count_nonzero(free)), 1)
+
+
+def _move_multiplier(solver: FormulationSolver, step: float) -> None:
+    assert solver.state.multiplier is not None
+    solver.state.multiplier += step
+    _set_relaxed(solver)
+    solver.gradient[:] -= step
+
 
 MAX_REFINEMENTS = 10
 # If a refinement leaves more than MIN_REFINED of the previous violation, later ones use float64
 # kernel values. In the first half of the refinements this also requires a violation above FAR times
 # the tolerance.
 MIN_REFINED, FAR = 0.5, 10
-NEAR = 1e-3  # violation accepted without float64 if a smaller one is not attainable
+NEAR_SOLVED = 1e-3  # violation accepted without float64 if a smaller one is not attainable
 # The smallest violation that float64 gradients resolve, over the sum of |alpha|.
 ROUNDING = 2.0**-46
 # Also over the sum of |alpha|: float32 kernel values resolve no margin below MIN_MARGIN. The first
@@ -79,7 +281,7 @@ class Refinement:
         """Whether to accept the smallest attainable violation."""
         if self.divides_by_margin:
             return not self._looks_first or found.violation > HIDDEN_MARGIN
-        return self.state.float64 or found.violation <= NEAR
+        return self.state.float64 or found.violation <= NEAR_SOLVED
 
 
 # Share of the tolerance that the solver aims at, so that the solution passes the float64 check.

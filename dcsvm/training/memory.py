@@ -14,7 +14,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.cluster_tree import Tree
-from dcsvm.kernel.partition import MAX_PARTS
+from dcsvm.kernel.sources import MAX_PARTS
 from dcsvm.machine import default_cache_mb, usable_memory
 from dcsvm.problem.options import TREES, OptionError, TrainOptions
 

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcsvm.data.sorting import group_order, group_sizes, reduce_parts
-from dcsvm.kernel.partition import Partition
+from dcsvm.data.arrays import group_order, group_sizes, reduce_parts
+from dcsvm.kernel.sources import Partition
 from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel
-from dcsvm.problem.dual_problems import pairs_of
-from dcsvm.problem.formulation import Formulation
-from dcsvm.problem.task import Task
-from dcsvm.solving.certificate import Certificate, known_or_none
-from dcsvm.solving.iterate import Iterate, Subproblems
-from dcsvm.solving.preparation import Prepared
-from dcsvm.solving.report import ProblemReports
+from dcsvm.problem.formulation import Formulation, Task, pairs_of
+from dcsvm.training.certificate import Certificate, Iterate, Subproblems, known_or_none
+from dcsvm.training.engine import Prepared
+from dcsvm.training.report import ProblemReports
 
 # smallest margin that float64 resolves, as a share of the sum of |alpha|
 MIN_NUMBER = 2.0**-40

@@ -11,9 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from dcsvm.kernel.kernel_sums import TermIndex
-from dcsvm.kernel.partition import Assignment, Partition
+from dcsvm.kernel.kernel_rows import TermIndex
 from dcsvm.kernel.row_components import RowComponents
+from dcsvm.kernel.sources import Assignment, Partition
 from dcsvm.problem.formulation import BoxQP, Formulation
 
 
