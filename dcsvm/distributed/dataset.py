@@ -62,7 +62,7 @@ from dcsvm.distributed.engine import (
     RemoteRows,
     find_remote_components,
 )
-from dcsvm.kernel.kernel_rows import median_distance
+from dcsvm.kernel.distances import median_distance
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.row_components import RowComponents
 from dcsvm.machine import usable_threads

@@ -28,7 +28,8 @@ from dcsvm.distributed.worker_tasks import (
     without_rows,
 )
 from dcsvm.kernel.cluster_tree import Starts, Tree, inverse
-from dcsvm.kernel.kernel_rows import Cutoff, KernelEvalOptions, KernelRows, TermIndex
+from dcsvm.kernel.distances import Cutoff
+from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows, TermIndex
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.row_components import (
     LEFT_OUT,

@@ -18,7 +18,8 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.distributed.chunks import put_together, taken
 from dcsvm.kernel.cluster_tree import Starts, inverse, split_nodes
-from dcsvm.kernel.kernel_rows import Cutoff, KernelEvalOptions, KernelRows, TermIndex
+from dcsvm.kernel.distances import Cutoff
+from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows, TermIndex
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.row_components import MIN_ROWS, is_worth_skipping
 from dcsvm.kernel.sources import Assignment, NodeSplit, Partition

@@ -19,7 +19,8 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.arrays import group_order, group_sizes, page_by_page
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernel_rows import KernelRows, median_distance
+from dcsvm.kernel.distances import median_distance
+from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import MAX_PARTS, Assignment, NodeSplit, Partition, route_step
 

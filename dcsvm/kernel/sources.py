@@ -20,7 +20,8 @@ from dcsvm import _core
 from dcsvm.data.arrays import slices
 from dcsvm.data.rows import Rows
 from dcsvm.data.used_columns import has_far_columns, without_empty_columns
-from dcsvm.kernel.kernel_rows import ClusterRanges, Cutoff, KernelEvalOptions, KernelRows, two_sides
+from dcsvm.kernel.distances import Cutoff
+from dcsvm.kernel.kernel_rows import ClusterRanges, KernelEvalOptions, KernelRows, two_sides
 from dcsvm.kernel.kernels import PRODUCT, Kernel
 from dcsvm.kernel.row_components import MIN_ROWS, is_worth_ordering, is_worth_skipping
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.rows import BATCH_SIZE, Rows
-from dcsvm.kernel.kernel_rows import MAX_CODE, two_sides
+from dcsvm.kernel.encodings import MAX_CODE
+from dcsvm.kernel.kernel_rows import two_sides
 from dcsvm.kernel.kernels import SQUARED_DISTANCE, Kernel
 from dcsvm.kernel.sources import Partition, partition_of
 

@@ -15,8 +15,7 @@ from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import write_beside
 from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import Interval, is_range, range_file_of, range_text
-from dcsvm.kernel.kernel_rows import threads_that_pay
-from dcsvm.machine import default_threads, usable_threads
+from dcsvm.machine import default_threads, threads_that_pay, usable_threads
 from dcsvm.model.metrics import Measurement, Predicted, table_html
 from dcsvm.model.parts import ExactModel, ModelParts, Probability, most_voted
 from dcsvm.model.predict import (
@@ -335,7 +334,7 @@ class Model(ModelParts):
         rows = X if isinstance(X, Rows) else self.rows_of(X)
         if TrainOptions.check("threads", threads) is None:
             n_vectors = self.part().rows.n_samples
-            return rows, threads_that_pay(default_threads(), rows, n_vectors)
+            return rows, threads_that_pay(default_threads(), rows.work_with(n_vectors))
         return rows, usable_threads(threads)
 
     def rows_of(self, X: ArrayLike) -> Rows:

@@ -20,7 +20,8 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.arrays import as_float32, group_order, slices
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernel_rows import ClusterRanges, Cutoff, KernelRows
+from dcsvm.kernel.distances import Cutoff
+from dcsvm.kernel.kernel_rows import ClusterRanges, KernelRows
 from dcsvm.kernel.sources import COPY_BYTES, EncodedBatch, EncodedSources, Partition, blended
 from dcsvm.model.parts import (
     EarlyModel,

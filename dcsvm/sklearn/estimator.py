@@ -24,7 +24,7 @@ from sklearn.utils import check_random_state, column_or_1d
 
 from dcsvm.data.dataset import Dataset
 from dcsvm.kernel.kernels import BeyondFloat32Error
-from dcsvm.kernel.shared_threads import shared_threads
+from dcsvm.machine import shared_threads
 from dcsvm.model.model import Model
 from dcsvm.problem.option_table import OptionError
 from dcsvm.problem.options import TrainOptions
@@ -294,7 +294,7 @@ class Estimator(Convertible):
 
     def _threads(self, data: Dataset) -> AbstractContextManager[int | None]:
         """Choose the number of threads of a fit."""
-        return shared_threads(self.threads, data.rows, data.n_rows)
+        return shared_threads(self.threads, data.rows.work_with(data.n_rows))
 
     def _seed(self) -> int:
         """Draw one random number per fit, as scikit-learn does, for reproducible scripts."""
@@ -372,7 +372,7 @@ class Estimator(Convertible):
         if has_weights and method in (None, "exact"):
             return whole(self._coef.products(checked) + self._intercept_)
         rows = model.rows_of(checked)
-        with shared_threads(self.threads, rows, len(self.support_)) as threads:
+        with shared_threads(self.threads, rows.work_with(len(self.support_))) as threads:
             return model.pair_values(rows, method, threads, reduce)
 
     def _few_values(self, model: Model, X: Input, method: str | None) -> np.ndarray | None:

@@ -21,9 +21,8 @@ from dcsvm._core import Stop
 from dcsvm.data.dataset import Dataset
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.easy import easy
-from dcsvm.sklearn.classifier import TakesClasses, class_scores
 from dcsvm.sklearn.estimator import Arguments, Estimator, Given
-from dcsvm.sklearn.estimators import SVC, SVR
+from dcsvm.sklearn.estimators import SVC, SVR, TakesClasses, class_scores
 from dcsvm.sklearn.fitted import Parameter, kernel_type, with_parameters
 from dcsvm.sklearn.rows import Input, TakesRows, Weights, given_weights, in_known_frame
 from dcsvm.training.grid import GridSearch

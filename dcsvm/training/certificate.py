@@ -15,7 +15,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.arrays import reduce_parts
-from dcsvm.kernel.kernel_rows import Cutoff
+from dcsvm.kernel.distances import Cutoff
 from dcsvm.problem.formulation import BoxQP, Formulation
 
 # State of the gradient of a variable: `GradientState` of csrc/solver/box_qp.h.

@@ -16,19 +16,11 @@ from dcsvm import _core
 from dcsvm.data.arrays import page_by_page
 from dcsvm.data.rows import ChosenRows, Rows
 from dcsvm.kernel.cluster_tree import Tree
-from dcsvm.kernel.kernel_rows import (
-    Choice,
-    KernelEvalOptions,
-    KernelRows,
-    TermIndex,
-    choose_encoding,
-    component_sums,
-    encoded_row_bytes,
-    threads_to_train,
-    training_matrix,
-)
+from dcsvm.kernel.encodings import Choice, choose_encoding, encoded_row_bytes
+from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows, TermIndex, component_sums
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.row_components import RowComponents, find_components
+from dcsvm.machine import threads_to_train
 from dcsvm.problem.data_gamma import RowStatistics
 from dcsvm.problem.duplicates import Duplicates, RowMap, find_duplicates
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY
@@ -42,6 +34,9 @@ from dcsvm.training.state import SolveControl, digest_of, fingerprint
 SMALL_MARGIN = (
     1e-4  # nu-SVC: truncation errors are small relative to violations if the margin exceeds this
 )
+ASYMMETRY = 1e-3  # tolerance relative to the largest value, for rounding of float32 sums
+INDEFINITENESS = 1e-4  # relative tolerance of K(x, z)^2 <= K(x, x) K(z, z)
+BLOCK = 1024  # rows and columns of a block of the matrix
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -242,7 +237,8 @@ class LocalRows:
     @staticmethod
     def of(rows: Rows, options: TrainOptions, *, consume: bool = False) -> LocalRows:
         """Return a source of rows; `consume` lets training change them."""
-        threads = min(threads_to_train(options.threads, rows), max(rows.n_samples, 1))
+        threads = threads_to_train(options.threads, rows.work_with(rows.n_samples))
+        threads = min(threads, max(rows.n_samples, 1))
         return LocalRows(rows, _core.usable_threads(threads), consume)
 
     @property
@@ -507,3 +503,67 @@ def numbered(problem: BoxQP, members: np.ndarray) -> tuple[BoxQP, np.ndarray]:
     part = problem.part(members)
     rows, place = np.unique(part.rows, return_inverse=True)
     return replace(part, row=place.reshape(-1).astype(np.int32)), rows
+
+
+def training_matrix(rows: Rows, kernel: Kernel, threads: int) -> tuple[Rows, Kernel]:
+    """Check and symmetrize the kernel matrix of training rows.
+
+    Rows without `columns` must be all rows of a square matrix. If K(x, z) and K(z, x) differ by
+    rounding, both become their mean, in a copy. The kernel is returned as indefinite if K(x, x) < 0
+    or K(x, z)^2 > K(x, x) K(z, z) for any rows. It is not detected
+    if only larger submatrices are indefinite.
+    Raises ValueError for a matrix that is not square or not symmetric.
+    """
+    rows = of_square(rows, threads)
+    dense, columns = rows.features, rows.columns
+    assert columns is not None  # of_square() sets them
+    diagonal = dense[np.arange(rows.n_samples), columns].astype(np.float64)
+    indefinite = bool(np.any(diagonal < 0))
+    size, is_copy = np.sqrt(np.abs(diagonal)), False
+    for first in range(0, rows.n_samples, BLOCK):
+        for second in range(0, first + 1, BLOCK):
+            a, b = slice(first, first + BLOCK), slice(second, second + BLOCK)
+            values, other = _both_blocks(dense, columns, a, b, size.max() ** 2)
+            if not np.array_equal(values, other):
+                values = (values + other) / 2
+                if not is_copy:
+                    dense, is_copy = dense.copy(), True
+                dense[a, columns[b]] = values
+                dense[b, columns[a]] = values.T
+            limit = (1 + INDEFINITENESS) * size[a, None]
+            indefinite |= bool(np.any(np.abs(values) > limit * size[b]))
+    rows = replace(rows, dense=dense) if is_copy else rows
+    return rows, replace(kernel, indefinite=indefinite)
+
+
+def of_square(rows: Rows, threads: int) -> Rows:
+    """Set the `columns` of rows of a precomputed kernel.
+
+    Rows without `columns` must be all rows of a square matrix. Raises ValueError otherwise.
+    """
+    if rows.columns is not None:
+        return rows
+    if rows.n_samples != rows.n_features:
+        shape = f"{rows.n_samples} rows and {rows.n_features} columns"
+        raise ValueError(f"a precomputed kernel matrix must be square, got {shape}")
+    dense = rows.in_form_of(Rows(0, rows.n_features), threads).as_floats(threads)
+    return replace(dense, columns=np.arange(rows.n_features, dtype=np.int32))
+
+
+def _both_blocks(
+    dense: np.ndarray, columns: np.ndarray, a: slice, b: slice, largest: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the block K(a, b) and the transposed block K(b, a) of a kernel matrix.
+
+    `largest` is the largest value on the diagonal. Raises ValueError for an asymmetric matrix.
+    """
+    values = dense[a].take(columns[b], axis=1)
+    other = dense[b].take(columns[a], axis=1).T
+    difference = np.abs(values - other)
+    if difference.max() > ASYMMETRY * max(largest, np.abs(values).max()):
+        i, j = np.unravel_index(difference.argmax(), difference.shape)
+        raise ValueError(
+            f"the kernel matrix is not symmetric: row {a.start + i + 1} has {values[i, j]:g} with "
+            f"row {b.start + j + 1}, which has {other[i, j]:g} with it"
+        )
+    return values, other

@@ -12,7 +12,8 @@ from dcsvm import _core
 from dcsvm.data.arrays import as_weights, distinct, reduce_parts
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.used_columns import UsedColumns
-from dcsvm.kernel.kernel_rows import KernelEvalOptions, compared_rows, distances
+from dcsvm.kernel.distances import compared_rows, distances
+from dcsvm.kernel.kernel_rows import KernelEvalOptions
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import MAX_PARTS
 from dcsvm.model.model import Model

@@ -11,7 +11,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm._core import Stop
 from dcsvm.data.dataset import Dataset
-from dcsvm.kernel.kernel_rows import threads_to_train
+from dcsvm.machine import threads_to_train
 from dcsvm.model.metrics import DEFINITIONS, table_html
 from dcsvm.problem.data_gamma import RowStatistics, median_unit, with_number
 from dcsvm.problem.option_table import MEDIAN, checked_metric
@@ -143,7 +143,8 @@ class GridSearch:
             self.gamma_unit = median_unit(options, statistics)
             grid = grid.in_gamma_unit(self.gamma_unit)
         self.grid = grid
-        self.options = replace(options, threads=threads_to_train(options.threads, data.rows))
+        work = data.rows.work_with(data.n_rows)
+        self.options = replace(options, threads=threads_to_train(options.threads, work))
         if tested is None:
             seed = options.seed if fold_seed is None else fold_seed
             self.fold = _fold_of_each(folds, data.labels, replace(options, seed=seed))

@@ -16,7 +16,7 @@ from dcsvm.data.arrays import as_weights
 from dcsvm.data.rows import Rows
 from dcsvm.data.used_columns import UsedColumns
 from dcsvm.kernel.cluster_tree import Tree
-from dcsvm.kernel.kernel_rows import KernelRows, of_square
+from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.machine import usable_threads
 from dcsvm.model.metrics import DEFINITIONS, check_labels, variance_of
 from dcsvm.problem.data_gamma import number_of_gamma
@@ -24,7 +24,7 @@ from dcsvm.problem.folds import Folds
 from dcsvm.problem.formulation import class_order
 from dcsvm.problem.option_table import CLASSIFIERS, WITH_LEVELS, checked_metric
 from dcsvm.problem.options import OptionError, TrainOptions
-from dcsvm.training.engine import Prepared, prepare_rows
+from dcsvm.training.engine import Prepared, of_square, prepare_rows
 from dcsvm.training.extraction import NoMarginError
 from dcsvm.training.held_out import Grid, Score, Setting, as_folds, best_of
 from dcsvm.training.memory import MB, MIN_MEAN_CLUSTER, early_plan

@@ -15,7 +15,7 @@ from dcsvm.data.dataset import Dataset, as_dataset
 from dcsvm.data.rows import Rows, Storage, stacked
 from dcsvm.data.scaling import Scaling
 from dcsvm.data.used_columns import narrowed
-from dcsvm.kernel.kernel_rows import median_distance
+from dcsvm.kernel.distances import median_distance
 from dcsvm.kernel.kernels import DEGREES, Kernel
 from dcsvm.machine import usable_threads
 from dcsvm.model.metrics import loss_of

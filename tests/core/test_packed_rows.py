@@ -15,7 +15,8 @@ from dcsvm.data import arrays as allocation
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.rows import Rows, Storage, stacked, storage_of
 from dcsvm.kernel import kernel_rows as encodings
-from dcsvm.kernel.kernel_rows import KernelRows, find_coding, find_uniform_grid, two_sides
+from dcsvm.kernel.encodings import find_coding, find_uniform_grid
+from dcsvm.kernel.kernel_rows import KernelRows, two_sides
 from dcsvm.kernel.kernels import ABSOLUTE_DISTANCE, SQUARED_DISTANCE, Kernel
 from dcsvm.model.predict import decision_values
 from dcsvm.problem.options import TrainOptions

@@ -77,7 +77,7 @@ def rows_of(encoding, columns):
 def applies(encoding, rows, kernel):
     """Return whether dcsvm evaluates the rows in the way that the encoding names."""
     from dcsvm import _core
-    from dcsvm.kernel.kernel_rows import choose_encoding
+    from dcsvm.kernel.encodings import choose_encoding
 
     if encoding == "far":
         return kernel.type.fall is not None
@@ -90,7 +90,7 @@ def applies(encoding, rows, kernel):
 
 def usual_gamma(kernel_type, rows, X):
     """Return a gamma for which most kernel values of the rows are neither 0 nor 1."""
-    from dcsvm.kernel.kernel_rows import median_distance
+    from dcsvm.kernel.distances import median_distance
     from dcsvm.kernel.kernels import Kernel
 
     if kernel_type.fall is None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dcsvm.distributed.engine import _connected, _large_enough
-from dcsvm.kernel.kernel_rows import Cutoff
+from dcsvm.kernel.distances import Cutoff
 from dcsvm.kernel.kernels import DEGREES
 
 

@@ -30,7 +30,8 @@ import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.cluster_tree import clustering_kernel
-from dcsvm.kernel.kernel_rows import Cutoff, KernelEvalOptions, KernelRows, is_flat
+from dcsvm.kernel.distances import Cutoff, is_flat
+from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows
 from dcsvm.kernel.kernels import (
     DEGREES,
     KERNEL_TYPES,

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernel_rows import Cutoff, KernelEvalOptions, KernelRows, is_flat
+from dcsvm.kernel.distances import Cutoff, is_flat
+from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows
 from dcsvm.kernel.kernels import Kernel
 
 

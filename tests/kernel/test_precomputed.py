@@ -18,9 +18,10 @@ from dcsvm.data.files import DataError
 from dcsvm.data.reading import Encoding
 from dcsvm.data.rows import Rows
 from dcsvm.data.used_columns import data_warnings
-from dcsvm.kernel.kernel_rows import BLOCK, KernelRows, training_matrix, two_sides
+from dcsvm.kernel.kernel_rows import KernelRows, two_sides
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.reader import ModelError, load_model
+from dcsvm.training.engine import BLOCK, training_matrix
 
 RBF = ("rbf", 2.0, 0.0, 3)
 FAST = {"C": 4.0, "threads": 2, "cache_mb": 50}

@@ -7,7 +7,7 @@ from scipy import sparse
 import dcsvm
 from dcsvm.data.rows import Rows
 from dcsvm.kernel import kernel_rows
-from dcsvm.kernel.kernel_rows import threads_that_pay, threads_to_train
+from dcsvm.machine import threads_that_pay, threads_to_train
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import pytest
 from reference import c_svc, certificate, kernel_values, labelled_rows, objective
 
 import dcsvm
-from dcsvm.kernel.kernel_rows import Cutoff
+from dcsvm.kernel.distances import Cutoff
 from dcsvm.problem.formulation import BoxQP
 from dcsvm.training import conquer
 from dcsvm.training.certificate import (

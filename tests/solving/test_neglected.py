@@ -8,7 +8,7 @@ import pytest
 from reference import kernel_values
 
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernel_rows import Cutoff
+from dcsvm.kernel.distances import Cutoff
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training import engine
 from dcsvm.training import solver as chunking

@@ -6,7 +6,7 @@ from scipy import sparse
 
 import dcsvm
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernel_rows import median_distance
+from dcsvm.kernel.distances import median_distance
 from dcsvm.kernel.kernels import KERNEL_TYPES, Kernel
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.train import learn_weights
