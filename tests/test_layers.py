@@ -135,6 +135,14 @@ def test_every_folder_of_the_package_is_a_package():
     assert all((path.parent / "__init__.py").exists() for path in MODULES)
 
 
+def test_test_files_are_named_after_modules():
+    """tests/PACKAGE/test_MODULE*.py: a module and its tests are found from each other."""
+    for folder in (path for path in PACKAGE.iterdir() if (path / "__init__.py").exists()):
+        stems = tuple(f"test_{path.stem}" for path in folder.glob("*.py"))
+        names = [path.name for path in (ROOT / "tests" / folder.name).glob("test_*.py")]
+        assert not [name for name in names if not name.startswith(stems)]
+
+
 def test_no_tracked_file_is_large():
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True)
     if listed.returncode != 0:

@@ -2,7 +2,7 @@
 
 Bits and counts depend on the instruction set. The recorded counts are for the baseline of x86-64,
 which every such machine runs. After an intended change
-`DCSVM_ISA=baseline python tests/training/test_counters.py` prints the new table.
+`DCSVM_ISA=baseline python tests/training/test_run_counters.py` prints the new table.
 """
 
 import json
