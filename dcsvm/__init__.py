@@ -14,12 +14,10 @@ The packages, lowest layer first; each imports only packages listed above it:
     machine            threads, cores and memory of this process
     data               Dataset: rows, labels and weights; input and output files
     kernel             kernel values, clusters, components
-    compression        reduced sets of vectors
     problem            tables of options, dual problems, duplicates, folds
-    model              parts of a model, prediction, metrics, the model file
-    solving            the solver of a formulation: certificate, checkpoint, progress report
-    training           dcsvm.train: Algorithm 1, probabilities; cross validation, search of a grid
-    selection          dcsvm.grid_search and dcsvm.easy
+    model              parts of a model, prediction, metrics, compression, the model file
+    training           Algorithm 1: dcsvm.train, cross validation, dcsvm.grid_search
+    selection          dcsvm.easy
     sklearn            scikit-learn's estimators (optional)
     distributed        training on the workers of a Dask cluster (optional)
     cli                the commands

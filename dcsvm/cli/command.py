@@ -1,4 +1,10 @@
-"""Base class of the commands: LIBSVM's option syntax, grouped help, one-sentence errors."""
+"""Base class of the commands: LIBSVM's option syntax, grouped help, one-sentence errors.
+
+svm-train reads only the first letter after a dash: `-cost 5` is `-c 5`. The next argument is the
+value, even if it starts with a dash: `-r -1`. Only -w has its label attached: `-w-1 5`. Options
+with two dashes keep Click's syntax. svm-grid's words with one dash (`-log2c`) are read whole. Here
+`-gap` and `-g0.5` are errors; svm-train would read both as `-g`.
+"""
 
 import contextlib
 from collections.abc import Sequence

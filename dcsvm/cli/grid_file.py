@@ -1,4 +1,9 @@
-"""Implementation of dcsvm-grid: read, score the settings, train the best one."""
+"""The work of dcsvm-grid: read, score the settings, train the best one; and all pictures.
+
+The picture of dcsvm-grid -png has contours of the scores over log2(C) and log2(gamma), denser near
+the best value; it is a line plot if only one of them varies. That of dcsvm-predict --plot has bars
+of the largest feature weights. Both require matplotlib (the extra [plot]) but no display.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Standard streams of the commands, and values in place of file names."""
+"""Options of the commands, from tables of options, and their files.
+
+The tables of the options that several commands share are here, with the conditions that exclude
+each other, which are tables, too. All files of a command are checked before it begins.
+"""
 
 from __future__ import annotations
 

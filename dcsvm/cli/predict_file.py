@@ -1,4 +1,4 @@
-"""Implementation of dcsvm-predict: read, predict, write, report the accuracy."""
+"""The work of dcsvm-predict and dcsvm-compress: read, predict or compress, write, report."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Read the data sets of a command, and print warnings about them."""
+"""Read the data sets of a command; print warnings, progress on stderr, and reports as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Implementation of dcsvm-train: read, train, write the model, report its quality."""
+"""The work of dcsvm-train and dcsvm-easy: read, train or choose, write the model, its quality."""
 
 import os
 import shlex

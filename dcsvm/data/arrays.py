@@ -1,4 +1,8 @@
-"""Check and convert the user's NumPy arrays and SciPy matrices: features, labels, weights.
+"""Arrays: checked and converted from the user's, sorted by group, allocated in memory or a file.
+
+Group numbers are nonnegative integers; sorting, counting and reducing by them is faster than with
+np.argsort and np.unique. Arrays of rows that do not fit in memory are in a mapped temporary file in
+TMPDIR. It has no name, and the system deletes it when the process ends.
 
 CSR rows have `indptr` int64 (n + 1,), `indices` int32 ascending within a row, and `values` float32
 without zeros.

@@ -1,4 +1,4 @@
-"""Read text files, whole or in pieces of whole lines, and write files.
+"""Formats of files, by name; text files read whole or in pieces of whole lines; files written.
 
 Reading in pieces needs memory for one piece only. A regular file stays open as a `FileText`, which
 reads bytes on demand. A thread reads ahead from a pipe; a piece consists of all

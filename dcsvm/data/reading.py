@@ -1,4 +1,7 @@
-"""Read any kind of data as rows before scaling: arrays, data frames, LIBSVM text and tables."""
+"""Read any kind of data as rows before scaling: arrays, data frames, LIBSVM text and tables.
+
+The parser of LIBSVM text is in csrc/text.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Scale features linearly as svm-scale does, or to normal quantiles.
 
-The ranges of features are read from a file (range_file.py), as by svm-scale -r, or computed from
-the data. Ranges of the data are scaled to -1 to 1, the default of svm-scale -s.
+The ranges of features are read from a range file, as by svm-scale -r, or computed from the data.
+Ranges of the data are scaled to -1 to 1, the default of svm-scale -s. A range file has the range of
+each feature and the limits to which the ranges are scaled.
 
 A feature is mapped linearly: the minimum of its range goes to the lower limit, the maximum to the
 upper limit. Values outside the range go beyond the limits. Features without a range, constant

@@ -1,4 +1,8 @@
-"""Tables in files: encoded rows, labels and sample weights."""
+"""Tables in files: CSV, TSV, Parquet, Arrow and Feather as encoded rows, labels and weights.
+
+pyarrow (the extra `tables`) reads them. Without it, files of numbers can be read. Text may be
+packed by gzip, bzip2 or xz.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The columns that rows use, if there are far more columns than values."""
+"""The columns that rows use, if there are far more columns than values, and warnings about them.
+
+For warnings the rows are read once. One-hot columns and images give none: their columns have the
+same scale, and each constant column holds zero or the minimum or maximum of all values.
+"""
 
 from __future__ import annotations
 

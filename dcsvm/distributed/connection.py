@@ -1,4 +1,9 @@
-"""Connect to the workers of a Dask cluster, and check their versions and memory."""
+"""Connect to the workers of a Dask cluster, check them, and submit tasks to them.
+
+A task is a pure function of plain values and results of other tasks, so Dask can repeat the tasks
+of a lost worker. Dask counts the workers that die while they run a task. The task fails if there
+are more than `distributed.scheduler.allowed-failures`.
+"""
 
 import asyncio
 import importlib.metadata

@@ -1,4 +1,9 @@
-"""A Dataset whose rows stay on the workers of a Dask cluster."""
+"""A Dataset whose rows stay on the workers of a Dask cluster, and their source for a run.
+
+The columns of data frames are those of the first chunk with rows. Other chunks with rows have the
+same columns, matched by name: their order is free. Arrays have equal widths. Sparse matrices may
+lack the last columns, as parts of a LIBSVM file do.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Rows held by workers, addressed by run index, and kernel products on them."""
+"""The Engine of rows on workers: kernel products, clusters and the solver as tasks.
+
+A subproblem is solved on a worker that collects its rows. Kernel sums are computed on the workers
+that hold the target rows. The division into tasks depends only on the data and the options, so that
+results are the same bits for any number of workers.
+
+Components are joined from those of sections with near bounding boxes. Boxes can be nearer than the
+rows in them. Then components are joined needlessly, which costs time but does not change the
+solution.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence

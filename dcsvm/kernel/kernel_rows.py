@@ -1,7 +1,7 @@
-"""Rows with a kernel, encoded for the core, and sums of kernel values times weights.
+"""Kernel evaluations on rows, the interface to the tiles of the core, and sums of their values.
 
-A term of a sum is a variable of a problem: a row in a component, with a weight. Terms and targets
-of different components have a kernel value of 0.
+Problems over the same rows, such as folds, share most of their support vectors. Each kernel value
+is therefore computed once for all problems, each of which has its own column of weights.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Sources of kernel sums, such as support vectors, prepared for many blocks of targets.
+"""Sources of kernel sums, such as support vectors, and the tree of clusters that rows descend.
+
+cluster_tree.py builds the tree. A center is the mean, in kernel space, of sampled rows of its
+cluster. A row descends the tree: on each level it goes to the nearest child of its cluster, and
+is compared only with the sampled rows of that cluster. Training and test rows are assigned by the
+same code. A row is near a cluster boundary if another center is almost as near as the nearest one.
+Such a row may be trained on, and predicted, in both clusters.
 
 Sources are encoded once: exclusive 0/1 columns as codes, evenly spaced values as bytes. Targets are
 encoded in the same way. Targets with two ones in the columns of a code, or with values off the

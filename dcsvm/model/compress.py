@@ -1,9 +1,13 @@
-"""Compress a model: choose the number of landmarks and measure the changes of predictions.
+"""Compress a model: landmarks in place of support vectors, as few as a loss or a size allows.
 
 Landmarks are fitted to the decision values of the model, so rows need no labels. The loss is the
 fraction of predicted labels that change. It is measured on test rows, with the upper bound of
 Clopper and Pearson. Training rows would underestimate it: labels change within the margin, which
 contains few training rows but many new rows.
+
+The landmarks of an exact model are fitted on all rows. An early model has separate landmarks for
+each cluster, and its tree of clusters has one center per cluster. Landmarks start at rows near the
+decision boundary.
 """
 
 from __future__ import annotations

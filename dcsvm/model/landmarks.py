@@ -1,9 +1,14 @@
 """Fit landmarks: few vectors that approximate the kernel sums of many support vectors.
 
 These are reduced sets (Burges, "Simplified support vector decision rules", ICML 1996). Landmarks
-start at some of the rows to fit, with least squares coefficients. optimizer.py then optimizes dense
-landmarks (pseudo-landmarks; Hsieh, Si and Dhillon, "Fast prediction for large-scale kernel
-machines", NIPS 2014).
+start at some of the rows to fit, with least squares coefficients. Dense landmarks are then
+optimized, with their coefficients and offsets (pseudo-landmarks; Hsieh, Si and Dhillon, "Fast
+prediction for large-scale kernel machines", NIPS 2014).
+
+Adam (Kingma and Ba, 2015) runs first, on random batches of rows, with a learning rate that falls to
+0. L-BFGS (Liu and Nocedal, 1989) follows, on fixed rows. If only the signs of decision values
+matter, the loss is the cross entropy of their sigmoids. It emphasizes rows near the decision
+boundary; far from it only the side of a row matters. Otherwise the loss is half the squared error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Define data classes for the parts of a trained model, as stored in a model file."""
+"""The parts of a trained model, as stored in a model file; pair coefficients, votes, probabilities.
+
+A support vector of class i has a coefficient for each of the k - 1 pairs that contain i. Only
+nonzero coefficients are stored.
+"""
 
 from __future__ import annotations
 

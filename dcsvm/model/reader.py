@@ -4,6 +4,9 @@ The file of an exact model begins as a LIBSVM model. svm-predict can read it, si
 the last support vector. The line SV announces the section that follows, with the other contents.
 The file of a model without an exact solution begins with a key that LIBSVM rejects. float32
 features and float64 coefficients are restored bit for bit.
+
+The file is not trusted. Every count is checked against the rest of the file before memory is
+allocated. Errors name the line.
 """
 
 import math

@@ -1,6 +1,7 @@
 """Write a model as text; reader.py describes the file and reads it.
 
-Keys, coefficients and support vectors are in LIBSVM's order.
+Keys, coefficients and support vectors are in LIBSVM's order. The encoding of a table is written and
+read here: words of JSON without spaces.
 """
 
 from __future__ import annotations

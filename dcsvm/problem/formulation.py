@@ -1,8 +1,9 @@
-"""Quadratic programs with box and equality constraints (csrc/solver/box_qp.h).
+"""The problem to solve: a task, and its quadratic program (csrc/solver/box_qp.h).
 
-dual_problems.py formulates LIBSVM's SVM types in this form, so the solver does not depend on the
-type. A Formulation holds one or several problems (one against one) over the same rows. The
-variables of a problem are contiguous.
+A task has the SVM type, the labels, and everything that depends on the type. The dual problems of
+LIBSVM's types are formulated as quadratic programs with box and equality constraints, so the solver
+does not depend on the type. A Formulation holds one or several problems (one against one) over the
+same rows. The variables of a problem are contiguous.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Score candidates (kernel, scaling, feature weights, C, gamma, epsilon) on held-out rows."""
+"""Score candidates (kernel, scaling, feature weights, C, gamma, epsilon) in a limited time.
+
+Candidates are scored on held-out rows. The clock has the limit of the search and of the training
+after it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The five estimators, with scikit-learn's parameters and defaults and further parameters."""
+"""The five estimators, with scikit-learn's parameters and defaults and further parameters.
+
+Classifiers have the labels of a fit, class indices and weights, votes, scores and probabilities.
+"""
 
 from __future__ import annotations
 

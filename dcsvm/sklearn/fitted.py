@@ -1,7 +1,8 @@
-"""The parameters of the estimators and their training options.
+"""Parameters and fitted attributes in scikit-learn's layout, and its own estimators.
 
 A parameter that is an option of dcsvm has the option's text, default and rule. The others follow
-scikit-learn.
+scikit-learn. For two classes scikit-learn negates LIBSVM's values: `dual_coef_`, `intercept_` and
+`coef_` are positive for classes_[1]. `_dual_coef_` and `_intercept_` have LIBSVM's signs.
 """
 
 import os

@@ -2,6 +2,7 @@
 
 A data frame with text or gaps stays one: its columns are encoded, and predictions match them by
 name. Other frames become arrays, but the medians of their columns are kept for gaps in later rows.
+Sizes, offsets and weights are checked, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SVCCV and SVRCV: SVC and SVR with built-in cross validation of C, gamma and epsilon."""
+"""Estimators with built-in search: SVCCV, SVRCV (C, gamma, epsilon), AutoSVC, AutoSVR (all)."""
 
 from __future__ import annotations
 

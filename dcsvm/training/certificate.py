@@ -1,4 +1,4 @@
-"""Certificate of a solution: objective, KKT violation, duality gap, error of the kernel values.
+"""The solver's state, and the certificate of a solution: objective, KKT violation, duality gap.
 
 The solver uses float32 kernel values. The check uses float64 values, of all variables or of a
 selection: the variables nearest to a KKT violation, and a random sample of the others. The sample

@@ -1,4 +1,17 @@
-"""Solve the whole problem to the tolerance and check it: the last step of Algorithm 1."""
+"""Solve the whole problem to the tolerance and check it: the last step of Algorithm 1.
+
+Relaxation: one equality constraint over many components fixes the sum of alpha and so couples
+components that are otherwise independent. With its multiplier (rho) fixed in the linear term, each
+component is a separate problem. The sum of alpha at their solutions grows with the multiplier
+(Everett, "Generalized Lagrange Multiplier Method", 1963). Secant steps find the multiplier for
+which the constraint nearly holds. The coupled problem is then nearly solved.
+
+nu-SVC with a margin below the rounding of float32 is solved as C-SVC. alpha of C-SVC with a bias,
+divided by C, solves nu-SVC with the margin 1/C and with nu(C), the sum of |alpha| over C and the
+sum of the weights (Schoelkopf et al., "New support vector algorithms", 2000). nu(C) falls in C. The
+tolerance of C-SVC is relative to the margin, so it converges where nu-SVC divides small differences
+by a small margin. Secant steps in log C find the C of nu.
+"""
 
 from __future__ import annotations
 

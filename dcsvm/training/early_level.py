@@ -5,6 +5,11 @@ Both are solved on the rows of random clusters of the coarser level, and their l
 on these rows are compared. If the coarser level reduces the loss enough, it becomes the best level.
 If not, the search continues only if that level was cheap. The solved clusters of the chosen level
 are kept. The loss of the chosen level is then estimated on random rows.
+
+Leave-one-out losses are estimated by the span rule, without solving again. Removing a support
+vector changes its own decision value from f to f - alpha d^2, where d is its distance to the span
+of the other support vectors (csrc/solver/span.cc). Rows with alpha = 0 keep their decision values.
+Of a row with duplicates, only one copy is removed.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,7 @@
-"""Computations on the rows of a run: kernel sums, the solver, spans, clusters.
+"""Prepare a run, and compute on its rows: kernel sums, the solver, spans, clusters.
+
+Preparation merges, orders and encodes rows, and plans levels and memory. Several folds share one. A
+matrix of a precomputed kernel is checked and made symmetric.
 
 A run refers to rows only by index, so rows may be on other machines. Out-of-core rows, such as rows
 of a mapped file, are copied into memory if a few of them are used repeatedly.

@@ -1,4 +1,4 @@
-"""A grid search on a data set: its folds, weights, unit of gamma, and scores."""
+"""The function `dcsvm.grid_search`: a grid on a data set, its folds, unit of gamma and result."""
 
 from __future__ import annotations
 

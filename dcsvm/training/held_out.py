@@ -1,4 +1,4 @@
-"""Compute decision values of held-out rows.
+"""Settings of a grid (C, gamma, epsilon) and decision values of held-out rows.
 
 Folds are solved side by side over the same rows. The problems of a fold have no variables for its
 held-out rows. An entry is a held-out row of a fold (see Folds).

@@ -1,7 +1,11 @@
-"""Fit probabilities to held-out decision values (-b 1).
+"""Cross-validation, and probabilities fitted to held-out decision values (-b 1).
 
-Five folds are solved side by side. They start from the solution of all rows, with alpha of their
-held-out rows removed, if its objective is low enough, else from levels.
+One model per fold, trained to the tolerance, predicts the held-out rows. The folds add problems
+over the same rows. They share everything that does not depend on labels: duplicates, encoded rows,
+components, clusters and kernel values.
+
+For probabilities, five folds are solved side by side. They start from the solution of all rows,
+with alpha of their held-out rows removed, if its objective is low enough, else from levels.
 """
 
 from __future__ import annotations

@@ -1,4 +1,18 @@
-"""Grid search: score settings on held-out rows with early or exact models."""
+"""Grid search: score settings on held-out rows with early or exact models, and prune the others.
+
+Exact models: folds are solved in batches, as in cross validation. Rows are prepared once for each
+gamma and epsilon; all values of C share the clusters. The setting with the best estimate is scored
+first. A setting is pruned if its loss on some folds exceeds the total loss of the best setting.
+Classifiers are first solved to a loose tolerance. A setting whose loss is then far above the best
+is pruned, the others are solved on from there. A solution without bounded variables also solves
+every larger C.
+
+Early models, or exact models of few rows: settings share one partition. A trial scores all settings
+on part of the clusters. The best setting of the trial is then scored on all clusters. The others
+follow by ascending loss in the trial. A setting is pruned once its loss exceeds the total loss of
+the best setting. To prune early, each setting starts with the clusters where the best setting has
+the largest loss per row. If one cluster has all rows, solutions are exact.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Progress of a training run while it works, and its TrainReport at the end."""
+"""Progress of a training run while it works, also as a bar, and its TrainReport at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""Hold a run of Algorithm 1: solver, level in progress, clusters of all levels."""
+"""Algorithm 1 of Hsieh, Si and Dhillon, "A Divide-and-Conquer Solver for Kernel SVMs" (2014).
+
+Levels run from the finest to the coarsest: each solves its clusters from the solution of the next
+finer level. Then the support vectors are solved alone (refine), and all rows to the tolerance
+(conquer). The solution is checked with float64 kernel values. An early model needs only one level,
+which a search may choose.
+
+`-l L --clustering adaptive` is Algorithm 1 as printed. By default the clusters form a tree, and
+levels that do not save time are skipped.
+
+A Run has the solver, the level in progress, and the clusters of all levels. Each step continues
+from its state. It raises Stopped if it is stopped before its end.
+"""
 
 import time
 from collections.abc import Callable

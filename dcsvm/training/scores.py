@@ -1,4 +1,9 @@
-"""Losses of a metric on held-out rows, of single rows or of whole folds."""
+"""Losses on held-out rows: of whole folds, of rows held out once, and cluster by cluster.
+
+Cluster by cluster, settings of one gamma and epsilon are scored by early models, or by exact ones
+of few rows if one cluster has all rows. All settings share the clusters; settings of one axis share
+kernel values. Rows are arranged by clusters and folds, as the core requires.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,14 @@
-"""Solve a large, nearly solved part of a problem by chunking (Vapnik).
+"""Solve a formulation over prepared rows: as a whole, by clusters of a level, or by chunking.
 
-The active variables are the support vectors and the variables that violate the KKT conditions. A
-round solves for the active variables on a copy of their rows. It then updates the gradient of all
-other variables where their rows are stored. Variables that violate afterwards become active. A
-round makes one pass over all rows, which suits rows on other machines or in a file. The gradient of
-all variables is kept in memory.
+The clusters of a level are solved separately for early prediction. Rows near a cluster boundary may
+be in two clusters. It is possible to solve only some clusters.
+
+Chunking (Vapnik) is for a large, nearly solved part of a problem. The active variables are the
+support vectors and the variables that violate the KKT conditions. A round solves for the active
+variables on a copy of their rows. It then updates the gradient of all other variables where their
+rows are stored. Variables that violate afterwards become active. A round makes one pass over all
+rows, which suits rows on other machines or in a file. The gradient of all variables is kept in
+memory.
 """
 
 from __future__ import annotations

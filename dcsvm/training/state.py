@@ -1,4 +1,11 @@
-"""The state of a run: exactly the data that a checkpoint stores to resume the run."""
+"""The state of a run, and checkpoints: exactly this state, for another process to resume.
+
+A checkpoint is a folder. `state.npz` has the arrays of the state (RunState.to_arrays) and an array
+"run": the options and the data fingerprint as JSON. numpy.savez writes it, with a CRC-32 of each
+array. `early.model` is the model of the early level, written once it exists. It can be used like
+any model file. Both files are written under a temporary name and renamed, so a crash leaves the
+previous version. Only one process at a time can use a folder.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +116,7 @@ class RunState:
     sample : int32, sample rows of the clustering of the level in progress, if it used no tree.
     early : model of the early level, or of the last level before it.
     n_bsv : number of bounded support vectors of `early`.
-    multiplier : multiplier of the relaxed constraint (relaxation.py), or None.
+    multiplier : multiplier of the relaxed constraint (conquer.py), or None.
     n_moves, move, missing : number of changes of the multiplier, the current or next change, and
         the required minus the actual sum of alpha at the last measurement.
     weight : sum of |alpha| before the conquer solve in progress, else None.
