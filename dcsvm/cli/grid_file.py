@@ -296,7 +296,7 @@ class Outputs:
             write_beside(job.out_file, [f"{lines.stored(score)}\n".encode() for score in known])
             self.file = open(job.out_file, "a", encoding="ascii")  # noqa: SIM115 (see close)
         self.progress = TerminalProgress(job.quiet)
-        self.search.tell = lambda n_done: self.progress.advance(round(n_done, 1))
+        self.search.tell(lambda n_done: self.progress.advance(round(n_done, 1)))
         for score in known:
             self.search.add(score)
             self.print(score, "resumed")

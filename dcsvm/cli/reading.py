@@ -29,8 +29,11 @@ class TerminalProgress(Progress):
         self.bar: Any = None  # tqdm bar
         self.step = ""  # of a search
         self.caveats: list[str] = []  # about the model
-        # makes the warning of a stopped run from the state of its model
         self.stop_sentence: Callable[[str], str] | None = None
+
+    def explain_stops(self, sentence_of: Callable[[str], str]) -> None:
+        """Make the warning of a stopped run from the state of its model by `sentence_of`."""
+        self.stop_sentence = sentence_of
 
     def begin(self, name: str, n_rows: int, unit: str = "row") -> None:
         if self.quiet or not sys.stderr.isatty():

@@ -56,7 +56,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
             )  # fmt: skip
         read = time.perf_counter()
         interrupts = at_end.enter_context(Interrupts(stop))
-        progress.stop_sentence = partial(stop_sentence, job, checkpoint, interrupts)
+        progress.explain_stops(partial(stop_sentence, job, checkpoint, interrupts))
         model = train(
             data, progress=progress, stop=stop, checkpoint=checkpoint, init_model=init_model,
             test=test, feature_weights=learned, **options.values,

@@ -457,15 +457,20 @@ class DaskEngine:
     tree_of = RemoteTree
 
     def __init__(self, data: RemoteKernelRows):
-        self.data, self.n_rounds, self.phase = data, 0, "dcsvm"
+        self.data, self.phase = data, "dcsvm"
         self.tasks: Tasks = data.rows.tasks
 
     @property
     def traffic(self) -> Traffic:
         """Return the traffic so far, with the work of each worker."""
         self.tasks.note_workers()
-        self.tasks.traffic.rounds = self.n_rounds
         return self.tasks.traffic
+
+    def begin_phase(self, name: str) -> None:
+        self.phase = name.replace(" ", "")
+
+    def count_rounds(self, n_rounds: int) -> None:
+        self.tasks.traffic.rounds += n_rounds
 
     def sums(
         self, targets: TermIndex, sources: TermIndex, alpha: np.ndarray, how: KernelEvalOptions

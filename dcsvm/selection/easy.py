@@ -452,9 +452,7 @@ def easy(  # noqa: PLR0913 (a public function with keyword parameters)
         model = train(
             chosen.without_source(), progress=control.progress, stop=last, **choice.options.values
         )
-    report = model.report
-    report.options = replace(choice.options, gamma=report.gamma)
-    report.selection = search.described(choice)
+    model.report.set_selection(search.described(choice), choice.options)
     return model
 
 

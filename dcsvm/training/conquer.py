@@ -28,7 +28,6 @@ from dcsvm.training.certificate import (
     Certificate,
     CheckSettings,
     CheckState,
-    Iterate,
     Subproblems,
     verify_optimality,
 )
@@ -102,9 +101,8 @@ def solve_as_c_svc(
     if not inner.state.converged.all() or np.any(np.abs(share - 1.0) > NEAR_ENOUGH):
         return False
     of_variable = np.repeat(C, np.diff(start))
-    solver.state.iterate = Iterate.of(inner.alpha / of_variable)
-    solver.iterate.learn(everything, (inner.gradient + inner.problem.linear) / of_variable)
-    solver.state.neglected = inner.state.neglected / float(C.min())
+    gradient = (inner.gradient + inner.problem.linear) / of_variable
+    solver.take(inner.alpha / of_variable, gradient, inner.state.neglected / float(C.min()))
     nu = float(share.max()) * solver.options.nu
     solver.control.progress.warn(
         f"the margin of nu = {solver.options.nu:g} is {1 / C.max():.2g}: solved as C-SVC with "

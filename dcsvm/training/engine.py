@@ -390,8 +390,6 @@ class Engine(Protocol):
     data : the rows and their kernel.
     targets_at_once : recommended batch size of the targets of kernel sums.
     tree_of : class of the cluster tree over these rows.
-    phase : current phase of the run.
-    n_rounds : rounds of chunking so far.
     is_out_of_core : whether a pass over all rows is slow.
     traffic : bytes moved between workers; None for local rows.
     """
@@ -399,14 +397,18 @@ class Engine(Protocol):
     data: KernelRows
     targets_at_once: int
     tree_of: type[Tree]
-    phase: str
-    n_rounds: int
 
     @property
     def is_out_of_core(self) -> bool: ...
 
     @property
     def traffic(self) -> Traffic | None: ...
+
+    def begin_phase(self, name: str) -> None:
+        """Name the tasks that follow by the phase of the run."""
+
+    def count_rounds(self, n_rounds: int) -> None:
+        """Add rounds of chunking."""
 
     def sums(
         self, targets: TermIndex, sources: TermIndex, alpha: np.ndarray, how: KernelEvalOptions
@@ -448,7 +450,13 @@ class LocalEngine:
     traffic: Traffic | None = None
 
     def __init__(self, data: KernelRows):
-        self.data, self.n_rounds, self.phase = data, 0, ""
+        self.data, self.n_rounds = data, 0
+
+    def begin_phase(self, name: str) -> None:
+        """Do nothing: rows in this process have no tasks."""
+
+    def count_rounds(self, n_rounds: int) -> None:
+        self.n_rounds += n_rounds
 
     def sums(
         self, targets: TermIndex, sources: TermIndex, alpha: np.ndarray, how: KernelEvalOptions
@@ -481,7 +489,7 @@ class LocalEngine:
         settings = replace(settings, memory_bytes=left)
         some = iterate.take(members)
         if control.progress is not None:
-            control.progress.before_saving = lambda: iterate.put(members, some)
+            control.progress.call_before_saving(lambda: iterate.put(members, some))
         reports = apart._solve_here(own, some, settings, control)
         iterate.put(members, some)
         return reports

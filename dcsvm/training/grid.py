@@ -105,7 +105,6 @@ class GridSearch:
     ----------
     data : the training rows, with feature weights.
     options : the training options, with the number of gamma.
-    tell : progress callback, called with the number of finished settings.
     grid, gamma_unit : the settings, and the gamma that the number 1 of `gammas` stands for.
     n_held : number of held-out rows.
     scores : the scores so far.
@@ -152,13 +151,17 @@ class GridSearch:
             self.fold = np.repeat([-1, 0], [data.n_rows, tested.n_rows])
             data = data.followed_by(tested)
         self.n_held = int(np.count_nonzero(self.fold >= 0))
-        self.tell: Callable[[float], None] = lambda _n_done: None
+        self._tell: Callable[[float], None] = lambda _n_done: None
         self.search: Search | None = Search(
             data.rows, data.labels, self.fold, self.options, sample_weight=data.sample_weight,
-            every=every, metric=metric, stop=self.stop, tell=lambda n_done: self.tell(n_done),
+            every=every, metric=metric, stop=self.stop, tell=lambda n_done: self._tell(n_done),
         )  # fmt: skip
         self.scores: list[Score] = []
         self.is_stopped = False
+
+    def tell(self, progress: Callable[[float], None]) -> None:
+        """Call `progress` with the number of finished settings, as the search proceeds."""
+        self._tell = progress
 
     def add(self, score: Score) -> None:
         """Add a known score; its setting is not scored again."""

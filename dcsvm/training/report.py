@@ -6,7 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any, overload
 
 import numpy as np
@@ -264,6 +264,10 @@ class TrainReport(Costs):
     traffic: Traffic | None = None
     selection: dict[str, Any] | None = None
     options: Any = None
+
+    def set_selection(self, selection: dict[str, Any], options: Any) -> None:
+        """Add what a search has chosen: its description and the TrainOptions; gamma is a number."""
+        self.selection, self.options = selection, replace(options, gamma=self.gamma)
 
     def caveat(self, tolerance: float, gap: float | None = None) -> str | None:
         """Return a warning if the run was stopped, or missed the tolerance or the `gap`."""

@@ -62,7 +62,7 @@ def solve_parts(
     if engine.is_out_of_core and _is_nearly_solved(parts, iterate):
         active = ChunkingSolver(engine, parts, iterate, settings)
         report = active.solve(control)
-        engine.n_rounds += active.n_rounds
+        engine.count_rounds(active.n_rounds)
         control.state.finish(0, report[0])
         return report
     return engine.solve_together(parts, iterate, settings, control)
@@ -216,12 +216,23 @@ class FormulationSolver:
         """Mark every component as not solved as a whole, as the components may have changed."""
         self.state.whole_tolerance = np.full(self.units.n_components, np.inf)
 
-    def begin_with(self, alpha: np.ndarray, gradient: np.ndarray | None = None) -> None:
-        """Start from a feasible alpha; its gradient is given if alpha is near the solution."""
-        self.state.iterate = Iterate.of(alpha)
+    def begin_with(
+        self, alpha: np.ndarray, gradient: np.ndarray | None = None, neglected: float = 0.0
+    ) -> None:
+        """Start from a feasible alpha; its gradient is given if alpha is near the solution.
+
+        `neglected` bounds the truncation error of the gradient.
+        """
         self.is_warm, self.is_near = True, gradient is not None
-        if gradient is not None:
-            self.iterate.learn(np.arange(len(alpha)), gradient)
+        if gradient is None:
+            self.state.iterate = Iterate.of(alpha)
+        else:
+            self.take(alpha, gradient, neglected)
+
+    def take(self, alpha: np.ndarray, gradient: np.ndarray, neglected: float) -> None:
+        """Replace alpha and its gradient by those of another solver."""
+        self.state.iterate, self.state.neglected = Iterate.of(alpha), neglected
+        self.iterate.learn(np.arange(len(alpha)), gradient)
 
     @property
     def iterate(self) -> Iterate:
@@ -262,7 +273,7 @@ class FormulationSolver:
 
     def begin_phase(self, name: str, n_rows: int) -> None:
         """Report the start of a phase over `n_rows` rows or variables."""
-        self.engine.phase = name.replace(" ", "")
+        self.engine.begin_phase(name)
         self.control.progress.begin(name, n_rows)
 
     def extend_gradient(self) -> None:

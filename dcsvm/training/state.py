@@ -703,6 +703,10 @@ class CoreProgress:
         self.is_up_to_date = False
         self.error: BaseException | None = None
 
+    def call_before_saving(self, work: Callable[[], None]) -> None:
+        """Let `work` bring the state of the run up to date before each checkpoint."""
+        self.before_saving = work
+
     def __call__(
         self,
         _clusters_done: int,

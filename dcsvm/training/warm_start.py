@@ -209,8 +209,8 @@ class PathWarmStart:
         alpha = np.concatenate([one.held.alpha for one in starts])
         if sum(one.distance for one in starts) <= np.count_nonzero(alpha):
             sums = np.concatenate([one.sums for one in starts])
-            solver.begin_with(alpha, sums - solver.problem.linear)
-            solver.state.neglected = max(one.neglected for one in starts)
+            neglected = max(one.neglected for one in starts)
+            solver.begin_with(alpha, sums - solver.problem.linear, neglected)
             ratio = {one.ratio for one in starts}
             if len(ratio) == 1:
                 _take_steps(solver, ratio.pop())
@@ -330,5 +330,4 @@ def _scale(solver: FormulationSolver, scale: float, formulation: Formulation) ->
     neglected = scale * solver.state.neglected
     alpha, _ = _feasible(scale * solver.alpha, formulation.problem)
     solver.set_formulation(formulation)
-    solver.begin_with(alpha, sums - solver.problem.linear)
-    solver.state.neglected = neglected
+    solver.begin_with(alpha, sums - solver.problem.linear, neglected)
