@@ -101,4 +101,4 @@ def main(**given: Any) -> None:
         given["output_file"] = name_beside(given["model_file"], "small")
     options, job = CompressOptions.taken(given), CompressJob.taken(given)
     check([OF_COMPRESSION, NOT_AUTO], job, options)
-    run("compress_file", job, options)
+    run("predict_file", job, options, function="compress_file")

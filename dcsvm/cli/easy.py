@@ -130,4 +130,4 @@ def main(**given: Any) -> None:
     job = EasyJob.taken(given)
     check([OF_EASY, WITH_SCALE], job)
     chosen = {"class_weight": BALANCED if job.balanced else weights, "svm_type": job.svm_type}
-    run("easy_file", job, TrainOptions.taken(given | chosen))
+    run("train_file", job, TrainOptions.taken(given | chosen), function="easy_file")

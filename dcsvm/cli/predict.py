@@ -99,7 +99,7 @@ def describe(_ctx: click.Context, _parameter: click.Parameter, path: str | None)
 
 def plot(_ctx: click.Context, _parameter: click.Parameter, paths: tuple[str, str] | None) -> None:
     if paths:
-        run("weights_picture", PredictJob(plotted=paths), function="plot_file")
+        run("grid_file", PredictJob(plotted=paths), function="plot_file")
 
 
 @click.command(

@@ -14,7 +14,7 @@ from dcsvm import _core
 from dcsvm.data import arrays as allocation
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.rows import Rows, Storage, stacked, storage_of
-from dcsvm.kernel import kernel_rows as encodings
+from dcsvm.kernel import encodings
 from dcsvm.kernel.encodings import find_coding, find_uniform_grid
 from dcsvm.kernel.kernel_rows import KernelRows, two_sides
 from dcsvm.kernel.kernels import ABSOLUTE_DISTANCE, SQUARED_DISTANCE, Kernel

@@ -26,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from dcsvm.kernel import kernel_rows
+from dcsvm import machine
 from dcsvm.machine import default_threads
 from dcsvm.sklearn import SVC, SVR
 
@@ -264,7 +264,7 @@ def threads_of_a_fit(X, y, threads=None):
 
 def test_a_fit_keeps_to_the_threads_that_threadpoolctl_leaves_it(counts, monkeypatch):
     assert threads_of_a_fit(*counts) == 1  # small work
-    monkeypatch.setattr(kernel_rows, "SMALL_WORK", 0)
+    monkeypatch.setattr(machine, "SMALL_WORK", 0)
     with threadpool_limits(1):
         assert threads_of_a_fit(*counts) == 1
     assert threads_of_a_fit(*counts) == default_threads()
