@@ -14,12 +14,10 @@ The packages, lowest layer first; each imports only packages listed above it:
     machine            threads, cores and memory of this process
     data               Dataset: rows, labels and weights; input and output files
     kernel             kernel values, clusters, components
-    compression        reduced sets of vectors
     problem            tables of options, dual problems, duplicates, folds
-    model              parts of a model, prediction, metrics, the model file
-    solving            the solver of a formulation: certificate, checkpoint, progress report
-    training           dcsvm.train: Algorithm 1, probabilities; cross validation, search of a grid
-    selection          dcsvm.grid_search and dcsvm.easy
+    model              parts of a model, prediction, metrics, compression, the model file
+    training           Algorithm 1: dcsvm.train, cross validation, dcsvm.grid_search
+    selection          dcsvm.easy
     sklearn            scikit-learn's estimators (optional)
     distributed        training on the workers of a Dask cluster (optional)
     cli                the commands
@@ -53,21 +51,21 @@ if TYPE_CHECKING:
     from dcsvm.model.reader import load_model
     from dcsvm.problem.options import TrainOptions
     from dcsvm.selection.easy import easy
-    from dcsvm.selection.grid_search import grid_search
-    from dcsvm.solving.checkpoint import Checkpoint
-    from dcsvm.solving.report import Progress
+    from dcsvm.training.grid import grid_search
+    from dcsvm.training.report import Progress
+    from dcsvm.training.state import Checkpoint
     from dcsvm.training.train import train
 
 _ATTRIBUTES = {
-    "Checkpoint": "dcsvm.solving.checkpoint",
+    "Checkpoint": "dcsvm.training.state",
     "Dataset": "dcsvm.data.dataset",
     "Model": "dcsvm.model.model",
-    "Progress": "dcsvm.solving.report",
+    "Progress": "dcsvm.training.report",
     "Stop": "dcsvm._core",
     "Stopped": "dcsvm._core",
     "TrainOptions": "dcsvm.problem.options",
     "easy": "dcsvm.selection.easy",
-    "grid_search": "dcsvm.selection.grid_search",
+    "grid_search": "dcsvm.training.grid",
     "load_model": "dcsvm.model.reader",
     "train": "dcsvm.training.train",
 }

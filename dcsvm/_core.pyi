@@ -7,8 +7,8 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dcsvm.solving.checkpoint import SolveControl
-from dcsvm.solving.iterate import Iterate, SolverSettings, Subproblems
+from dcsvm.training.certificate import Iterate, SolverSettings, Subproblems
+from dcsvm.training.state import SolveControl
 
 _Int8: TypeAlias = NDArray[np.int8]
 _Int32: TypeAlias = NDArray[np.int32]

@@ -7,7 +7,7 @@ import numpy as np
 from reference import dense_rows
 
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import partition_of
+from dcsvm.kernel.sources import partition_of
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel, Probability
 

@@ -4,10 +4,10 @@ from dcsvm.data.dataset import Dataset
 from dcsvm.data.rows import Rows
 from dcsvm.problem.data_gamma import RowStatistics, with_number
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import RunControl
-from dcsvm.solving.preparation import LocalRows
-from dcsvm.training import cross_validation
+from dcsvm.training import probability as cross_validation
+from dcsvm.training.engine import LocalRows
 from dcsvm.training.fit import begun, fit
+from dcsvm.training.state import RunControl
 
 
 def train_rows(rows: Rows, labels, options: TrainOptions, control=None, *, sample_weight=None,

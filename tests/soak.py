@@ -19,9 +19,9 @@ from runs import ready
 from dcsvm import _core
 from dcsvm.model.reader import load_model
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import Checkpoint, RunControl
-from dcsvm.solving.report import Progress
 from dcsvm.training.fit import finished
+from dcsvm.training.report import Progress
+from dcsvm.training.state import Checkpoint, RunControl
 
 SUMS = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
 

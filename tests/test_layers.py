@@ -13,14 +13,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE, CSRC = ROOT / "dcsvm", ROOT / "csrc"
-FLOORS = ("_core", "_svmlight", "machine", "data", "kernel", "compression", "problem", "model",
-          "solving", "training", "selection", "sklearn", "distributed", "cli")  # fmt: skip
+FLOORS = ("_core", "_svmlight", "machine", "data", "kernel", "problem", "model", "training",
+          "selection", "sklearn", "distributed", "cli")  # fmt: skip
 ROOMS = ("threads", "text", "simd", "rows", "kernel", "solver")  # folders of csrc
 ONLY_IN_CLI = {"click", "tqdm"}
 ONLY_IN_DISTRIBUTED = {"dask", "distributed", "fsspec"}
-BAR = "bar.py"  # of dcsvm.training: the progress bar of dcsvm.train
+BAR = "report.py"  # of dcsvm.training: the progress bar of dcsvm.train
 ONLY_IN_SCRIPTS = {"sys", *ONLY_IN_CLI}  # and in dcsvm.sklearn, which runs scripts
-MAX_LINES = 600  # of a module or core file
+MAX_LINES = 700  # of a module or core file
 MAX_BYTES = 1_000_000  # of a tracked file
 
 MAX_NAMES = 20  # of the packages below that a wing may use
@@ -125,7 +125,7 @@ def test_no_circles():
     check_no_circle(headers)
 
 
-def test_no_file_is_longer_than_600_lines():
+def test_no_file_is_longer_than_700_lines():
     for path in [*MODULES, *CORE]:
         assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES, path
 
@@ -133,6 +133,14 @@ def test_no_file_is_longer_than_600_lines():
 def test_every_folder_of_the_package_is_a_package():
     """Otherwise it would not be installed."""
     assert all((path.parent / "__init__.py").exists() for path in MODULES)
+
+
+def test_test_files_are_named_after_modules():
+    """tests/PACKAGE/test_MODULE*.py: a module and its tests are found from each other."""
+    for folder in (path for path in PACKAGE.iterdir() if (path / "__init__.py").exists()):
+        stems = tuple(f"test_{path.stem}" for path in folder.glob("*.py"))
+        names = [path.name for path in (ROOT / "tests" / folder.name).glob("test_*.py")]
+        assert not [name for name in names if not name.startswith(stems)]
 
 
 def test_no_tracked_file_is_large():

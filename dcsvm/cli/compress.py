@@ -7,20 +7,23 @@ import click
 
 from dcsvm.cli.command import LibsvmCommand, exit_statuses
 from dcsvm.cli.guard import run
-from dcsvm.cli.jobs import (
+from dcsvm.cli.options import (
+    HELP,
     INPUT,
     MODEL,
     NOT_AUTO,
     OUTPUT,
+    VERSION,
     Conditions,
     DataJob,
+    Some,
     check,
     name_beside,
     of_ranges,
     option,
+    parameters,
     rows,
 )
-from dcsvm.cli.options import HELP, VERSION, Some, parameters
 from dcsvm.problem.option_table import Rule
 from dcsvm.problem.options import CompressOptions
 
@@ -98,4 +101,4 @@ def main(**given: Any) -> None:
         given["output_file"] = name_beside(given["model_file"], "small")
     options, job = CompressOptions.taken(given), CompressJob.taken(given)
     check([OF_COMPRESSION, NOT_AUTO], job, options)
-    run("compress_file", job, options)
+    run("predict_file", job, options, function="compress_file")

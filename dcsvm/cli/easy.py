@@ -6,24 +6,29 @@ from typing import Any
 import click
 
 from dcsvm.cli.command import DATA_FILE, LibsvmCommand, exit_statuses
-from dcsvm.cli.files import BALANCED, STANDARD_INPUT, is_stream
 from dcsvm.cli.guard import run
-from dcsvm.cli.jobs import (
+from dcsvm.cli.options import (
+    BALANCED,
+    HELP,
     INPUT,
     OUTPUT,
     SECONDS,
+    STANDARD_INPUT,
+    VERSION,
     WITH_SCALE,
     Conditions,
     DataJob,
+    Some,
     check,
     factors_of_classes,
+    is_stream,
     name_beside,
     option,
     other,
     output,
+    parameters,
     search,
 )
-from dcsvm.cli.options import HELP, VERSION, Some, parameters
 from dcsvm.problem.option_table import Rule
 from dcsvm.problem.options import SearchOptions, TrainOptions
 
@@ -125,4 +130,4 @@ def main(**given: Any) -> None:
     job = EasyJob.taken(given)
     check([OF_EASY, WITH_SCALE], job)
     chosen = {"class_weight": BALANCED if job.balanced else weights, "svm_type": job.svm_type}
-    run("easy_file", job, TrainOptions.taken(given | chosen))
+    run("train_file", job, TrainOptions.taken(given | chosen), function="easy_file")

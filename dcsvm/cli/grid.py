@@ -7,24 +7,29 @@ from typing import Any
 import click
 
 from dcsvm.cli.command import DATA_FILE, LibsvmCommand, exit_statuses
-from dcsvm.cli.files import MEDIAN, STANDARD_INPUT, is_stream
 from dcsvm.cli.guard import run
-from dcsvm.cli.jobs import (
+from dcsvm.cli.options import (
+    HELP,
     INPUT,
+    MEDIAN,
     OUTPUT,
     SECONDS,
     SHARED,
+    STANDARD_INPUT,
+    VERSION,
     Conditions,
+    Some,
     TrainingJob,
     check,
     files,
     ignored,
+    is_stream,
     long_runs,
     other,
+    parameters,
     settings,
     training_options,
 )
-from dcsvm.cli.options import HELP, VERSION, Some, parameters
 from dcsvm.problem.option_table import Rule
 from dcsvm.problem.options import SearchOptions, TrainOptions
 
@@ -163,7 +168,7 @@ class GridJob(SearchOptions, TrainingJob):
 
     def grid(self, options: TrainOptions) -> Any:
         """Return the Grid of settings, with gamma in units of `gamma_unit`. Raises ValueError."""
-        from dcsvm.training.settings import Grid
+        from dcsvm.training.held_out import Grid
 
         def powers(exponents: tuple[float, ...]) -> list[float] | None:
             return [2.0**exponent for exponent in exponents] or None

@@ -1,25 +1,204 @@
-"""Implementation of dcsvm-grid: read, score the settings, train the best one."""
+"""The work of dcsvm-grid: read, score the settings, train the best one; and all pictures.
 
+The picture of dcsvm-grid -png has contours of the scores over log2(C) and log2(gamma), denser near
+the best value; it is a line plot if only one of them varies. That of dcsvm-predict --plot has bars
+of the largest feature weights. Both require matplotlib (the extra [plot]) but no display.
+"""
+
+from __future__ import annotations
+
+import io
 import math
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+import numpy as np
 
 from dcsvm._core import Stop
-from dcsvm.cli.files import print_result, print_status
 from dcsvm.cli.grid import GridJob
-from dcsvm.cli.grid_picture import check_can_draw, save_picture
 from dcsvm.cli.guard import NOT_CONVERGED, Interrupts, status_of
-from dcsvm.cli.reading import print_warnings, read_other_set, read_training_set, weights_of
-from dcsvm.cli.report import TerminalProgress, write_report
+from dcsvm.cli.options import print_result, print_status
+from dcsvm.cli.predict import PredictJob
+from dcsvm.cli.reading import (
+    TerminalProgress,
+    print_warnings,
+    read_other_set,
+    read_training_set,
+    weights_of,
+    write_report,
+)
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import write_beside
+from dcsvm.model.reader import load_model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.grid import GridSearch
 from dcsvm.training.train import train
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.figure import Figure
+
+
+INCHES, DOTS_PER_INCH = (8.0, 6.4), 125  # 1000 x 800 pixels
+N_BANDS = 8
+NAMES = {"mse": "mean squared error"}
+MAX_TITLE = 60  # characters that fit the width
+
+
+def check_can_draw(option: str = "-png") -> None:
+    """Raise ValueError if matplotlib is not installed, which `option` needs."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ValueError(f"{option} requires matplotlib: pip install 'dcsvm[plot]'") from error
+
+
+def save_picture(path: str, search: GridSearch, *, title: str) -> None:
+    """Draw the scores of a search to a PNG file.
+
+    For each C and gamma the score of the best epsilon is drawn. Settings without a finite loss are
+    skipped. Settings with gamma 0 are skipped if other settings have a positive gamma. Raises
+    ValueError if no setting remains, and OSError if the file cannot be written.
+    """
+    from matplotlib.figure import Figure
+
+    shown, best = select_scores(search)
+    definition, metric = search.definition, NAMES.get(search.metric, search.metric)
+    C = np.log2([one.setting.C for one in shown])
+    gamma = np.log2([one.setting.gamma or 1.0 for one in shown])
+    loss = np.maximum([one.loss for one in shown], best.loss)  # estimates may be lower than best
+    value = definition.shown(loss)
+    label = f"{metric}{' (%)' if definition.is_percent else ''}"
+    figure = Figure(figsize=INCHES, dpi=DOTS_PER_INCH, layout="constrained")
+    axes = figure.add_subplot()
+    heading = f"{printable(title)}\n{best_in_words(best, metric, definition)}"
+    axes.set_title(heading, parse_math=False)
+    axes.set(xlabel="log2(C)", ylabel="log2(gamma)")
+    x, y = C, gamma
+    if np.ptp(C) and np.ptp(gamma):
+        draw_bands(figure, axes, (C, gamma, value), label, is_gain=definition.is_gain)
+    else:
+        x, y = gamma if np.ptp(gamma) else C, value
+        order = np.argsort(x)
+        axes.plot(x[order], y[order], color="tab:blue", zorder=1)
+        axes.set(xlabel="log2(gamma)" if np.ptp(gamma) else "log2(C)", ylabel=label)
+    is_complete = np.array([one.is_complete for one in shown])
+    is_best = np.array([one is best for one in shown])
+    for mask, color, size, marker, name, zorder in (
+        (is_complete, "black", 16, "o", "scored on all rows", 3),
+        (~is_complete, "white", 16, "o", "pruned, an estimate", 3),
+        (is_best, "red", 330, "*", "best", 4),
+    ):
+        if mask.any():
+            axes.scatter(
+                x[mask], y[mask], size, color, label=name, marker=marker, zorder=zorder,
+                edgecolors="black", clip_on=False,
+            )  # fmt: skip
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    image = io.BytesIO()
+    figure.savefig(image, format="png")
+    write_beside(path, [image.getvalue()])
+
+
+def select_scores(search: GridSearch) -> tuple[list[Any], Any]:
+    """Return the best score for each C and gamma, and the best of all. Raises ValueError."""
+    scores = [one for one in search.scores if one.n_rows > 0 and math.isfinite(one.loss)]
+    if any(one.setting.gamma for one in scores):
+        scores = [one for one in scores if one.setting.gamma]
+    if not scores:
+        raise ValueError("no setting has a score to draw")
+    groups: dict[tuple[float, float | None], list[Any]] = {}
+    for one in scores:
+        groups.setdefault((one.setting.C, one.setting.gamma), []).append(one)
+    return [search.best_of(group) for group in groups.values()], search.best_of(scores)
+
+
+def draw_bands(
+    figure: Figure,
+    axes: Axes,
+    points: tuple[np.ndarray, np.ndarray, np.ndarray],
+    label: str,
+    *,
+    is_gain: bool,
+) -> None:
+    """Draw filled contours of points (x, y, value), or coloured dots if they are collinear.
+
+    Bands are denser near the largest value of a gain, else near the smallest.
+    """
+    from matplotlib.colors import BoundaryNorm
+    from matplotlib.tri import Triangulation
+
+    x, y, value = points
+    spread = np.ptp(value) or 1.0
+    distances = spread * np.linspace(0, 1, N_BANDS + 1) ** 3
+    ticks = value.max() - distances[::-1] if is_gain else value.min() + distances
+    levels = [*ticks[:-1], ticks[-1] + spread / 1000]  # bands exclude their upper end
+    cmap, norm = "viridis" if is_gain else "viridis_r", BoundaryNorm(levels, 256)
+    try:
+        mesh = Triangulation(x, y)
+    except (ValueError, RuntimeError):
+        filled: ScalarMappable = axes.scatter(x, y, 600, value, zorder=1, cmap=cmap, norm=norm)
+    else:
+        filled = axes.tricontourf(mesh, value, levels, cmap=cmap, norm=norm)
+        lines = axes.tricontour(mesh, value, levels[1:-1], colors="black", linewidths=0.5)
+        axes.clabel(lines, fmt="%.4g", fontsize=8)
+    bar = figure.colorbar(filled, ax=axes, label=label, spacing="uniform", ticks=ticks)
+    bar.ax.set_yticklabels([f"{tick:.4g}" for tick in ticks])
+
+
+def best_in_words(best: Any, metric: str, definition: Any) -> str:
+    """Format the best setting and its score for the title."""
+    names = ", ".join(f"{key} = {x:g}" for key, x in best.setting.sought.items())
+    value = definition.shown(best.loss)
+    return f"{names}: {metric} {f'{value:.2f} %' if definition.is_percent else f'{value:.4g}'}"
+
+
+def printable(title: str) -> str:
+    """Return the end of a title, with ? for characters that a font may lack."""
+    return "".join(x if x.isascii() and x.isprintable() else "?" for x in title[-MAX_TITLE:])
+
+
+MAX_BARS = 30
+WIDTH, HEIGHT_OF_BAR, MARGIN = 8.0, 0.2, 1.2  # inches
+
+
+def plot_file(job: PredictJob) -> int:
+    """Draw the feature weights of a model file to a PNG file; return the exit status."""
+    assert job.plotted is not None
+    model_file, path = job.plotted
+    check_can_draw("--plot")
+    model = load_model(model_file)
+    if model.scaling is None or model.scaling.weights is None:
+        raise ValueError(f"{model_file}: the model has no feature weights")
+    save_weights(path, model.scaling.weights, model.feature_names, title=model_file)
+    return 0
+
+
+def save_weights(path: str, weights: np.ndarray, names: Sequence[str], *, title: str) -> None:
+    """Draw the largest weights (d,) as horizontal bars, the largest at the top, to a PNG file.
+
+    Raises OSError if the file cannot be written.
+    """
+    from matplotlib.figure import Figure
+
+    shown = np.argsort(-weights, kind="stable")[:MAX_BARS]
+    size = (WIDTH, MARGIN + HEIGHT_OF_BAR * len(shown))
+    figure = Figure(figsize=size, dpi=DOTS_PER_INCH, layout="constrained")
+    axes = figure.add_subplot()
+    axes.barh(np.arange(len(shown)), weights[shown])
+    axes.set_yticks(np.arange(len(shown)), [printable(names[k]) for k in shown], parse_math=False)
+    axes.set_ylim(len(shown) - 0.5, -0.5)
+    part = f"the largest {len(shown)} of {len(weights)}, " if len(shown) < len(weights) else ""
+    axes.set(xlabel="feature weight", ylabel="feature")
+    axes.set_title(f"{part}{printable(title)}", parse_math=False)
+    image = io.BytesIO()
+    figure.savefig(image, format="png")
+    write_beside(path, [image.getvalue()])
 
 
 def grid_file(job: GridJob, options: TrainOptions) -> int:
@@ -110,14 +289,14 @@ def train_best(
 class Outputs:
     """Outputs of a search: printed scores, the -out file, and the progress bar."""
 
-    def __init__(self, job: GridJob, lines: "GridLines", known: list[Any]):
+    def __init__(self, job: GridJob, lines: GridLines, known: list[Any]):
         self.job, self.lines, self.search = job, lines, lines.search
         self.file: TextIO | None = None
         if job.out_file is not None:
             write_beside(job.out_file, [f"{lines.stored(score)}\n".encode() for score in known])
             self.file = open(job.out_file, "a", encoding="ascii")  # noqa: SIM115 (see close)
         self.progress = TerminalProgress(job.quiet)
-        self.search.tell = lambda n_done: self.progress.advance(round(n_done, 1))
+        self.search.tell(lambda n_done: self.progress.advance(round(n_done, 1)))
         for score in known:
             self.search.add(score)
             self.print(score, "resumed")

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 import click
 
 import dcsvm
-from dcsvm.cli.file_types import check_files
-from dcsvm.cli.files import occupy_closed, print_status, reason_of
+from dcsvm.cli.options import check_files, occupy_closed, print_status, reason_of
 
 if TYPE_CHECKING:
-    from dcsvm.cli.jobs import DataJob
+    from dcsvm.cli.options import DataJob
 
 SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)

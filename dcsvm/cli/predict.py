@@ -7,20 +7,23 @@ import click
 
 from dcsvm.cli.command import DATA_FILE, LibsvmCommand, exit_statuses
 from dcsvm.cli.guard import run
-from dcsvm.cli.jobs import (
+from dcsvm.cli.options import (
+    HELP,
     INPUT,
     MODEL,
     NOT_AUTO,
     OUTPUT,
+    VERSION,
     Conditions,
     DataJob,
+    Some,
     check,
     of_ranges,
     option,
     other,
     output,
+    parameters,
 )
-from dcsvm.cli.options import HELP, VERSION, Some, parameters
 from dcsvm.problem.option_table import Rule
 from dcsvm.problem.options import TrainOptions
 
@@ -96,7 +99,7 @@ def describe(_ctx: click.Context, _parameter: click.Parameter, path: str | None)
 
 def plot(_ctx: click.Context, _parameter: click.Parameter, paths: tuple[str, str] | None) -> None:
     if paths:
-        run("weights_picture", PredictJob(plotted=paths), function="plot_file")
+        run("grid_file", PredictJob(plotted=paths), function="plot_file")
 
 
 @click.command(

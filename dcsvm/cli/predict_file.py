@@ -1,17 +1,19 @@
-"""Implementation of dcsvm-predict: read, predict, write, report the accuracy."""
+"""The work of dcsvm-predict and dcsvm-compress: read, predict or compress, write, report."""
 
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from typing import Any
 
-from dcsvm.cli.files import print_result, print_status, show_beside
+from dcsvm.cli.compress import CompressJob
+from dcsvm.cli.options import check_output, print_result, print_status, show_beside
 from dcsvm.cli.predict import PredictJob
-from dcsvm.cli.reading import telling_warnings
-from dcsvm.cli.report import write_report
+from dcsvm.cli.reading import TerminalProgress, read_other_set, telling_warnings, write_report
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import write_beside
 from dcsvm.model.reader import load_model
+from dcsvm.problem.options import CompressOptions
 
 FEW_FEATURES = 0.5  # warn below this share of the features of the model
 MIN_DENSE, MIN_SPARSE = 10, 100  # number of rows that usually have most features of the data
@@ -149,3 +151,44 @@ def describe_file(job: PredictJob) -> int:
     for line in load_model(job.described).description():
         print_result(line)
     return 0
+
+
+def compress_file(job: CompressJob, options: CompressOptions) -> int:
+    """Run a compression job; return the exit status."""
+    assert job.output_file is not None
+    model = load_model(job.model_file, threads=options.threads)
+    range_file = model.range_file(job.output_file)
+    if range_file is not None:
+        inputs = (job.model_file, job.rows_file, job.test_file, job.scale)
+        check_output(range_file, [one for one in inputs if one is not None])
+    rows, test = (
+        None
+        if path is None
+        else read_other_set(path, job, model, scale=job.scale, threads=options.threads)
+        for path in (job.rows_file, job.test_file)
+    )
+    try:
+        with closing(TerminalProgress(job.quiet)) as progress:
+            small = model.compress(rows, test=test, tell=bar_of(progress), **options.values)
+    except ValueError as error:
+        if hasattr(error, "option"):
+            raise
+        raise ValueError(f"{job.model_file}: {error}") from None
+    small.save(job.output_file)
+    if not job.quiet:
+        print_line = show_beside(job.output_file)
+        for line in small.report.lines():
+            print_line(line)
+    return 0
+
+
+def bar_of(progress: TerminalProgress) -> Callable[[int, int], None]:
+    """Return a callback (steps done, total steps) that shows a bar for each model size."""
+
+    def advance(done: int, total: int) -> None:
+        if progress.bar is None or done <= progress.bar.n:  # the next size begins
+            progress.close()
+            progress.begin("landmarks", total, unit="step")
+        progress.advance(done)
+
+    return advance

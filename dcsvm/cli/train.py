@@ -6,21 +6,27 @@ from typing import Any
 import click
 
 from dcsvm.cli.command import DATA_FILE, LibsvmCommand, exit_statuses
-from dcsvm.cli.files import AUTO, LEARN, QUANTILE, STANDARD_INPUT, is_stream
 from dcsvm.cli.guard import run
-from dcsvm.cli.jobs import (
+from dcsvm.cli.options import (
+    AUTO,
+    HELP,
+    LEARN,
     MODEL,
+    QUANTILE,
     SHARED,
+    STANDARD_INPUT,
+    VERSION,
     Conditions,
     TrainingJob,
     check,
     files,
+    is_stream,
     long_runs,
     name_beside,
     other,
+    parameters,
     training_options,
 )
-from dcsvm.cli.options import HELP, VERSION, parameters
 from dcsvm.problem.option_table import Rule
 from dcsvm.problem.options import TrainOptions
 

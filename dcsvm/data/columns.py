@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from dcsvm.data.arrays import BATCH_SIZE, slices
 from dcsvm.data.files import DataError
 from dcsvm.data.scaling import ONE_HOT
-from dcsvm.data.sorting import BATCH_SIZE, slices
 
 NUMBER, BOOLEAN, CATEGORY = KINDS = ("number", "boolean", "category")
 LABELS = ("target", "label", "class", "y")  # names of the label column, by preference

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from dcsvm.data.arrays import Float64Parts, as_labels, as_weights
+from dcsvm.data.arrays import Float64Parts, as_labels, as_weights, slices
 from dcsvm.data.columns import TableEncoding, TableRows
-from dcsvm.data.data_warnings import data_warnings
 from dcsvm.data.files import DataError, first_lines, text_pieces
 from dcsvm.data.frames import frame_of, frame_of_matrix, is_frame
 from dcsvm.data.reading import (
+    Buffer,
     Encoded,
     FileOptions,
+    SvmlightRows,
     Unscaled,
+    check_lines,
+    is_comment,
     kind_of,
     read_file,
     read_values,
@@ -26,8 +29,7 @@ from dcsvm.data.reading import (
 )
 from dcsvm.data.rows import Rows, Storage, of_columns, stacked
 from dcsvm.data.scaling import Extremes, PartsInMemory, Scaling, Source, quantile_scaling
-from dcsvm.data.sorting import slices
-from dcsvm.data.svmlight_file import Buffer, SvmlightRows, check_lines, is_comment
+from dcsvm.data.used_columns import data_warnings
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -560,6 +562,6 @@ def loaded(scale: Any) -> Any:
     """Read a range file; return other values unchanged. Raises DataError."""
     if scale is None or isinstance(scale, Scaling) or scale in OWN_SCALINGS:
         return scale
-    from dcsvm.data.range_file import load_scaling
+    from dcsvm.data.scaling import load_scaling
 
     return load_scaling(scale)

@@ -1,4 +1,4 @@
-"""Read text files, whole or in pieces of whole lines, and write files.
+"""Formats of files, by name; text files read whole or in pieces of whole lines; files written.
 
 Reading in pieces needs memory for one piece only. A regular file stays open as a `FileText`, which
 reads bytes on demand. A thread reads ahead from a pipe; a piece consists of all
@@ -26,6 +26,25 @@ from dcsvm.machine import available_memory
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+
+FORMATS = ("csv", "tsv", "parquet", "arrow", "libsvm")
+ENDINGS = {
+    "csv": "csv", "tsv": "tsv", "tab": "tsv", "parquet": "parquet", "pq": "parquet",
+    "arrow": "arrow", "feather": "arrow", "ipc": "arrow",
+}  # fmt: skip
+PACKED = (".gz", ".bz2", ".xz")
+
+
+def table_format(path: str, given: str | None = None) -> str | None:
+    """Return the format of a table by `given` or its name; None for LIBSVM text."""
+    if given is not None:
+        return None if given == "libsvm" else given
+    name = path.lower()
+    for ending in PACKED:
+        name = name.removesuffix(ending)
+    return ENDINGS.get(name.rpartition(".")[2]) if "." in name else None
+
 
 STANDARD_INPUT = ("-", "/dev/stdin")
 PIECE = 2**20  # bytes per read

@@ -1,7 +1,7 @@
 """Rows of features in one of four storage formats, or rows of a precomputed kernel.
 
 This module does not read files, scale features, or depend on labels and kernels. A kernel may
-compute with an encoding of the rows, see dcsvm/kernel/encodings.py.
+compute with an encoding of the rows, see dcsvm/kernel/kernel_rows.py.
 """
 
 from __future__ import annotations
@@ -15,14 +15,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcsvm import _core, _svmlight
-from dcsvm.data.allocation import fits_memory, gather, is_mapped, page_by_page, zeros
-from dcsvm.data.arrays import BYTES_OF_VALUE, Csr, as_float32, check_finite, check_form, csr_arrays
-from dcsvm.data.sorting import BATCH_SIZE, distinct, slices
+from dcsvm.data.arrays import (
+    BATCH_SIZE,
+    BYTES_OF_VALUE,
+    Csr,
+    as_float32,
+    check_finite,
+    check_form,
+    csr_arrays,
+    distinct,
+    fits_memory,
+    gather,
+    is_mapped,
+    page_by_page,
+    slices,
+    zeros,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 WORD = 4  # bytes
+# Costs of a kernel evaluation, a byte and a CSR value, in units of the cost of a float feature, by
+# the cost model of csrc/kernel/kernel_setup.cc.
+VALUE_WORK, BYTE_WORK, SPARSE_WORK = 11, 0.07, 5.5
 BATCH_VALUES = 2**22  # largest number of values in a batch of rows encoded in memory
 
 
@@ -352,6 +368,14 @@ class Rows:
         if self.storage is Storage.SPARSE:
             return max(len(self.csr.values) // max(self.n_samples, 1), 1)
         return max(self.n_features, 1) if self.is_packed or self.dense is not None else 1
+
+    def work_with(self, n_others: int) -> float:
+        """Estimate the work of kernel values with `n_others` rows, in costs of a float feature."""
+        if self.is_bytes:
+            features = BYTE_WORK * self.n_features
+        else:
+            features = self.row_size if self.is_dense else SPARSE_WORK * self.row_size
+        return float(self.n_samples) * n_others * (VALUE_WORK + features)
 
     def slices(self, n_values: int = BATCH_SIZE) -> list[slice]:
         """Return slices that split the rows into batches of about `n_values` values."""

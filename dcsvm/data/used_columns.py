@@ -1,14 +1,19 @@
-"""The columns that rows use, if there are far more columns than values."""
+"""The columns that rows use, if there are far more columns than values, and warnings about them.
+
+For warnings the rows are read once. One-hot columns and images give none: their columns have the
+same scale, and each constant column holds zero or the minimum or maximum of all values.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
+from dcsvm.data.arrays import distinct
 from dcsvm.data.rows import ChosenRows, Rows, Storage, are_far
-from dcsvm.data.sorting import distinct
 
 AnyModel = TypeVar("AnyModel", bound=Any)
 
@@ -84,3 +89,121 @@ def narrowed(rows: Rows, used: np.ndarray) -> Rows:
         return replace(floats, n_features=len(used), dense=dense)
     indices = np.searchsorted(used, rows.csr.indices).astype(np.int32)
     return replace(rows, n_features=len(used), indices=indices)
+
+
+MIN_ROWS = 20  # with fewer rows, only the check for serial numbers is done
+DIFFERENT_SCALES = 1000  # warn above this ratio: largest span of a feature / lower quartile
+DISTINCT_LABELS = 0.9  # warn above this ratio: distinct labels / rows
+BLOCK = 2**18  # values in a block of rows, which fits in the CPU cache
+
+
+def data_warnings(rows: Rows, labels: np.ndarray | None, first_index: int = 1) -> list[str]:
+    """Return the warnings about training rows, one sentence each.
+
+    `labels` are the classes, float64 (n_samples,); None if the rows have no classes.
+    `first_index` is the index of column 0 in the file.
+    """
+    if first_index == 0 and _are_numbered(rows):
+        return ["the rows are numbered 0:1, 0:2, ..., as in files of a precomputed kernel (-t 4)"]
+    if rows.n_samples < MIN_ROWS:
+        return []
+    warnings = [] if labels is None else list(_label_warnings(labels))
+    if rows.columns is None:
+        columns, minimum, maximum = _extremes(rows)
+        warnings += _feature_warnings(columns + first_index, minimum, maximum)
+    return warnings
+
+
+def _are_numbered(rows: Rows) -> bool:
+    """Return whether column 0 of the first three rows holds serial numbers."""
+    first = rows.part(slice(0, min(rows.n_samples, 3)))
+    if first.is_dense:
+        return first.n_samples == 3 and first.features[:, 0].tolist() == [1, 2, 3]
+    csr = first.csr
+    return csr.values[csr.indices == 0].tolist() == [1, 2, 3]
+
+
+def _label_warnings(labels: np.ndarray) -> Iterator[str]:
+    n_distinct = len(distinct(labels))
+    if n_distinct > DISTINCT_LABELS * len(labels):
+        yield (
+            f"{n_distinct} distinct labels in {len(labels)} rows: these look like targets of a "
+            "regression, or the first column is not the label"
+        )
+
+
+def _feature_warnings(index: np.ndarray, minimum: np.ndarray, maximum: np.ndarray) -> Iterator[str]:
+    """Yield warnings about the features with these indices, minima and maxima."""
+    if len(index) == 0:
+        return
+    span = maximum.astype(np.float64) - minimum
+    varying = np.flatnonzero(span)
+    if len(varying) > 1:
+        order = varying[np.argsort(span[varying], kind="stable")]
+        low, high = order[(len(order) - 1) // 4], order[-1]
+        if span[high] > DIFFERENT_SCALES * span[low]:
+            yield (
+                f"feature {index[high]} spans {span[high]:.3g}, but a quarter of the features "
+                f"at most {span[low]:.3g} (feature {index[low]}): these hardly affect the kernel; "
+                "scale the data, e.g. with --scale auto"
+            )
+    ordinary = (0, min(0, minimum.min()), max(0, maximum.max()))
+    constant = np.flatnonzero((span == 0) & ~np.isin(minimum, ordinary))
+    if len(constant) == 1:
+        yield f"feature {index[constant[0]]} is constant: {minimum[constant[0]]:g} in all rows"
+    elif len(constant) > 1:
+        yield f"{len(constant)} features are constant, the first is feature {index[constant[0]]}"
+
+
+def _extremes(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (columns, minima, maxima); CSR columns without values may be omitted."""
+    if rows.is_dense:
+        minimum, maximum = (rows.part(slice(0, 1)).features[0].copy() for _ in range(2))
+        for batch in rows.slices(BLOCK):
+            block = rows.part(batch).features
+            np.minimum(minimum, block.min(axis=0), out=minimum)
+            np.maximum(maximum, block.max(axis=0), out=maximum)
+        return np.arange(rows.n_features), minimum, maximum
+    _, indices, values = rows.csr
+    if rows.n_features > len(indices):
+        columns, position = np.unique(indices, return_inverse=True)
+    else:
+        columns, position = np.arange(rows.n_features), indices
+    minimum = np.where(np.bincount(position, minlength=len(columns)) < rows.n_samples, 0, np.inf)
+    maximum = -minimum
+    np.minimum.at(minimum, position, values)
+    np.maximum.at(maximum, position, values)
+    return columns, minimum, maximum
+
+
+def part_among(rows: Rows, others: Rows) -> float:
+    """Return the fraction of `rows` that also occur in `others`.
+
+    Rows are compared by 64-bit keys: two distinct rows have equal keys with probability 2^-64.
+    """
+    if rows.n_samples == 0:
+        return 0.0
+    n_features = max(rows.n_features, others.n_features)
+    rows, others = without_empty_columns(
+        rows.with_features(n_features), others.with_features(n_features)
+    )
+    n_features = rows.n_features
+    weights = np.random.default_rng(0).integers(2**63, size=n_features, dtype=np.uint64)
+    return float(np.isin(_keys(rows, weights), _keys(others, weights)).mean())
+
+
+def _keys(rows: Rows, weights: np.ndarray) -> np.ndarray:
+    """Return a key per row: the sum of its value bits times feature weights, modulo 2^64."""
+    keys = np.empty(rows.n_samples, np.uint64)
+    for batch in rows.slices():
+        part = rows.part(batch).as_floats()
+        if part.is_dense:
+            # adding 0.0 turns -0.0 into 0.0
+            bits = (part.features + np.float32(0)).view(np.uint32).astype(np.uint64)
+            keys[batch] = (bits * weights[: part.n_features]).sum(axis=1)
+            continue
+        indptr, indices, values = part.csr
+        bits = values.view(np.uint32).astype(np.uint64) * weights[indices]
+        totals = np.concatenate((np.zeros(1, np.uint64), np.cumsum(bits)))
+        keys[batch] = np.diff(totals[indptr])
+    return keys

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from dcsvm.data.dataset import Dataset
     from dcsvm.data.scaling import Scaling
     from dcsvm.model.model import Model
-    from dcsvm.solving.checkpoint import Checkpoint
-    from dcsvm.solving.report import Progress
+    from dcsvm.training.report import Progress
+    from dcsvm.training.state import Checkpoint
 
 
 def train(  # noqa: PLR0913 (a client and the arguments of dcsvm.train)

@@ -18,15 +18,15 @@ import numpy as np
 from dask.sizeof import sizeof
 from distributed import get_worker
 
+from dcsvm.data.arrays import BATCH_SIZE, distinct, slices
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import COMPRESSED, DataError
 from dcsvm.data.reading import Encoding, FileOptions, read_values, text_rows
 from dcsvm.data.rows import Rows, Storage, stacked, storage_of
 from dcsvm.data.scaling import Extremes, Part, PartsInMemory, Source
-from dcsvm.data.sorting import BATCH_SIZE, distinct, slices
 from dcsvm.data.used_columns import narrowed
-from dcsvm.kernel.kernel_sums import TermIndex
-from dcsvm.solving.checkpoint import digest_of
+from dcsvm.kernel.kernel_rows import TermIndex
+from dcsvm.training.state import digest_of
 
 
 @dataclass(frozen=True, eq=False)

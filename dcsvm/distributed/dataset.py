@@ -1,47 +1,333 @@
-"""A Dataset whose rows stay on the workers of a Dask cluster."""
+"""A Dataset whose rows stay on the workers of a Dask cluster, and their source for a run.
+
+The columns of data frames are those of the first chunk with rows. Other chunks with rows have the
+same columns, matched by name: their order is free. Arrays have equal widths. Sparse matrices may
+lack the last columns, as parts of a LIBSVM file do.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dask.delayed import Delayed
 from distributed import Client, Future
 
-from dcsvm.data.arrays import as_labels, as_weights
+from dcsvm import _core
+from dcsvm.data.arrays import Float64Parts, as_labels, as_weights, distinct
+from dcsvm.data.columns import Frame, TableEncoding, Values
 from dcsvm.data.dataset import OWN_SCALINGS, Dataset, loaded
-from dcsvm.data.frames import has_only_numbers, is_frame
-from dcsvm.data.reading import Encoded, Encoding
+from dcsvm.data.files import DataError
+from dcsvm.data.frames import (
+    array_of,
+    as_arrow,
+    has_only_numbers,
+    is_arrow,
+    is_frame,
+    known_frame,
+    matrix_names,
+    names_of,
+    plain_column,
+)
+from dcsvm.data.reading import Encoded, Encoding, encoding_of
+from dcsvm.data.rows import Rows, are_far
 from dcsvm.data.scaling import RANKED_VALUES, Extremes, PartsInMemory, Scaling, quantile_scaling
+from dcsvm.data.used_columns import UsedColumns
 from dcsvm.distributed.chunks import (
+    Section,
+    SectionFormat,
+    SectionStats,
     byte_ranges,
     chunks_of_ranges,
+    columns_of,
     extremes_of,
+    facts_of,
+    formed,
     labels_of,
     sample_of,
     sections_of,
     sizes_of,
+    variance_of,
 )
-from dcsvm.distributed.columns import MatchedChunks
 from dcsvm.distributed.connection import (
+    Tasks,
+    WorkerMemory,
+    plan_worker_memory,
     threads_of_hosts,
     workers_of_scheduler,
     workers_of_this_machine,
 )
-from dcsvm.distributed.tasks import Tasks
-from dcsvm.distributed.training import DaskRows, remote_rows
+from dcsvm.distributed.engine import (
+    DaskEngine,
+    RemoteKernelRows,
+    RemoteRows,
+    find_remote_components,
+)
+from dcsvm.kernel.distances import median_distance
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.row_components import RowComponents
 from dcsvm.machine import usable_threads
 from dcsvm.problem.data_gamma import RowStatistics
-from dcsvm.solving.checkpoint import RunControl
+from dcsvm.problem.duplicates import Duplicates, all_different, duplicates_by_keys, row_keys
+from dcsvm.problem.formulation import Formulation
+from dcsvm.problem.options import OptionError, TrainOptions
+from dcsvm.training.memory import Plan
+from dcsvm.training.state import RunControl, fingerprint
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+
+@dataclass(frozen=True)
+class ChunkForm:
+    """The form of a chunk; `names` are the columns of a data frame, None for other chunks."""
+
+    n_rows: int
+    n_columns: int
+    names: tuple[str, ...] | None = None
+    is_sparse: bool = False
+    has_gaps: bool = False  # of an array
+
+    @staticmethod
+    def of(chunk: Any) -> ChunkForm:
+        """Find the form of an array, a sparse matrix or a data frame. Raises ValueError."""
+        frame = known_frame(chunk)
+        if frame is not None:
+            names = names_of(frame)
+            return ChunkForm(frame.shape[0], len(names), names)
+        parts = Float64Parts(chunk)
+        return ChunkForm(
+            parts.n_rows, parts.n_features, is_sparse=parts.is_sparse, has_gaps=parts.find_gaps()
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MatchedChunks:
+    """Chunks with the same columns in the same order.
+
+    Each of `chunks` is a task whose result is an array, a sparse matrix or a data frame. `names`
+    are the columns of data frames, None for other chunks.
+    """
+
+    tasks: Tasks
+    chunks: list[Future]
+    forms: list[ChunkForm]
+    names: tuple[str, ...] | None
+
+    @staticmethod
+    def of(tasks: Tasks, chunks: list[Future]) -> MatchedChunks:
+        """Match the columns of chunks. Raises DataError if they differ."""
+        forms = tasks.results(
+            [tasks.submit(f"form-chunk{k}", ChunkForm.of, one) for k, one in enumerate(chunks)]
+        )
+        first = next((k for k, form in enumerate(forms) if form.n_rows), 0)
+        names = forms[first].names
+        _check_kinds(forms)
+        if names is None:
+            _check_widths(forms)
+            return MatchedChunks(tasks, chunks, forms, None)
+        placed = [_places(form, names, k, first) for k, form in enumerate(forms)]
+        matched = [
+            one if form.names == names else tasks.submit(f"match-chunk{k}", chosen, one, places)
+            for k, (one, form, places) in enumerate(zip(chunks, forms, placed, strict=True))
+        ]
+        return MatchedChunks(tasks, matched, forms, names)
+
+    @property
+    def n_columns(self) -> int:
+        return max(one.n_columns for one in self.forms) if self.names is None else len(self.names)
+
+    def encoding(self) -> TableEncoding | None:
+        """Return the encoding of data frames, or of arrays with missing values; None for others.
+
+        The columns are fetched to the client one by one. Raises DataError.
+        """
+        if self.names is None and not _have_gaps(self.forms):
+            return None
+        names = self.names or matrix_names(self.n_columns)
+
+        def column(name: str) -> Values:
+            return plain_column(self._column(names.index(name)), "X", name)
+
+        n_rows = sum(one.n_rows for one in self.forms)
+        return encoding_of(Frame("X", names, n_rows, column, has_names=self.names is not None))
+
+    def _column(self, place: int) -> np.ndarray:
+        """Fetch a column of all chunks."""
+        futures = [
+            self.tasks.submit(f"column{place}-chunk{k}", column_of, one, place)
+            for k, one in enumerate(self.chunks)
+        ]
+        arrays = self.tasks.results(futures)
+        used = [one for one in arrays if len(one)] or arrays[:1]  # empty chunks may differ in type
+        return np.concatenate(used)
+
+
+def _check_kinds(forms: Sequence[ChunkForm]) -> None:
+    """Raise DataError if some chunks are data frames and others are not."""
+    are_frames = [form.names is not None for form in forms]
+    if len(set(are_frames)) > 1:
+        frame, other = are_frames.index(True), are_frames.index(False)
+        raise DataError(f"chunk {frame} is a data frame, chunk {other} is not")
+
+
+def _have_gaps(forms: Sequence[ChunkForm]) -> bool:
+    """Return whether arrays have missing values. Raises DataError if others are sparse."""
+    with_gaps = [k for k, form in enumerate(forms) if form.has_gaps]
+    sparse = [k for k, form in enumerate(forms) if form.is_sparse]
+    if with_gaps and sparse:
+        raise DataError(
+            f"chunk {with_gaps[0]} has missing values, but chunk {sparse[0]} is a sparse matrix, "
+            "which cannot have them"
+        )
+    return bool(with_gaps)
+
+
+def _check_widths(forms: Sequence[ChunkForm]) -> None:
+    """Raise DataError if a dense array has fewer columns than another chunk."""
+    widest = max(range(len(forms)), key=lambda k: forms[k].n_columns)
+    n_columns = forms[widest].n_columns
+    for k, form in enumerate(forms):
+        if form.n_columns < n_columns and not form.is_sparse:
+            raise DataError(
+                f"chunk {k} has {form.n_columns} features, chunk {widest} has {n_columns}"
+            )
+
+
+def _places(form: ChunkForm, names: tuple[str, ...], k: int, first: int) -> list[int]:
+    """Return the places of the named columns in chunk k. Raises DataError if it has others."""
+    place_of = {name: place for place, name in enumerate(form.names or ())}
+    missing = [name for name in names if name not in place_of]
+    if missing:
+        raise DataError(f"chunk {k}: no column {missing[0]}, which chunk {first} has")
+    more = [name for name in place_of if name not in names]
+    if more and form.n_rows:
+        raise DataError(f"chunk {first}: no column {more[0]}, which chunk {k} has")
+    return [place_of[name] for name in names]
+
+
+def chosen(chunk: Any, places: list[int]) -> Any:
+    """Return the columns of a data frame at some places, in that order."""
+    if is_arrow(chunk):
+        return as_arrow(chunk).select(places)
+    return chunk.iloc[:, places] if hasattr(chunk, "iloc") else chunk[:, places]
+
+
+def column_of(chunk: Any, place: int) -> np.ndarray:
+    """Return the column of an array or a data frame at a place."""
+    return array_of(chunk, place) if is_frame(chunk) else np.asarray(chunk)[:, place]
+
+
 Collection = Any  # a dask array or dataframe, or a list of delayed chunks
+
+
+@dataclass(frozen=True, eq=False)
+class DaskRows:
+    """RowSource of remote rows.
+
+    The client holds `facts`, the statistics of each section. The rows have only the columns in
+    use.
+    """
+
+    rows: RemoteRows
+    facts: list[SectionStats]
+    columns: UsedColumns
+    owns_rows: bool = False
+
+    def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict[str, Any]:
+        """Identify the data and their division into sections, for checkpoints."""
+        digests = " ".join(str(one.digest) for one in self.facts)
+        return fingerprint(self.rows, digests, labels, sample_weight)
+
+    @property
+    def statistics(self) -> RowStatistics:
+        return RowStatistics(self.columns.n_features, lambda: self.variance, self._median)
+
+    def _median(self, kernel: Kernel) -> float:
+        """Return the median kernel argument of sampled rows, the same rows as without workers."""
+        rows: Rows = self.rows  # type: ignore[assignment]  # has RemoteRows instead of Rows
+        return median_distance(rows, kernel, 1)
+
+    @property
+    def variance(self) -> float:
+        """Return the variance of all feature values, as `numpy.var`."""
+        return variance_of(self.facts, self.rows.n_samples * self.columns.n_features)
+
+    def with_kernel(self, options: TrainOptions) -> tuple[DaskRows, Kernel]:
+        if options.kernel_type.is_precomputed:
+            raise OptionError("kernel", "precomputed cannot be used on workers")
+        return self, options.kernel_on(self.rows.n_features)
+
+    def duplicates(
+        self, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop
+    ) -> Duplicates:
+        tasks = self.rows.tasks
+        if not self.rows.is_dense:
+            return all_different(sample_weight)
+        futures = [
+            tasks.submit(f"keys-chunk{k}", row_keys, chunk)
+            for k, chunk in enumerate(self.rows.chunks)
+        ]
+        keys = np.concatenate(tasks.results(futures, stop))
+        return duplicates_by_keys(keys, targets, sample_weight)
+
+    def plan_memory(
+        self, options: TrainOptions, _formulation: Formulation, _plan: Plan
+    ) -> WorkerMemory:
+        nbytes = self.rows.n_samples * self.rows.row_bytes
+        return plan_worker_memory(self.rows.tasks.client, nbytes, options.cache_mb)
+
+    def reordered(self, indices: np.ndarray) -> DaskRows:
+        return replace(self, rows=self.rows.reordered(indices))
+
+    def find_components(
+        self, kernel: Kernel, weight: float, tolerance: float, _plan: Plan, _options: TrainOptions,
+        stop: _core.Stop,
+    ) -> tuple[RowComponents, None]:  # fmt: skip
+        return find_remote_components(self.rows, kernel, weight, tolerance, stop), None
+
+    def engine(
+        self, kernel: Kernel, memory: WorkerMemory, _n_variables: int, stop: _core.Stop
+    ) -> DaskEngine:
+        threads, megabytes = memory.threads, memory.megabytes
+        return DaskEngine(RemoteKernelRows(self.rows, kernel, threads, megabytes, stop=stop))
+
+
+def remote_rows(
+    tasks: Tasks, chunks: list[Future], control: RunControl, test: Rows | None = None
+) -> DaskRows:
+    """Make remote rows from chunks; each chunk is a task whose result is a list of Sections.
+
+    The columns of `test` rows are kept, too. Raises Stopped, ValueError without rows, and any error
+    of a task.
+    """
+    with_digest = control.checkpoint is not None
+    futures = [
+        tasks.submit(f"facts-chunk{k}", facts_of, chunk, with_digest=with_digest)
+        for k, chunk in enumerate(chunks)
+    ]
+    by_chunk: list[list[SectionStats]] = [
+        [one for one in of_chunk if one.n_rows] for of_chunk in tasks.results(futures, control.stop)
+    ]
+    used = [k for k, of_chunk in enumerate(by_chunk) if of_chunk]
+    facts = [one for of_chunk in by_chunk for one in of_chunk]
+    if not facts:
+        raise ValueError("no rows to train on")
+    form = SectionFormat.of_all(facts)
+    if are_far(form.n_features, sum(one.n_values for one in facts)):
+        futures = [tasks.submit(f"columns-chunk{k}", columns_of, chunks[k]) for k in used]
+        columns = tasks.results(futures, control.stop)
+        columns += [] if test is None else [columns_of([Section(test, np.zeros(0))])]
+        form = replace(form, used=distinct(np.concatenate(columns)))
+    rows = [tasks.submit(f"form-chunk{k}", formed, chunks[k], form) for k in used]
+    sizes = [[one.n_rows for one in by_chunk[k]] for k in used]
+    row_bytes = -(-sum(one.nbytes for one in facts) // sum(one.n_rows for one in facts))
+    remote = RemoteRows(tasks, rows, sizes, form, row_bytes)
+    return DaskRows(remote, facts, UsedColumns(form.n_features, form.used))
 
 
 @dataclass(frozen=True)

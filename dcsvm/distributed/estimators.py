@@ -24,10 +24,9 @@ from dcsvm.distributed.dataset import RemoteDataset, is_collection, whole_array
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn import SVC, SVR
-from dcsvm.sklearn.checks import checked_weights
 from dcsvm.sklearn.estimator import Estimator, Given
-from dcsvm.sklearn.fitted import TrainingRows
-from dcsvm.sklearn.parameters import Parameter, with_parameters
+from dcsvm.sklearn.fitted import Parameter, TrainingRows, with_parameters
+from dcsvm.sklearn.rows import checked_weights
 
 CLIENT = Parameter(None, [Client, None], "Client or None: None is the current client.")
 

@@ -18,16 +18,16 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.distributed.chunks import put_together, taken
 from dcsvm.kernel.cluster_tree import Starts, inverse, split_nodes
-from dcsvm.kernel.kernel_rows import Cutoff, KernelEvalOptions, KernelRows
-from dcsvm.kernel.kernel_sums import TermIndex
+from dcsvm.kernel.distances import Cutoff
+from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows, TermIndex
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import Assignment, NodeSplit, Partition
 from dcsvm.kernel.row_components import MIN_ROWS, is_worth_skipping
+from dcsvm.kernel.sources import Assignment, NodeSplit, Partition
 from dcsvm.machine import default_threads
-from dcsvm.solving.checkpoint import SolveControl
-from dcsvm.solving.engine import LocalEngine
-from dcsvm.solving.iterate import Iterate, SolverSettings, Subproblems
-from dcsvm.solving.memory import plan_memory
+from dcsvm.training.certificate import Iterate, SolverSettings, Subproblems
+from dcsvm.training.engine import LocalEngine
+from dcsvm.training.memory import plan_memory
+from dcsvm.training.state import SolveControl
 
 Result = TypeVar("Result")
 # W of a kernel product: one column, or a CSR matrix as (indptr, columns, values, n_columns)

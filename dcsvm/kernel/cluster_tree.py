@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.allocation import page_by_page
+from dcsvm.data.arrays import group_order, group_sizes, page_by_page
 from dcsvm.data.rows import Rows
-from dcsvm.data.sorting import group_order, group_sizes
-from dcsvm.kernel.kernel_rows import KernelRows, median_distance
+from dcsvm.kernel.distances import median_distance
+from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import MAX_PARTS, Assignment, NodeSplit, Partition, route_step
+from dcsvm.kernel.sources import MAX_PARTS, Assignment, NodeSplit, Partition, route_step
 
 # Sampled rows per cluster. More do not improve the clusters. With fewer at the top, cluster sizes
 # differ more (docs/benchmark.md, Constants).

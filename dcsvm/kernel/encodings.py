@@ -21,12 +21,16 @@ from typing import TypeAlias
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.arrays import BATCH_SIZE, distinct, slices
 from dcsvm.data.rows import BATCH_VALUES, Rows
-from dcsvm.data.sorting import BATCH_SIZE, distinct, slices
 from dcsvm.kernel.kernels import SQUARED_DISTANCE, Kernel
 
 MAX_CODE = 255  # largest 8-bit integer
+
+
 SUM_BYTES = 4  # of the row sum, which is stored with the integers of a row
+
+
 TRIED_VALUES = 10_000  # values tried first; they rule out a grid for most data
 
 
@@ -134,8 +138,6 @@ def _grid_of(distinct: np.ndarray) -> UniformGrid | None:
 # it a9a takes 1.2 times as long; doubling it costs no time.
 CODING_THRESHOLD = 1.3
 
-Choice: TypeAlias = UniformGrid | _core.Coding | None
-
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
@@ -165,6 +167,9 @@ class Encoding:
         if self.grid is None:
             return points.encoded_as(self.points, setup, threads)
         return points.with_bytes(self.grid.codes(rows)), self.grid.rows_on(rows)
+
+
+Choice: TypeAlias = UniformGrid | _core.Coding | None
 
 
 def encode(

@@ -1,44 +1,26 @@
-"""Kernel evaluations on rows: the interface to the tiles of the core."""
+"""Kernel evaluations on rows, the interface to the tiles of the core, and sums of their values.
+
+Problems over the same rows, such as folds, share most of their support vectors. Each kernel value
+is therefore computed once for all problems, each of which has its own column of weights.
+"""
 
 from __future__ import annotations
 
-import math
 from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.arrays import distinct, group_order
 from dcsvm.data.rows import Rows
 from dcsvm.data.used_columns import without_empty_columns
+from dcsvm.kernel.distances import Cutoff, is_flat
 from dcsvm.kernel.encodings import Choice, Encoding, encode
-from dcsvm.kernel.kernels import SQUARED_DISTANCE, Kernel
-from dcsvm.machine import default_threads, usable_threads
-
-MEASURED_ROWS = 1000  # sampled rows for the mean squared distance
-COMPARED_ROWS = 256  # sampled rows whose distances from each other are computed
+from dcsvm.kernel.kernels import Kernel
 
 # One column float64 (n,), or a matrix in CSR form: indptr, columns, values, number of columns.
 Weights = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray, int]
-
-
-@dataclass(frozen=True)
-class Cutoff:
-    """Distance at or beyond which kernel values are at most `value`.
-
-    `argument` names the distance: |x - z|^2, or the sum of |x_k - z_k|.
-    """
-
-    distance: float = math.inf
-    value: float = 0.0
-    argument: str = SQUARED_DISTANCE
-
-    @staticmethod
-    def of(kernel: Kernel, value: float) -> Cutoff:
-        """Return the distance at which a kernel of a distance falls to `value`, below 1."""
-        fall = kernel.type.fall
-        assert fall is not None
-        return Cutoff(fall.argument_at(kernel.gamma, value), value, kernel.type.argument)
 
 
 @dataclass(frozen=True)
@@ -53,76 +35,6 @@ class KernelEvalOptions:
     float64: bool = False
     cutoff: Cutoff | None = None
     stop: _core.Stop | None = None
-
-
-def is_flat(rows: Rows, kernel: Kernel) -> bool:
-    """Return whether a kernel of a distance exceeds 1/2 at the mean distance of rows.
-
-    If so, sums of K - 1 are more accurate than sums of K. The mean is that of a sample of the rows.
-    The result is False for other kernels.
-    """
-    fall = kernel.type.fall
-    if fall is None or rows.n_samples == 0:
-        return False
-    some = rows.take(np.arange(0, rows.n_samples, -(-rows.n_samples // MEASURED_ROWS)))
-    (some,) = without_empty_columns(some)
-    half = fall.argument_at(kernel.gamma, 0.5)
-    if kernel.type.argument == SQUARED_DISTANCE:
-        return some.mean_squared_distance() < half
-    return float(distances(some, kernel, 1).mean()) < half
-
-
-def compared_rows(n_samples: int) -> np.ndarray:
-    """Return the indices of the sampled rows for `distances`."""
-    return np.arange(0, n_samples, -(-n_samples // COMPARED_ROWS) or 1)
-
-
-def distances(rows: Rows, kernel: Kernel, threads: int) -> np.ndarray:
-    """Compute distances, the kernel's argument, between sampled rows, float64 (m, m).
-
-    Distances beyond float32 are NaN or infinite.
-    """
-    some = rows.take(compared_rows(rows.n_samples))
-    if kernel.type.argument != SQUARED_DISTANCE:
-        return KernelRows(some, Kernel(kernel.type.argument), threads).matrix().astype(np.float64)
-    products = KernelRows(some, Kernel("linear"), threads).matrix().astype(np.float64)
-    norms = np.diag(products)
-    return norms[:, None] + norms - 2.0 * products
-
-
-def median_distance(rows: Rows, kernel: Kernel, threads: int) -> float:
-    """Return the median of `distances` over the pairs of sampled rows.
-
-    If it is 0, because most rows are equal, it is the median over the pairs of different rows.
-    Returns 0 if all rows are equal, and NaN if a distance is beyond float32.
-    """
-    some = rows.take(compared_rows(rows.n_samples))
-    found = distances(some, kernel, threads)
-    pairs = np.triu_indices(len(found), 1)
-    median = _median(found[pairs])
-    if median > 0 or math.isnan(median) or some.n_samples < 2:
-        return median
-    differ = np.stack([some.unlike(some.part(slice(k, k + 1))) for k in range(some.n_samples)])
-    if not differ.any():  # the sample may lack rare rows
-        others = np.flatnonzero(rows.unlike(some.part(slice(0, 1))))
-        if len(others) == 0:
-            return 0.0
-        chosen = rows.take(np.append(0, others[compared_rows(len(others))]))
-        found = distances(chosen, kernel, threads)[0, 1:]
-    else:
-        found = found[pairs][differ[pairs]]
-    return _median(found[found > 0])
-
-
-def _median(values: np.ndarray) -> float:
-    """Return the median, 0 without values, NaN if a value is not finite."""
-    n = len(values)
-    if n == 0:
-        return 0.0
-    if not np.isfinite(values).all():
-        return math.nan
-    middle = np.partition(values, [(n - 1) // 2, n // 2])  # np.median imports numpy.ma
-    return 0.5 * float(middle[(n - 1) // 2] + middle[n // 2])
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,99 +202,159 @@ def two_sides(
     return KernelRows(targets, kernel, threads, points=sides[0], setup=second.setup), second
 
 
-# Largest work done by one thread: pairs of rows times the cost of a pair in float features. This is
-# about 15 ms on one core. At half to twice this work, fits with two threads took 1.1 to 4 times
-# longer than with one, and 1.2 to 4 times the CPU time.
-SMALL_WORK = 5e8
-# Costs of a kernel evaluation, a byte and a CSR value, in units of the cost of a float feature, by
-# the cost model of csrc/kernel/kernel_setup.cc.
-VALUE_WORK, BYTE_WORK, SPARSE_WORK = 11, 0.07, 5.5
+# Limits of _small_component_sums: the fewest components, the most kernel values, and the most terms
+# of all sums (40 bytes each).
+MIN_COMPONENTS, MAX_VALUES, MAX_TERMS = 64, 2**20, 2**21
 
 
-def threads_to_train(wanted: int | None, rows: Rows) -> int:
-    """Return the number of threads for training: the wanted number, or one for small data."""
-    if wanted is not None:
-        return usable_threads(wanted)
-    return threads_that_pay(default_threads(), rows, rows.n_samples)
+@dataclass(frozen=True, eq=False)
+class TermIndex:
+    """Indices of variables in kernel sums.
 
-
-def threads_that_pay(threads: int, rows: Rows, n_others: int) -> int:
-    """Return `threads`, or 1 if K between the rows and `n_others` rows is too little work."""
-    work = float(rows.n_samples) * n_others * (VALUE_WORK + _features(rows))
-    return threads if work > SMALL_WORK else 1
-
-
-def _features(rows: Rows) -> float:
-    """Return the cost of the features of a row, in units of the cost of a float feature."""
-    if rows.is_bytes:
-        return BYTE_WORK * rows.n_features
-    return rows.row_size if rows.is_dense else SPARSE_WORK * rows.row_size
-
-
-ASYMMETRY = 1e-3  # tolerance relative to the largest value, for rounding of float32 sums
-INDEFINITENESS = 1e-4  # relative tolerance of K(x, z)^2 <= K(x, x) K(z, z)
-BLOCK = 1024  # rows and columns of a block of the matrix
-
-
-def training_matrix(rows: Rows, kernel: Kernel, threads: int) -> tuple[Rows, Kernel]:
-    """Check and symmetrize the kernel matrix of training rows.
-
-    Rows without `columns` must be all rows of a square matrix. If K(x, z) and K(z, x) differ by
-    rounding, both become their mean, in a copy. The kernel is returned as indefinite if K(x, x) < 0
-    or K(x, z)^2 > K(x, x) K(z, z) for any rows. It is not detected
-    if only larger submatrices are indefinite.
-    Raises ValueError for a matrix that is not square or not symmetric.
+    `row` int32 is the row of K of each variable. `component` is its component: kernel values of
+    variables in different components count as 0. `fold_family` is its fold family: the components
+    over nearly the same rows.
     """
-    rows = of_square(rows, threads)
-    dense, columns = rows.features, rows.columns
-    assert columns is not None  # of_square() sets them
-    diagonal = dense[np.arange(rows.n_samples), columns].astype(np.float64)
-    indefinite = bool(np.any(diagonal < 0))
-    size, is_copy = np.sqrt(np.abs(diagonal)), False
-    for first in range(0, rows.n_samples, BLOCK):
-        for second in range(0, first + 1, BLOCK):
-            a, b = slice(first, first + BLOCK), slice(second, second + BLOCK)
-            values, other = _both_blocks(dense, columns, a, b, size.max() ** 2)
-            if not np.array_equal(values, other):
-                values = (values + other) / 2
-                if not is_copy:
-                    dense, is_copy = dense.copy(), True
-                dense[a, columns[b]] = values
-                dense[b, columns[a]] = values.T
-            limit = (1 + INDEFINITENESS) * size[a, None]
-            indefinite |= bool(np.any(np.abs(values) > limit * size[b]))
-    rows = replace(rows, dense=dense) if is_copy else rows
-    return rows, replace(kernel, indefinite=indefinite)
 
+    row: np.ndarray
+    component: np.ndarray
+    fold_family: np.ndarray
 
-def of_square(rows: Rows, threads: int) -> Rows:
-    """Set the `columns` of rows of a precomputed kernel.
-
-    Rows without `columns` must be all rows of a square matrix. Raises ValueError otherwise.
-    """
-    if rows.columns is not None:
-        return rows
-    if rows.n_samples != rows.n_features:
-        shape = f"{rows.n_samples} rows and {rows.n_features} columns"
-        raise ValueError(f"a precomputed kernel matrix must be square, got {shape}")
-    dense = rows.in_form_of(Rows(0, rows.n_features), threads).as_floats(threads)
-    return replace(dense, columns=np.arange(rows.n_features, dtype=np.int32))
-
-
-def _both_blocks(
-    dense: np.ndarray, columns: np.ndarray, a: slice, b: slice, largest: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the block K(a, b) and the transposed block K(b, a) of a kernel matrix.
-
-    `largest` is the largest value on the diagonal. Raises ValueError for an asymmetric matrix.
-    """
-    values = dense[a].take(columns[b], axis=1)
-    other = dense[b].take(columns[a], axis=1).T
-    difference = np.abs(values - other)
-    if difference.max() > ASYMMETRY * max(largest, np.abs(values).max()):
-        i, j = np.unravel_index(difference.argmax(), difference.shape)
-        raise ValueError(
-            f"the kernel matrix is not symmetric: row {a.start + i + 1} has {values[i, j]:g} with "
-            f"row {b.start + j + 1}, which has {other[i, j]:g} with it"
+    def take(self, variables: np.ndarray) -> TermIndex:
+        return TermIndex(
+            self.row[variables], self.component[variables], self.fold_family[variables]
         )
-    return values, other
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedSources:
+    """Sources of weighted sums: row of K (may repeat), column of the sums, and alpha of each."""
+
+    row: np.ndarray
+    column: np.ndarray
+    alpha: np.ndarray
+    n_columns: int
+
+
+def component_sums(
+    data: KernelRows,
+    targets: TermIndex,
+    sources: TermIndex,
+    alpha: np.ndarray,
+    how: KernelEvalOptions,
+) -> tuple[np.ndarray, int]:
+    """Compute the sum of alpha K over the sources in the component of each target.
+
+    Returns the sums, float64 (n_targets,), and the number of kernel evaluations. Raises Stopped.
+    """
+    small = _small_component_sums(data, targets, sources, alpha, how)
+    if small is not None:
+        return small
+    sums, n_values = np.zeros(len(targets.row)), 0
+    by_target, by_source = _Groups(targets.fold_family), _Groups(sources.fold_family)
+    for family in by_target.keys:
+        t, s = by_target.of(family), by_source.of(family)
+        for own, other in _batches(targets.take(t), sources.take(s)):
+            rows, position = _distinct(targets.row[t[own]])
+            units, column = np.unique(sources.component[s[other]], return_inverse=True)
+            batch = WeightedSources(sources.row[s[other]], column, alpha[s[other]], len(units))
+            product, n = weighted_sums(data, rows, batch, how)
+            sums[t[own]] = product[position, np.searchsorted(units, targets.component[t[own]])]
+            n_values += n
+    return sums, n_values
+
+
+def _small_component_sums(
+    data: KernelRows,
+    targets: TermIndex,
+    sources: TermIndex,
+    alpha: np.ndarray,
+    how: KernelEvalOptions,
+) -> tuple[np.ndarray, int] | None:
+    """Compute the sums of many components from one small kernel matrix.
+
+    Returns None for few components or a large matrix. Raises Stopped.
+    """
+    if len(targets.row) == 0 or len(sources.row) == 0:
+        return None
+    counts = np.bincount(sources.component, minlength=int(targets.component.max()) + 1)
+    n_sources = counts[targets.component]
+    if np.count_nonzero(counts) < MIN_COMPONENTS or n_sources.sum() > MAX_TERMS:
+        return None
+    rows, row = np.unique(targets.row, return_inverse=True)
+    others, other = np.unique(sources.row, return_inverse=True)
+    n = len(others)
+    if len(rows) * n > MAX_VALUES:
+        return None
+    identity = np.arange(n + 1, dtype=np.int64), np.arange(n, dtype=np.int32), np.ones(n), n
+    values = data.product(
+        identity, others.astype(np.int32), target_rows=rows.astype(np.int32), how=how
+    ).reshape(-1)
+    order = group_order(sources.component)
+    first = (np.cumsum(counts) - counts)[targets.component]
+    of_target = np.repeat(np.arange(len(row)), n_sources)
+    begin = np.repeat(np.cumsum(n_sources) - n_sources - first, n_sources)
+    own = order[np.arange(len(of_target)) - begin]
+    terms = alpha[own] * values[row[of_target] * n + other[own]]
+    return np.bincount(of_target, terms, len(row)), len(rows) * n
+
+
+def weighted_sums(
+    data: KernelRows, target_rows: np.ndarray, sources: WeightedSources, how: KernelEvalOptions
+) -> tuple[np.ndarray, int]:
+    """Compute sums of alpha K, float64 (n_targets, n_columns).
+
+    Returns also the number of kernel evaluations. Raises Stopped.
+    """
+    n_columns = sources.n_columns
+    if len(sources.row) == 0:
+        return np.zeros((len(target_rows), n_columns)), 0
+    rows, position = _distinct(sources.row)
+    weights: Weights
+    if n_columns == 1:
+        weights = np.bincount(position, sources.alpha, minlength=len(rows))
+    else:
+        order = group_order(position)
+        indptr = np.concatenate(([0], np.cumsum(np.bincount(position, minlength=len(rows)))))
+        columns = sources.column[order].astype(np.int32)
+        weights = indptr, columns, sources.alpha[order], n_columns
+    product = data.product(
+        weights, rows.astype(np.int32), target_rows=target_rows.astype(np.int32), how=how
+    )
+    return product, len(target_rows) * len(rows)
+
+
+def _batches(targets: TermIndex, sources: TermIndex) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return (targets, sources) index arrays, each to be evaluated in one kernel product.
+
+    All components form one batch if they share enough rows; otherwise each is a batch. Targets of
+    components without sources are omitted.
+    """
+    by_target, by_source = _Groups(targets.component), _Groups(sources.component)
+    units = np.intersect1d(by_target.keys, by_source.keys, assume_unique=True)
+    apart = [(by_target.of(unit), by_source.of(unit)) for unit in units]
+    if len(units) < 2:
+        return apart
+    own, other = (np.sort(np.concatenate(side)) for side in zip(*apart, strict=True))
+    n_together = len(distinct(targets.row[own])) * len(distinct(sources.row[other]))
+    n_apart = sum(len(t) * len(s) for t, s in apart)
+    return [(own, other)] if n_together < n_apart else apart
+
+
+class _Groups:
+    """Indices grouped by equal keys."""
+
+    def __init__(self, keys: np.ndarray):
+        self.order = np.argsort(keys, kind="stable")
+        self.sorted = keys[self.order]
+        self.keys = self.sorted[np.flatnonzero(np.diff(self.sorted, prepend=-1))]
+
+    def of(self, key: int) -> np.ndarray:
+        return self.order[slice(*np.searchsorted(self.sorted, [key, key + 1]))]
+
+
+def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct rows, ascending, and the position of each of `rows` among them."""
+    if np.all(np.diff(rows) > 0):
+        return rows, np.arange(len(rows))
+    return np.unique(rows, return_inverse=True)

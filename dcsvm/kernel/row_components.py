@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dcsvm import _core
+from dcsvm.data.arrays import slices
 from dcsvm.data.rows import Rows
-from dcsvm.data.sorting import slices
-from dcsvm.kernel.kernel_rows import Cutoff, KernelRows
+from dcsvm.kernel.distances import Cutoff
+from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import SQUARED_DISTANCE, Kernel
 
 # Truncation errors as fractions of the tolerance: of all kernel values between components, and of

@@ -13,15 +13,11 @@ import numpy as np
 from dcsvm.data.arrays import as_labels
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import write_beside
-from dcsvm.data.html import table_html
-from dcsvm.data.range_file import is_range, range_file_of, range_text
 from dcsvm.data.rows import Rows
-from dcsvm.data.scaling import Interval
-from dcsvm.kernel.kernel_rows import threads_that_pay
-from dcsvm.machine import default_threads, usable_threads
-from dcsvm.model.metric_report import Measurement, Predicted
-from dcsvm.model.pair_weights import most_voted
-from dcsvm.model.parts import ExactModel, ModelParts, Probability
+from dcsvm.data.scaling import Interval, is_range, range_file_of, range_text
+from dcsvm.machine import default_threads, threads_that_pay, usable_threads
+from dcsvm.model.metrics import Measurement, Predicted, table_html
+from dcsvm.model.parts import ExactModel, ModelParts, Probability, most_voted
 from dcsvm.model.predict import (
     blocks,
     class_probabilities,
@@ -37,7 +33,7 @@ from dcsvm.problem.options import TrainOptions
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from dcsvm.model.compressed import Tell
+    from dcsvm.model.compress import Tell
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -338,7 +334,7 @@ class Model(ModelParts):
         rows = X if isinstance(X, Rows) else self.rows_of(X)
         if TrainOptions.check("threads", threads) is None:
             n_vectors = self.part().rows.n_samples
-            return rows, threads_that_pay(default_threads(), rows, n_vectors)
+            return rows, threads_that_pay(default_threads(), rows.work_with(n_vectors))
         return rows, usable_threads(threads)
 
     def rows_of(self, X: ArrayLike) -> Rows:

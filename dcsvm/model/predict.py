@@ -18,20 +18,21 @@ from functools import partial
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.arrays import as_float32
+from dcsvm.data.arrays import as_float32, group_order, slices
 from dcsvm.data.rows import Rows
-from dcsvm.data.sorting import group_order, slices
-from dcsvm.kernel.kernel_rows import ClusterRanges, Cutoff, KernelRows
-from dcsvm.kernel.partition import Partition, blended
-from dcsvm.kernel.sources import COPY_BYTES, EncodedBatch, EncodedSources
-from dcsvm.model.pair_weights import (
+from dcsvm.kernel.distances import Cutoff
+from dcsvm.kernel.kernel_rows import ClusterRanges, KernelRows
+from dcsvm.kernel.sources import COPY_BYTES, EncodedBatch, EncodedSources, Partition, blended
+from dcsvm.model.parts import (
+    EarlyModel,
+    ExactModel,
+    ModelParts,
     PairWeights,
     coupled,
     most_voted,
     needs_float64,
     pair_probabilities,
 )
-from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 
 LEFT_OUT = 2.0**-24  # truncation error / largest coefficient: as float32 rounding of K near 1
 LEFT_OUT_FLOAT64 = 2.0**-53  # the same for float64 kernel values

@@ -14,9 +14,9 @@ from functools import partial
 
 import numpy as np
 
+from dcsvm.data.arrays import slices
 from dcsvm.data.rows import BATCH_SIZE, Rows
-from dcsvm.data.sorting import slices
-from dcsvm.kernel.kernel_rows import median_distance
+from dcsvm.kernel.distances import median_distance
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.problem.option_table import AUTO, median_factor
 from dcsvm.problem.options import OptionError, TrainOptions

@@ -10,8 +10,8 @@ from functools import partial
 
 import numpy as np
 
+from dcsvm.data.arrays import BATCH_SIZE, slices
 from dcsvm.data.rows import Rows
-from dcsvm.data.sorting import BATCH_SIZE, slices
 from dcsvm.problem.formulation import ROUNDING, filled
 
 MERGING_THRESHOLD = 0.02  # minimum fraction of duplicates; below it, merging saves no time

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcsvm.data.sorting import distinct
+from dcsvm.data.arrays import distinct
 
 FOLDS_FOR_PROBABILITY = 5
 

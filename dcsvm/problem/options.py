@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from dcsvm.data.formats import ENDINGS, FORMATS, PACKED, table_format
+from dcsvm.data.files import ENDINGS, FORMATS, PACKED, table_format
 from dcsvm.kernel.kernels import (
     DEFAULT,
     NAMES,
@@ -47,7 +47,7 @@ from dcsvm.problem.option_table import (
 
 CLUSTERINGS = ("tree", "adaptive", "random", "kmeans")
 TREES = ("tree", "kmeans")  # the clusterings of early models, and of levels with many clusters
-MAX_BRANCHING = 256  # children of a cluster, MAX_PARTS of dcsvm/kernel/partition.py
+MAX_BRANCHING = 256  # children of a cluster, MAX_PARTS of dcsvm/kernel/sources.py
 MAX_LEVELS = 30
 AUTO_SCALE, QUANTILE, LEARN = "auto", "quantile", "learn"
 STANDARD_INPUT = ("-", "/dev/stdin")

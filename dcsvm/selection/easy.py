@@ -22,14 +22,12 @@ from dcsvm.model.metrics import shown_loss
 from dcsvm.model.model import Model
 from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.clock import Clock
-from dcsvm.selection.trials import GIVEN, Candidate, Problem, Sample, Trial, scaled_as
-from dcsvm.solving.report import Progress
+from dcsvm.selection.trials import GIVEN, Candidate, Clock, Problem, Sample, Trial, scaled_as
 from dcsvm.training.early_level import finest_level
-from dcsvm.training.feature_weights import MAX_FEATURES
 from dcsvm.training.grid import GridSearch
-from dcsvm.training.held_out_rows import held_out, loss_with_error
-from dcsvm.training.train import checked_input, train
+from dcsvm.training.report import Progress
+from dcsvm.training.scores import held_out, loss_with_error
+from dcsvm.training.train import MAX_FEATURES, checked_input, train
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -454,9 +452,7 @@ def easy(  # noqa: PLR0913 (a public function with keyword parameters)
         model = train(
             chosen.without_source(), progress=control.progress, stop=last, **choice.options.values
         )
-    report = model.report
-    report.options = replace(choice.options, gamma=report.gamma)
-    report.selection = search.described(choice)
+    model.report.set_selection(search.described(choice), choice.options)
     return model
 
 

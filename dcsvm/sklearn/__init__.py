@@ -14,10 +14,9 @@ except ImportError as _error:
         "dcsvm.sklearn needs scikit-learn 1.6 or later: pip install 'dcsvm[sklearn]'"
     ) from _error
 
-from dcsvm.sklearn.auto import AutoSVC, AutoSVR
 from dcsvm.sklearn.estimators import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 from dcsvm.sklearn.loading import from_sklearn, load, patch, unpatch
-from dcsvm.sklearn.search import SVCCV, SVRCV
+from dcsvm.sklearn.search import SVCCV, SVRCV, AutoSVC, AutoSVR
 
 __all__ = [
     "SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "SVCCV", "SVRCV", "AutoSVC", "AutoSVR",

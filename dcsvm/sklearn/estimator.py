@@ -24,30 +24,37 @@ from sklearn.utils import check_random_state, column_or_1d
 
 from dcsvm.data.dataset import Dataset
 from dcsvm.kernel.kernels import BeyondFloat32Error
-from dcsvm.kernel.shared_threads import shared_threads
+from dcsvm.machine import shared_threads
 from dcsvm.model.model import Model
 from dcsvm.problem.option_table import OptionError
 from dcsvm.problem.options import TrainOptions
-from dcsvm.sklearn.checks import (
+from dcsvm.sklearn.fitted import (
+    Convertible,
+    TrainingRows,
+    gamma_option,
+    is_linear,
+    is_precomputed,
+    pair_values,
+    train_options,
+)
+from dcsvm.sklearn.rows import (
+    DTYPES,
     NOT_FINITE,
     Input,
     Weights,
     check_sizes,
     checked_weights,
     dense,
+    in_known_frame,
     matrix_of,
     variance_of,
     warn_of_offsets,
 )
-from dcsvm.sklearn.fitted import TrainingRows
-from dcsvm.sklearn.parameters import gamma_option, is_linear, is_precomputed, train_options
-from dcsvm.sklearn.reference import Convertible, pair_values
-from dcsvm.sklearn.rows import DTYPES, in_known_frame
-from dcsvm.solving.checkpoint import RunControl
-from dcsvm.solving.extraction import NoMarginError
-from dcsvm.solving.report import Progress
-from dcsvm.training.feature_weights import with_weights_and_gamma
+from dcsvm.training.extraction import NoMarginError
 from dcsvm.training.fit import fit
+from dcsvm.training.report import Progress
+from dcsvm.training.state import RunControl
+from dcsvm.training.train import with_weights_and_gamma
 from dcsvm.training.warm_start import OtherModelError
 
 log = logging.getLogger("dcsvm.sklearn")
@@ -287,7 +294,7 @@ class Estimator(Convertible):
 
     def _threads(self, data: Dataset) -> AbstractContextManager[int | None]:
         """Choose the number of threads of a fit."""
-        return shared_threads(self.threads, data.rows, data.n_rows)
+        return shared_threads(self.threads, data.rows.work_with(data.n_rows))
 
     def _seed(self) -> int:
         """Draw one random number per fit, as scikit-learn does, for reproducible scripts."""
@@ -368,7 +375,7 @@ class Estimator(Convertible):
         if has_weights and method in (None, "exact"):
             return whole(self._coef.products(checked) + self._intercept_)
         rows = model.rows_of(checked)
-        with shared_threads(self.threads, rows, len(self.support_)) as threads:
+        with shared_threads(self.threads, rows.work_with(len(self.support_))) as threads:
             return model.pair_values(rows, method, threads, reduce)
 
     def _few_values(self, model: Model, X: Input, method: str | None) -> np.ndarray | None:

@@ -12,11 +12,10 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.validation import check_is_fitted
 
 from dcsvm.model.reader import load_model
-from dcsvm.sklearn.checks import Input
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.estimators import OURS
-from dcsvm.sklearn.fitted import TrainingRows
-from dcsvm.sklearn.reference import THEIRS
+from dcsvm.sklearn.fitted import THEIRS, TrainingRows
+from dcsvm.sklearn.rows import Input
 
 
 def load(path: str | os.PathLike[str]) -> Estimator:

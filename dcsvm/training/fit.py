@@ -9,30 +9,27 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.arrays import as_weights
+from dcsvm.data.arrays import as_weights, distinct, reduce_parts
 from dcsvm.data.dataset import Dataset
-from dcsvm.data.sorting import distinct, reduce_parts
 from dcsvm.data.used_columns import UsedColumns
-from dcsvm.kernel.kernel_rows import KernelEvalOptions, compared_rows, distances
+from dcsvm.kernel.distances import compared_rows, distances
+from dcsvm.kernel.kernel_rows import KernelEvalOptions
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.partition import MAX_PARTS
+from dcsvm.kernel.sources import MAX_PARTS
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.problem.data_gamma import number_of_gamma, with_number
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.certificate import Certificate, certificate_of_known
-from dcsvm.solving.checkpoint import RunControl
-from dcsvm.solving.conquer import put_back_best
-from dcsvm.solving.extraction import ExactResult, NoMarginError, exact_model
-from dcsvm.solving.iterate import Subproblems
-from dcsvm.solving.preparation import LocalRows, RowSource, prepare
-from dcsvm.solving.relaxation import restore_constraint
-from dcsvm.solving.report import TrainReport
-from dcsvm.solving.solver import FormulationSolver
+from dcsvm.training.certificate import Certificate, Subproblems, certificate_of_known
+from dcsvm.training.conquer import put_back_best, restore_constraint
 from dcsvm.training.early_level import TestRows, check_test_rows
+from dcsvm.training.engine import LocalRows, RowSource, prepare
+from dcsvm.training.extraction import ExactResult, NoMarginError, exact_model
 from dcsvm.training.probability import fitted_probability
-from dcsvm.training.run import Run
-from dcsvm.training.steps import estimate_early_loss, improve, resume
+from dcsvm.training.report import TrainReport
+from dcsvm.training.run import Run, estimate_early_loss, improve, resume
+from dcsvm.training.solver import FormulationSolver
+from dcsvm.training.state import RunControl
 from dcsvm.training.warm_start import check_rows, first_alpha
 
 if TYPE_CHECKING:

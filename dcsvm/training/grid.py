@@ -1,4 +1,4 @@
-"""A grid search on a data set: its folds, weights, unit of gamma, and scores."""
+"""The function `dcsvm.grid_search`: a grid on a data set, its folds, unit of gamma and result."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dcsvm import _core
+from dcsvm._core import Stop
 from dcsvm.data.dataset import Dataset
-from dcsvm.data.html import table_html
-from dcsvm.kernel.kernel_rows import threads_to_train
-from dcsvm.model.metrics import DEFINITIONS
+from dcsvm.machine import threads_to_train
+from dcsvm.model.metrics import DEFINITIONS, table_html
 from dcsvm.problem.data_gamma import RowStatistics, median_unit, with_number
 from dcsvm.problem.option_table import MEDIAN, checked_metric
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.report import Progress
-from dcsvm.training.feature_weights import with_weights
-from dcsvm.training.setting_search import Search
-from dcsvm.training.settings import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, best_of
-from dcsvm.training.train import as_test_rows, label_warnings
+from dcsvm.training.held_out import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, best_of
+from dcsvm.training.race import Search
+from dcsvm.training.report import Progress
+from dcsvm.training.train import as_test_rows, checked_input, label_warnings, with_weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import ArrayLike
+
+    from dcsvm.data.scaling import Scaling
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +105,6 @@ class GridSearch:
     ----------
     data : the training rows, with feature weights.
     options : the training options, with the number of gamma.
-    tell : progress callback, called with the number of finished settings.
     grid, gamma_unit : the settings, and the gamma that the number 1 of `gammas` stands for.
     n_held : number of held-out rows.
     scores : the scores so far.
@@ -142,7 +142,8 @@ class GridSearch:
             self.gamma_unit = median_unit(options, statistics)
             grid = grid.in_gamma_unit(self.gamma_unit)
         self.grid = grid
-        self.options = replace(options, threads=threads_to_train(options.threads, data.rows))
+        work = data.rows.work_with(data.n_rows)
+        self.options = replace(options, threads=threads_to_train(options.threads, work))
         if tested is None:
             seed = options.seed if fold_seed is None else fold_seed
             self.fold = _fold_of_each(folds, data.labels, replace(options, seed=seed))
@@ -150,13 +151,17 @@ class GridSearch:
             self.fold = np.repeat([-1, 0], [data.n_rows, tested.n_rows])
             data = data.followed_by(tested)
         self.n_held = int(np.count_nonzero(self.fold >= 0))
-        self.tell: Callable[[float], None] = lambda _n_done: None
+        self._tell: Callable[[float], None] = lambda _n_done: None
         self.search: Search | None = Search(
             data.rows, data.labels, self.fold, self.options, sample_weight=data.sample_weight,
-            every=every, metric=metric, stop=self.stop, tell=lambda n_done: self.tell(n_done),
+            every=every, metric=metric, stop=self.stop, tell=lambda n_done: self._tell(n_done),
         )  # fmt: skip
         self.scores: list[Score] = []
         self.is_stopped = False
+
+    def tell(self, progress: Callable[[float], None]) -> None:
+        """Call `progress` with the number of finished settings, as the search proceeds."""
+        self._tell = progress
 
     def add(self, score: Score) -> None:
         """Add a known score; its setting is not scored again."""
@@ -244,3 +249,107 @@ def _fold_of_each(folds: int | ArrayLike, labels: np.ndarray, options: TrainOpti
     fold = fold.astype(np.int64)
     numbers = np.unique(fold[fold >= 0])
     return np.where(fold < 0, -1, np.searchsorted(numbers, fold))
+
+
+def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
+    X: ArrayLike | Dataset,
+    y: ArrayLike | None = None,
+    *,
+    Cs: Sequence[float] | None = None,  # noqa: N803 (several C)
+    gammas: Sequence[float] | None = None,
+    epsilons: Sequence[float] | None = None,
+    gamma_unit: str | None = None,
+    folds: int | ArrayLike = 5,
+    every: bool = False,
+    metric: str | None = None,
+    refine: bool = False,
+    sample_weight: ArrayLike | None = None,
+    scale: str | Scaling | None = None,
+    feature_weights: ArrayLike | str | None = None,
+    test: tuple[ArrayLike, ArrayLike] | Dataset | None = None,
+    stop: Stop | None = None,
+    **options: Any,
+) -> GridResult:
+    """Score the settings of a grid on held-out rows.
+
+    With early=True early models are scored, otherwise exact models as in cross validation.
+
+    Parameters
+    ----------
+    X, y : array, sparse matrix, data frame or dcsvm.Dataset, and array
+        Rows and labels or targets, as for `dcsvm.train`.
+    Cs : sequence of float, optional
+        Values of C. The default is 2^-5, 2^-3, ..., 2^15, as in svm-grid.
+    gammas : sequence of float, optional
+        Values of gamma. The default is the option `gamma` if given, else 2^-15, 2^-13, ..., 2^3.
+    epsilons : sequence of float, optional
+        Values of epsilon for epsilon-SVR. The default is the option `epsilon`.
+    gamma_unit : {"median"}, optional
+        With "median", a number F in `gammas` means gamma="F/median". The result contains the
+        values of gamma themselves.
+    folds : int or int array of shape (n,), default 5
+        Number of folds, which are stratified by class and drawn with the option `seed`. An array
+        gives the fold that holds out each row, negative for rows that are never held out.
+    every : bool, default False
+        Score every setting on all rows. By default, a setting is pruned when its loss on some of
+        the rows exceeds the total loss of the best setting; its reported loss is then an estimate.
+        Exact classifiers are first solved to a tolerance of 0.3. A setting is pruned if its
+        error rate is then more than 0.01 above the best.
+    metric : str, optional
+        What to choose by, as the option --metric of dcsvm-grid: accuracy (the default for classes),
+        mse (the default for a regression), f1 (the mean over the classes), auc, ... The loss is an
+        error, or 1 minus a gain such as the accuracy. By a metric that is no mean over rows, such
+        as f1 or auc, no setting is pruned. Probabilities, of which log-loss is the loss, are those
+        of one sigmoid for all folds.
+    refine : bool, default False
+        Afterwards, score a fine grid around the best setting.
+    sample_weight : array of shape (n,), optional
+        Weights as for `dcsvm.train`. They also weight the losses.
+    scale, feature_weights
+        As for `dcsvm.train`. Weights are learned once, from all rows, before the search.
+    test : tuple (X, y) or dcsvm.Dataset, optional
+        Score on these rows instead of folds; models are trained on all rows of X.
+    stop : dcsvm.Stop, optional
+        Ends the search early.
+    **options
+        Training options of `dcsvm.train`.
+
+    Returns
+    -------
+    GridResult
+        Has `best_C`, `best_gamma`, `best_epsilon` and `best_loss`, by default the error rate or the
+        mean squared error. Ties go to the smaller C. `table` has all settings and scores as
+        columns.
+
+    Raises
+    ------
+    ValueError
+        If the input is invalid.
+    TypeError
+        If an option is unknown.
+    Stopped
+        If the search is stopped before any setting is scored.
+
+    Warns
+    -----
+    UserWarning
+        If settings did not converge. They are chosen only if no complete setting converged.
+    """
+    if gamma_unit not in (None, "median"):
+        raise ValueError(f"gamma_unit must be 'median' or None, got {gamma_unit!r}")
+    data, settings, control = checked_input(
+        X, y, options, sample_weight=sample_weight, scale=scale, progress=Progress(), stop=stop
+    )
+    data.check_is_here()
+    search = GridSearch.over(
+        data, settings, Cs, gammas, epsilons, gamma_unit=gamma_unit, folds=folds, test=test,
+        feature_weights=feature_weights, every=every, metric=metric, stop=control.stop,
+    )  # fmt: skip
+    for _ in search.run(refine=refine):
+        pass
+    for _ in search.use_estimates():
+        pass
+    result = search.result()
+    if result.n_missed:
+        control.progress.warn(f"{result.n_missed} settings did not converge")
+    return result

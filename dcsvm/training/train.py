@@ -1,27 +1,210 @@
-"""The function `dcsvm.train`."""
+"""The function `dcsvm.train`, and feature weights, which it learns.
+
+Weights are learned from the change of decision values when a feature is permuted. The new weight of
+feature j is its old weight times
+(E[(f(x with x'_j) - f(x))^2] / E[(x_j - x'_j)^2])^(p/2), where x' is another row. The ratio is the
+mean squared slope of the decision values. For several classes, squared changes are summed over the
+class pairs. Several powers p, and training without weights, are compared on held-out rows.
+
+Weights are normalised to keep the median distance of the rows, so gamma keeps its meaning.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dcsvm import _core
 from dcsvm._core import Stop
+from dcsvm.data.arrays import slices
 from dcsvm.data.dataset import Dataset, as_dataset
+from dcsvm.data.rows import Rows, Storage, stacked
 from dcsvm.data.scaling import Scaling
+from dcsvm.data.used_columns import narrowed
+from dcsvm.kernel.distances import median_distance
+from dcsvm.kernel.kernels import DEGREES, Kernel
+from dcsvm.machine import usable_threads
+from dcsvm.model.metrics import loss_of
 from dcsvm.model.model import Model
-from dcsvm.problem.option_table import described, label_text
-from dcsvm.problem.options import TrainOptions
-from dcsvm.problem.task import check_labels
-from dcsvm.solving.checkpoint import Checkpoint, RunControl
-from dcsvm.solving.report import Progress
-from dcsvm.training.bar import default_progress
-from dcsvm.training.feature_weights import with_weights
+from dcsvm.model.predict import decision_values, predictions
+from dcsvm.problem.data_gamma import RowStatistics, with_number
+from dcsvm.problem.formulation import check_labels
+from dcsvm.problem.option_table import checked_metric, described, label_text
+from dcsvm.problem.options import LEARN, OptionError, TrainOptions
 from dcsvm.training.fit import fit
+from dcsvm.training.report import Progress, default_progress
+from dcsvm.training.state import Checkpoint, RunControl
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+
+MAX_FEATURES = 1000
+# On covtype, spambase and magic, 4000 rows and the tolerance 1e-3 give the same error rate within
+# 0.3 percentage points, for two to three times as many kernel values.
+LEARNING_ROWS, HELD_SHARE, TOLERANCE = 3000, 0.25, 0.1
+# Results of 50 rows correlate 0.93 to 0.99 with results of all rows; of 200 rows, 0.994. With more
+# features, fewer rows are permuted.
+MIN_PERMUTED, MAX_PERMUTED, PERMUTED_VALUES = 50, 300, 30_000
+POWERS = (0.5, 1.0)
+BATCH_VALUES = 2**22  # feature values in a batch of permuted rows
+
+
+@dataclass(frozen=True, eq=False)
+class _Sample:
+    """Sampled rows with labels, split into training rows and held-out rows."""
+
+    rows: Rows
+    labels: np.ndarray
+    held: Rows
+    held_labels: np.ndarray
+
+    @staticmethod
+    def of(rows: Rows, labels: np.ndarray, seed: int) -> _Sample:
+        chosen = np.random.default_rng(seed).permutation(rows.n_samples)[:LEARNING_ROWS]
+        n_held = int(HELD_SHARE * len(chosen))
+        held, learned = np.sort(chosen[:n_held]), np.sort(chosen[n_held:])
+        floats = rows.take(np.concatenate([learned, held])).in_storage(Storage.FLOATS)
+        n = len(learned)
+        return _Sample(
+            floats.part(slice(0, n)), labels[learned], floats.part(slice(n, len(chosen))),
+            labels[held],
+        )  # fmt: skip
+
+
+def with_weights(
+    data: Dataset, given: ArrayLike | str | None, options: TrainOptions, stop: _core.Stop
+) -> Dataset:
+    """Return a data set with feature weights: none, those of an array, or learned ones.
+
+    Raises ValueError and Stopped.
+    """
+    if given is None:
+        return data
+    options.check_feature_weights(given)
+    if not options.learns_weights(given):
+        return data.weighted(given)
+    values, columns = learn_weights_of_used(data.rows, data.labels, options, stop)
+    return data.weighted(values, columns)
+
+
+def with_weights_and_gamma(
+    data: Dataset, given: ArrayLike | str | None, options: TrainOptions, stop: _core.Stop
+) -> tuple[Dataset, TrainOptions]:
+    """Return `with_weights`, and the options with the gamma of the rows before weighting."""
+    options = with_number(options, RowStatistics.of(data.rows, 1))
+    return with_weights(data, given, options, stop), options
+
+
+def learn_weights_of_used(
+    rows: Rows, labels: np.ndarray, options: TrainOptions, stop: _core.Stop | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Learn weights as `learn_weights`; of many features, only of columns with nonzero values.
+
+    Returns the weights and their columns, ascending.
+    """
+    if rows.n_features <= MAX_FEATURES:
+        return learn_weights(rows, labels, options, stop), np.arange(rows.n_features)
+    if rows.is_dense:
+        is_used = np.zeros(rows.n_features, bool)
+        for batch in rows.slices():
+            is_used |= rows.part(batch).features.any(axis=0)
+        used = np.flatnonzero(is_used)
+    else:
+        used = np.unique(rows.csr.indices)
+    return learn_weights(narrowed(rows, used), labels, options, stop), used
+
+
+def learn_weights(
+    rows: Rows, labels: np.ndarray, options: TrainOptions, stop: _core.Stop | None = None
+) -> np.ndarray:
+    """Learn feature weights for a distance-based kernel, float64 (n_features,).
+
+    All weights are 1 unless other weights have a smaller loss on held-out rows. The loss is the
+    error rate, or the squared error of a regression. Raises ValueError and Stopped.
+    """
+    options.check_feature_weights(LEARN)
+    if rows.n_features > MAX_FEATURES:
+        reason = f"can be learned for at most {MAX_FEATURES} features, got {rows.n_features}"
+        raise OptionError("feature_weights", reason)
+    options = replace(options, early=False, early_level=None, probability=False)
+    sample = _Sample.of(rows, labels, options.seed)
+    none = np.ones(rows.n_features)
+    if len(sample.held_labels) == 0 or len(np.unique(sample.labels)) < 2:
+        return none
+    if not sample.rows.unlike(sample.rows.part(slice(0, 1))).any():
+        return none
+    kernel = Kernel(options.kernel)  # only its distance is used
+    options = replace(options, tolerance=_loose_tolerance(options, sample.labels))
+    control = RunControl(Progress(), stop or _core.Stop())
+    model, loss = _trained(sample, none, options, control)
+    best, best_loss, best_power = none, loss, 0.0
+    slopes = _slopes(model, sample.held, options)
+    for power in POWERS:
+        weights = _normalised(slopes ** (power / 2), sample.rows, kernel)
+        candidate, loss = _trained(sample, weights, options, control)
+        if loss < best_loss:
+            best, best_loss, best_power, model = weights, loss, power, candidate
+    if best_power == POWERS[-1]:
+        slopes = _slopes(model, sample.held.weighted(best), options)
+        weights = _normalised(best * slopes ** (best_power / 2), sample.rows, kernel)
+        _, loss = _trained(sample, weights, options, control)
+        best = weights if loss < best_loss else best
+    return best
+
+
+def _loose_tolerance(options: TrainOptions, labels: np.ndarray) -> float:
+    """Return the tolerance of the trainings, in the unit of the targets for a regression."""
+    if options.svm_type == "c_svc":
+        return max(options.tolerance, TOLERANCE)
+    if options.svm_type == "epsilon_svr":
+        return max(options.tolerance, TOLERANCE * float(np.std(labels)))
+    return options.tolerance
+
+
+def _trained(
+    sample: _Sample, weights: np.ndarray, options: TrainOptions, control: RunControl
+) -> tuple[Model, float]:
+    """Train on weighted rows. Returns the model and its loss on the held-out rows."""
+    data = Dataset(sample.rows.weighted(weights), sample.labels)
+    model = fit(data, options, control)
+    threads = usable_threads(options.threads)
+    found = predictions(model, sample.held.weighted(weights), None, threads)
+    return model, loss_of(checked_metric(None, options.svm_type), sample.held_labels, found)
+
+
+def _slopes(model: Model, rows: Rows, options: TrainOptions) -> np.ndarray:
+    """Compute the mean squared slope of decision values in each feature, float64 (d,)."""
+    rng = np.random.default_rng(options.seed)
+    n_permuted = min(max(PERMUTED_VALUES // rows.n_features, MIN_PERMUTED), MAX_PERMUTED)
+    X = rows.take(rng.permutation(rows.n_samples)[:n_permuted]).features
+    others = X[rng.permutation(len(X))]
+    threads = usable_threads(options.threads)
+    values = decision_values(model, Rows.from_array(X), None, threads).reshape(len(X), -1)
+    slopes = np.zeros(X.shape[1])
+    gaps = np.mean((X.astype(np.float64) - others) ** 2, axis=0)
+    for batch in slices(X.shape[1], max(BATCH_VALUES // X.size, 1)):
+        changed = []
+        for j in range(batch.start, batch.stop):
+            permuted = X.copy()
+            permuted[:, j] = others[:, j]
+            changed.append(Rows.from_array(permuted))
+        found = decision_values(model, stacked(*changed), None, threads)
+        changes = found.reshape(len(changed), len(X), -1) - values
+        slopes[batch] = (changes**2).sum(axis=2).mean(axis=1)
+    return np.divide(slopes, gaps, out=np.zeros_like(slopes), where=gaps > 0)
+
+
+def _normalised(weights: np.ndarray, rows: Rows, kernel: Kernel) -> np.ndarray:
+    """Scale weights to keep the median distance of the rows; return ones if it is 0."""
+    before = median_distance(rows, kernel, 1)
+    after = median_distance(rows.weighted(weights), kernel, 1)
+    if not (before > 0 and after > 0):
+        return np.ones(len(weights))
+    return weights * (before / after) ** (1 / DEGREES[kernel.type.argument])
 
 
 def train(  # noqa: PLR0913 (a public function with keyword parameters)

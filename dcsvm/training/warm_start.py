@@ -27,15 +27,13 @@ from dcsvm.data.used_columns import UsedColumns
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.model.writer import with_label_order
-from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.problem.duplicates import opposite_twins
-from dcsvm.problem.formulation import BoxQP, Formulation
+from dcsvm.problem.formulation import BoxQP, Formulation, Task, pairs_of
 from dcsvm.problem.options import TrainOptions
-from dcsvm.problem.task import Task
-from dcsvm.solving.preparation import Prepared
-from dcsvm.solving.solver import FormulationSolver
+from dcsvm.training.engine import Prepared
 from dcsvm.training.held_out import FoldKernelSums
-from dcsvm.training.steps import LEVEL_TOLERANCE
+from dcsvm.training.run import LEVEL_TOLERANCE
+from dcsvm.training.solver import FormulationSolver
 
 AT_BOUND = 1.0 - 1e-9  # fraction of the bound or of the largest coefficient
 
@@ -211,8 +209,8 @@ class PathWarmStart:
         alpha = np.concatenate([one.held.alpha for one in starts])
         if sum(one.distance for one in starts) <= np.count_nonzero(alpha):
             sums = np.concatenate([one.sums for one in starts])
-            solver.begin_with(alpha, sums - solver.problem.linear)
-            solver.state.neglected = max(one.neglected for one in starts)
+            neglected = max(one.neglected for one in starts)
+            solver.begin_with(alpha, sums - solver.problem.linear, neglected)
             ratio = {one.ratio for one in starts}
             if len(ratio) == 1:
                 _take_steps(solver, ratio.pop())
@@ -332,5 +330,4 @@ def _scale(solver: FormulationSolver, scale: float, formulation: Formulation) ->
     neglected = scale * solver.state.neglected
     alpha, _ = _feasible(scale * solver.alpha, formulation.problem)
     solver.set_formulation(formulation)
-    solver.begin_with(alpha, sums - solver.problem.linear)
-    solver.state.neglected = neglected
+    solver.begin_with(alpha, sums - solver.problem.linear, neglected)

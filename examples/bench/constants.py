@@ -27,15 +27,15 @@ CONSTANTS = (  # module, name, half, double
     ("kernel.row_components", "SKIPPING_THRESHOLD", 0.1, 0.4),
     ("kernel.row_components", "LEFT_OUT", 0.025, 0.1),
     ("kernel.cluster_tree", "MAX_SAMPLED", 32, 128),
-    ("solving.memory", "DEFAULT_MEAN_CLUSTER", 500, 2000),
-    ("solving.memory", "LEVEL_STEP", 1, 4),
+    ("training.memory", "DEFAULT_MEAN_CLUSTER", 500, 2000),
+    ("training.memory", "LEVEL_STEP", 1, 4),
     ("training.steps", "LEVEL_TOLERANCE", 0.05, 0.2),
     ("training.steps", "EARLY_TOLERANCE", 5e-4, 2e-3),
-    ("solving.certificate", "RANDOM_SHARE", 0.025, 0.1),
-    ("solving.certificate", "NEAREST_ROWS", 500, 2_000),
-    ("solving.certificate", "OBJECTIVE_ERROR", 1e-6, 4e-6),
-    ("solving.certificate", "SAFETY", 2.0, 8.0),
-    ("solving.conquer", "SOLVER_TOLERANCE", 0.45, 0.99),
+    ("training.certificate", "RANDOM_SHARE", 0.025, 0.1),
+    ("training.certificate", "NEAREST_ROWS", 500, 2_000),
+    ("training.certificate", "OBJECTIVE_ERROR", 1e-6, 4e-6),
+    ("training.certificate", "SAFETY", 2.0, 8.0),
+    ("training.conquer", "SOLVER_TOLERANCE", 0.45, 0.99),
 )
 
 

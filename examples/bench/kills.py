@@ -24,8 +24,8 @@ import dcsvm
 from dcsvm.distributed.connection import workers_of_this_machine
 from dcsvm.distributed.dataset import read_on_workers
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import RunControl
 from dcsvm.training.fit import fit
+from dcsvm.training.state import RunControl
 
 FILE = "covtype.100000.tr"
 OPTIONS = TrainOptions(C=32, gamma=32, cache_mb=300)

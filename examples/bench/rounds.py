@@ -16,14 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import dcsvm
-from dcsvm.distributed.connection import workers_of_this_machine
-from dcsvm.distributed.dask_engine import DaskEngine
+from dcsvm.distributed.connection import Tasks, workers_of_this_machine
 from dcsvm.distributed.dataset import read_on_workers
-from dcsvm.distributed.tasks import Tasks
+from dcsvm.distributed.engine import DaskEngine
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import RunControl
-from dcsvm.solving.report import TrainReport
 from dcsvm.training.fit import fit
+from dcsvm.training.report import TrainReport
+from dcsvm.training.state import RunControl
 
 MB = 1e6
 

@@ -10,8 +10,8 @@ from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.machine import default_cache_mb
 from dcsvm.problem.formulation import BoxQP
-from dcsvm.solving import iterate as solving
-from dcsvm.solving.checkpoint import SolveControl
+from dcsvm.training import certificate as solving
+from dcsvm.training.state import SolveControl
 
 
 class Subproblems:

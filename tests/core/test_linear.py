@@ -19,7 +19,7 @@ from test_solver import check_solution, solve_core
 from dcsvm import _core
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.solving.iterate import AT_ALPHA, NOTHING, Iterate
+from dcsvm.training.certificate import AT_ALPHA, NOTHING, Iterate
 
 LINEAR = Kernel("linear")
 FORMS = {"dense": dense_rows, "sparse": csr_rows}

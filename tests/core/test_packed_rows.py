@@ -11,7 +11,7 @@ from storages import require_equal_groups, require_equal_values, run_on
 
 import dcsvm
 from dcsvm import _core
-from dcsvm.data import allocation
+from dcsvm.data import arrays as allocation
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.rows import Rows, Storage, stacked, storage_of
 from dcsvm.kernel import encodings

@@ -21,8 +21,7 @@ from reference import (
 
 from dcsvm import _core
 from dcsvm.problem.formulation import BoxQP
-from dcsvm.solving.checkpoint import SolveControl
-from dcsvm.solving.iterate import (
+from dcsvm.training.certificate import (
     AT_ALPHA,
     AT_BASE,
     NOTHING,
@@ -30,7 +29,7 @@ from dcsvm.solving.iterate import (
     SolverSettings,
     Subproblems,
 )
-from dcsvm.solving.state import LIMITS
+from dcsvm.training.state import LIMITS, SolveControl
 
 CONVEX = [
     ("linear", 0.0, 0.0, 0),

@@ -6,7 +6,8 @@ from reference import forms_of, grid_rows, kernel_values, kernels_with, points_o
 
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernel_rows import Cutoff, KernelEvalOptions, KernelRows
+from dcsvm.kernel.distances import Cutoff
+from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows
 from dcsvm.kernel.kernels import Kernel
 
 RBF = Kernel("rbf", 0.8)

@@ -7,7 +7,7 @@ from dcsvm.data import frames
 from dcsvm.data.columns import Column, Frame, TableEncoding, Texts, label_column, labels_of
 from dcsvm.data.files import DataError
 from dcsvm.data.scaling import Extremes, quantile_scaling
-from dcsvm.model.table_text import table_lines, table_of
+from dcsvm.model.writer import table_lines, table_of
 
 
 def frame_of(**columns):

@@ -18,7 +18,7 @@ from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError
 from dcsvm.data.rows import Rows
 from dcsvm.data.used_columns import without_empty_columns
-from dcsvm.problem.task import class_order
+from dcsvm.problem.formulation import class_order
 
 TINY = np.float32(1e-45)
 HUGE = np.finfo(np.float32).max

@@ -8,12 +8,11 @@ from reference import dense, libsvm, libsvm_text
 from scipy import sparse
 from scipy.stats import norm, rankdata
 
+from dcsvm.data import reading as svmlight_file
 from dcsvm.data import scaling as module
-from dcsvm.data import svmlight_file
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError
-from dcsvm.data.range_file import load_scaling, range_text
-from dcsvm.data.scaling import quantile_scaling
+from dcsvm.data.scaling import load_scaling, quantile_scaling, range_text
 
 RANGE = "x\n-1 1\n1 2 4\n2 0 1\n4 0 7\n"
 

@@ -90,7 +90,7 @@ def applies(encoding, rows, kernel):
 
 def usual_gamma(kernel_type, rows, X):
     """Return a gamma for which most kernel values of the rows are neither 0 nor 1."""
-    from dcsvm.kernel.kernel_rows import median_distance
+    from dcsvm.kernel.distances import median_distance
     from dcsvm.kernel.kernels import Kernel
 
     if kernel_type.fall is None:

@@ -11,8 +11,8 @@ import numpy as np
 from sound import small_run
 
 from dcsvm import _core
-from dcsvm.solving.certificate import Certificate, CheckState
-from dcsvm.solving.report import EarlyChoice, LevelReport
+from dcsvm.training.certificate import Certificate, CheckState
+from dcsvm.training.report import EarlyChoice, LevelReport
 
 FOLDER = Path(__file__).with_name("corpus") / "checkpoint"
 

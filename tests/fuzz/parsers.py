@@ -6,11 +6,11 @@ import sys
 import atheris
 
 PARSERS = [
-    "dcsvm.model.text_reader",
     "dcsvm.model.reader",
-    "dcsvm.data.range_file",
-    "dcsvm.solving.checkpoint",
-    "dcsvm.solving.state",
+    "dcsvm.model.reader",
+    "dcsvm.data.scaling",
+    "dcsvm.training.state",
+    "dcsvm.training.state",
 ]
 
 with atheris.instrument_imports(include=PARSERS):

@@ -10,15 +10,13 @@ from unittest import mock
 import numpy as np
 
 from dcsvm.data.files import DataError
-from dcsvm.data.range_file import parse_scaling, range_text
 from dcsvm.data.rows import Rows
-from dcsvm.model.reader import ModelReader
-from dcsvm.model.text_reader import ModelError
+from dcsvm.data.scaling import parse_scaling, range_text
+from dcsvm.model.reader import ModelError, ModelReader
 from dcsvm.model.writer import model_text
 from dcsvm.problem.formulation import BoxQP
-from dcsvm.solving.checkpoint import Checkpoint, CheckpointError
-from dcsvm.solving.iterate import Iterate
-from dcsvm.solving.state import Budget, RunState
+from dcsvm.training.certificate import Iterate
+from dcsvm.training.state import Budget, Checkpoint, CheckpointError, RunState
 
 MAX_SENTENCE = 500
 

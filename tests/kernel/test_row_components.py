@@ -9,13 +9,13 @@ from scipy.spatial.distance import cdist
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel import row_components
-from dcsvm.kernel.kernel_rows import Cutoff, KernelEvalOptions
+from dcsvm.kernel.distances import Cutoff
+from dcsvm.kernel.kernel_rows import KernelEvalOptions
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.row_components import find_components
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.preparation import prepare_rows
-from dcsvm.training.run import Run
-from dcsvm.training.steps import divide
+from dcsvm.training.engine import prepare_rows
+from dcsvm.training.run import Run, divide
 
 
 def groups_of(X, distance, smallest=1, threads=2, argument="squared_distance"):

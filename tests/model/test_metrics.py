@@ -6,16 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dcsvm.model.metric_report import ClassMetrics, RegressionMetrics
 from dcsvm.model.metrics import (
     DEFINITIONS,
+    ClassMetrics,
     Confusion,
     Outcome,
+    RegressionMetrics,
     area_under_curve,
     loss_of,
 )
+from dcsvm.problem.formulation import balanced_factors
 from dcsvm.problem.option_table import CLASSES, KIND_OF_METRIC
-from dcsvm.problem.task import balanced_factors
 
 metrics = pytest.importorskip("sklearn.metrics")
 

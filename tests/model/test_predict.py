@@ -10,8 +10,7 @@ from reference import csr_rows, dense, dense_rows, kernel_values
 
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.model import Model
-from dcsvm.model.pair_weights import coupled, most_voted, pair_probabilities
-from dcsvm.model.parts import Probability
+from dcsvm.model.parts import Probability, coupled, most_voted, pair_probabilities
 
 RBF = ("rbf", 0.5, 0.0, 3)
 

@@ -15,7 +15,7 @@ from paper.scales import SCALES
 from paper.sections.words import compared, joined
 
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.training import steps
+from dcsvm.training import run as steps
 
 pytest.importorskip("matplotlib")
 from paper.sections import Page  # noqa: E402

@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.spatial.distance import pdist
 
 from dcsvm.data.rows import Rows, Storage
-from dcsvm.kernel.kernel_rows import compared_rows
+from dcsvm.kernel.distances import compared_rows
 from dcsvm.problem.data_gamma import RowStatistics, median_unit, variance_of_rows, with_number
 from dcsvm.problem.options import OptionError, TrainOptions
 

@@ -15,12 +15,11 @@ import dcsvm
 from dcsvm import _core
 from dcsvm.cli import easy as easy_command
 from dcsvm.cli import predict, train
-from dcsvm.cli.report import TerminalProgress
+from dcsvm.cli.reading import TerminalProgress
 from dcsvm.data.dataset import Dataset
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.clock import Clock
 from dcsvm.selection.easy import EasySearch, choose, task_of
-from dcsvm.selection.trials import Problem, Sample
+from dcsvm.selection.trials import Clock, Problem, Sample
 
 LIMIT = 20.0  # seconds; the searches of these tests need about one
 

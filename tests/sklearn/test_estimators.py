@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import dcsvm
 from dcsvm.sklearn import SVC, SVR, NuSVC, NuSVR, OneClassSVM
-from dcsvm.solving.extraction import NoMarginError
+from dcsvm.training.extraction import NoMarginError
 
 KERNELS = [
     {"kernel": "linear"},

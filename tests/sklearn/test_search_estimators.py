@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 import dcsvm.sklearn
 from dcsvm.sklearn import SVC, SVCCV, SVR, SVRCV
-from dcsvm.training.settings import DEFAULT_CS, DEFAULT_GAMMAS
+from dcsvm.training.held_out import DEFAULT_CS, DEFAULT_GAMMAS
 
 CS, GAMMAS = [0.5, 8.0, 128.0], [0.01, 0.1, 1.0]
 SMALL = {"Cs": CS, "gammas": GAMMAS}

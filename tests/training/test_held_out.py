@@ -5,23 +5,21 @@ import pytest
 from runs import train_rows
 
 from dcsvm.data.rows import Rows
-from dcsvm.problem.dual_problems import pairs_of
 from dcsvm.problem.folds import Folds
-from dcsvm.problem.formulation import in_folds
+from dcsvm.problem.formulation import in_folds, pairs_of
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.conquer import conquer
-from dcsvm.solving.iterate import Subproblems
-from dcsvm.solving.preparation import prepare_rows
-from dcsvm.solving.solver import FormulationSolver
 from dcsvm.training import probability
+from dcsvm.training.certificate import Subproblems
+from dcsvm.training.conquer import conquer
+from dcsvm.training.engine import prepare_rows
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.probability import (
     alpha_without_held_out,
     is_good_start,
     variables_of_folds,
 )
-from dcsvm.training.run import Run
-from dcsvm.training.steps import improve
+from dcsvm.training.run import Run, improve
+from dcsvm.training.solver import FormulationSolver
 
 OPTIONS = {"C": 4.0, "gamma": 2.0, "threads": 1, "cache_mb": 50, "tolerance": 1e-6, "nu": 0.3}
 TYPES = {

@@ -10,8 +10,8 @@ from runs import train_rows
 import dcsvm
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
-from dcsvm.solving.checkpoint import Checkpoint, RunControl
-from dcsvm.solving.report import Progress
+from dcsvm.training.report import Progress
+from dcsvm.training.state import Checkpoint, RunControl
 
 OPTIONS = {"C": 4.0, "gamma": 2.0, "threads": 2, "cache_mb": 50}
 WORDS = np.array(["wax", "bee", "honey"])

@@ -14,8 +14,8 @@ import dcsvm
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.problem.duplicates import find_duplicates
-from dcsvm.solving.memory import Plan, make_plan
-from dcsvm.solving.report import LevelReport, Progress
+from dcsvm.training.memory import Plan, make_plan
+from dcsvm.training.report import LevelReport, Progress
 from paper.fitted import Fitted, part_objective
 
 LEVELS, BRANCHING = 4, 4  # as in the paper: 256, 64, 16, 4 clusters, then all rows

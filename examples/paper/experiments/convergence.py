@@ -7,7 +7,7 @@ SpSVM is the exception: its points show the growing basis of one run.
 
 from __future__ import annotations
 
-from dcsvm.solving.memory import make_plan
+from dcsvm.training.memory import make_plan
 from paper.baselines.dc_svm import BRANCHING, LEVELS
 from paper.cells import Cell
 from paper.experiments import divided, divisor, fit_cell, problem, quarter

@@ -12,7 +12,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.training import steps
+from dcsvm.training import run as steps
 from paper.baselines.dc_svm import fit
 from paper.cells import Cell
 from paper.experiments import fit_cell, problem

@@ -1,1 +1,0 @@
-"""Approximation of kernel sums by fewer vectors, the landmarks."""

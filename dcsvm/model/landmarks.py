@@ -1,0 +1,555 @@
+"""Fit landmarks: few vectors that approximate the kernel sums of many support vectors.
+
+These are reduced sets (Burges, "Simplified support vector decision rules", ICML 1996). Landmarks
+start at some of the rows to fit, with least squares coefficients. Dense landmarks are then
+optimized, with their coefficients and offsets (pseudo-landmarks; Hsieh, Si and Dhillon, "Fast
+prediction for large-scale kernel machines", NIPS 2014).
+
+Adam (Kingma and Ba, 2015) runs first, on random batches of rows, with a learning rate that falls to
+0. L-BFGS (Liu and Nocedal, 1989) follows, on fixed rows. If only the signs of decision values
+matter, the loss is the cross entropy of their sigmoids. It emphasizes rows near the decision
+boundary; far from it only the side of a row matters. Otherwise the loss is half the squared error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.data.rows import BATCH_SIZE, Rows
+from dcsvm.kernel.encodings import MAX_CODE
+from dcsvm.kernel.kernel_rows import two_sides
+from dcsvm.kernel.kernels import SQUARED_DISTANCE, Kernel
+from dcsvm.kernel.sources import Partition, partition_of
+
+SHARPNESS = np.float32(2.0)  # slope of the sigmoid of a decision value; 4 is as good
+ROWS_A_STEP = 256  # rows of a batch of Adam
+# Learning rates. RATE is for coefficients and offsets, relative to their size. LENGTH is for the
+# Euclidean length of a vector's move, relative to LandmarkOptimizer.width.
+RATE, LENGTH = 0.06, 0.2
+DECAYS = np.float32(0.9), np.float32(0.99)  # of Adam's first and second moments
+# Corrections kept by L-BFGS. On three clusters of covtype, with a tenth of the vectors, 20
+# corrections change 1.8 % of the labels; 60 change 1.65 %, but take more memory.
+PAIRS_KEPT = 20
+SHARD_WORK, ROWS_OF_SHARD = 2**25, 64  # products above which Adam uses shards; rows of a shard
+BATCH_ROWS = 1024  # rows of a shard of L-BFGS
+BLOCK = 2**14  # numbers of an array updated at a time, to fit the second-level cache
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Map(Protocol):
+    """Type of `map` with one sequence, or of a multithreaded equivalent."""
+
+    def __call__(self, function: Callable[[T], R], items: Iterable[T], /) -> Iterable[R]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Values to fit on `rows` float32 (n, d), and the loss.
+
+    `values` float32 (n, p) are decision values, or their sigmoids if `by_sign`. `weights` float32
+    (n, p) multiply the losses.
+    """
+
+    rows: np.ndarray
+    values: np.ndarray
+    weights: np.ndarray
+    by_sign: bool
+
+    @staticmethod
+    def of(rows: np.ndarray, values: np.ndarray, weights: np.ndarray, by_sign: bool) -> Target:
+        return Target(rows, sigmoid(values) if by_sign else values, weights, by_sign)
+
+    def losses(self, outputs: np.ndarray, chosen: np.ndarray) -> float:
+        """Sum the weighted losses of the chosen rows, given their decision values."""
+        expected, weights = self.values[chosen], self.weights[chosen]
+        if self.by_sign:
+            outputs = SHARPNESS * outputs
+            losses = (np.logaddexp(np.float32(0), outputs) - expected * outputs) / SHARPNESS
+        else:
+            losses = np.float32(0.5) * (outputs - expected) ** 2
+        return float(np.sum(weights * losses, dtype=np.float64))
+
+    def errors(self, outputs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """Return the derivatives of the weighted losses with respect to the decision values."""
+        outputs = sigmoid(outputs) if self.by_sign else outputs
+        return (outputs - self.values[chosen]) * self.weights[chosen]
+
+
+@dataclass(eq=False)
+class LandmarkOptimizer:
+    """Current landmarks of an optimization.
+
+    `vectors` (m, d), `coefficients` (m, p) and `offset` (p,) are float32. `used` float32 (m, p) is
+    0 for coefficients that stay 0, else 1; None means that all are used. `fixed` bool (d,) marks
+    features that do not change. `width` is the length scale of the vectors.
+    """
+
+    kernel: Kernel
+    vectors: np.ndarray
+    coefficients: np.ndarray
+    offset: np.ndarray
+    used: np.ndarray | None
+    width: float
+    fixed: np.ndarray
+
+    def __post_init__(self) -> None:
+        self.set([np.ascontiguousarray(part) for part in self.parts])  # _step flattens views
+
+    @property
+    def parts(self) -> list[np.ndarray]:
+        return [self.vectors, self.coefficients, self.offset]
+
+    @property
+    def sizes(self) -> tuple[float, float, float]:
+        """The typical magnitudes of the parts."""
+        return self.width, max(float(np.sqrt(np.mean(self.coefficients**2))), 0.1), 1.0
+
+    @property
+    def is_finite(self) -> bool:
+        return all(np.isfinite(part).all() for part in self.parts)
+
+    def set(self, parts: list[np.ndarray]) -> None:
+        self.vectors, self.coefficients, self.offset = parts
+
+    def gradients(
+        self, target: Target, shards: list[np.ndarray], each: Map, *, with_loss: bool = False
+    ) -> list[np.ndarray]:
+        """Return the gradients of the mean loss on the rows of all shards.
+
+        The list has the gradients with respect to vectors, coefficients and offset. The loss
+        follows if `with_loss`.
+        """
+        n = sum(map(len, shards))
+        total, *others = each(lambda shard: self._gradients_of(target, shard, n, with_loss), shards)
+        for other in others:
+            for accumulated, part in zip(total, other, strict=True):
+                accumulated += part
+        total[0][:, self.fixed] = 0
+        if self.used is not None:
+            total[1] *= self.used
+        return total
+
+    def _gradients_of(
+        self, target: Target, chosen: np.ndarray, n: int, with_loss: bool
+    ) -> list[np.ndarray]:
+        rows = target.rows[chosen]
+        with np.errstate(over="ignore", invalid="ignore"):  # is_finite detects overflow
+            values, slopes = values_and_slopes(self.kernel, rows, self.vectors)
+            outputs = values @ self.coefficients + self.offset
+            errors = target.errors(outputs, chosen) / np.float32(n)
+            loss = [np.array(target.losses(outputs, chosen) / n)] if with_loss else []
+            pulls = (errors @ self.coefficients.T) * slopes
+            moves = slope_gradient(self.kernel, pulls, rows, self.vectors)
+            return [moves, values.T @ errors, errors.sum(axis=0), *loss]
+
+
+def descend(
+    moving: LandmarkOptimizer,
+    target: Target,
+    n_steps: int,
+    rng: np.random.Generator,
+    each: Map,
+    tell: Callable[[int], None],
+) -> None:
+    """Run n_steps of Adam, each on ROWS_A_STEP random rows."""
+    n = begin = len(target.rows)
+    size = min(ROWS_A_STEP, n)
+    n_shards = -(-size // ROWS_OF_SHARD) if size * moving.vectors.size > SHARD_WORK else 1
+    moments = [(np.zeros_like(part), np.zeros_like(part)) for part in moving.parts]
+    width, coefficient, offset = moving.sizes
+    n_features = moving.vectors.shape[1]
+    rates = LENGTH * width / np.sqrt(max(n_features, 1)), RATE * coefficient, RATE * offset
+    for step in range(1, n_steps + 1):
+        if begin + size > n:
+            order, begin = rng.permutation(n), 0
+        shards = np.array_split(order[begin : begin + size], n_shards)
+        gradients = moving.gradients(target, shards, each)
+        begin += size
+        decay = 0.5 * (1 + np.cos(np.pi * step / n_steps))
+        for part, rate, gradient, moment in zip(
+            moving.parts, rates, gradients, moments, strict=True
+        ):
+            _step(part, np.float32(rate * decay), gradient, moment, step)
+        tell(step)
+
+
+def _step(
+    part: np.ndarray,
+    rate: np.float32,
+    gradient: np.ndarray,
+    moment: tuple[np.ndarray, np.ndarray],
+    step: int,
+) -> None:
+    """Take one step of Adam in place, a block at a time."""
+    arrays = [array.reshape(-1) for array in (part, gradient, *moment)]
+    corrections = [1 - decay**step for decay in DECAYS]
+    for begin in range(0, part.size, BLOCK):
+        values, slope, *means = (array[begin : begin + BLOCK] for array in arrays)
+        for mean, decay, power in zip(means, DECAYS, (slope, slope * slope), strict=True):
+            mean += (1 - decay) * (power - mean)
+        first, second = (mean / by for mean, by in zip(means, corrections, strict=True))
+        values -= rate * first / (np.sqrt(second) + np.float32(1e-9))
+
+
+def refine(
+    moving: LandmarkOptimizer, target: Target, n_steps: int, each: Map, tell: Callable[[int], None]
+) -> None:
+    """Run at most n_steps of L-BFGS on all rows of the target."""
+    from scipy.optimize import minimize  # slow to import, and used only here
+
+    shapes = [part.shape for part in moving.parts]
+    ends = np.cumsum([part.size for part in moving.parts])
+    scale = np.repeat(moving.sizes, [part.size for part in moving.parts])
+    shards = np.array_split(np.arange(len(target.rows)), -(-len(target.rows) // BATCH_ROWS))
+    done = 0
+
+    def set_to(x: np.ndarray) -> None:
+        parts = np.split((x * scale).astype(np.float32), ends[:-1])
+        moving.set([part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)])
+
+    def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
+        set_to(x)
+        *gradients, value = moving.gradients(target, shards, each, with_loss=True)
+        gradient = np.concatenate([part.ravel() for part in gradients]).astype(np.float64)
+        return float(value), gradient * scale
+
+    def count(xk: np.ndarray) -> None:  # noqa: ARG001 - the signature that SciPy wants
+        nonlocal done
+        done += 1
+        tell(min(done, n_steps))
+
+    start = np.concatenate([part.ravel() for part in moving.parts]) / scale
+    result = minimize(
+        loss, start, jac=True, method="L-BFGS-B", callback=count,
+        options={"maxiter": n_steps, "maxfun": 2 * n_steps, "maxcor": PAIRS_KEPT,
+                 "ftol": 0, "gtol": 0},
+    )  # fmt: skip
+    set_to(result.x)
+
+
+def sigmoid(values: np.ndarray) -> np.ndarray:
+    """Compute 1 / (1 + exp(-SHARPNESS f)), float32."""
+    return (0.5 * (1 + np.tanh(SHARPNESS / 2 * values))).astype(np.float32)
+
+
+def values_and_slopes(
+    kernel: Kernel, rows: np.ndarray, vectors: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compute K(rows, vectors) and its slopes, float32 (n, m); the kernel must have slopes.
+
+    Slopes are dK/ds, divided by a constant factor. s is the inner product; |x| and |z| are fixed.
+    NumPy computes the values, because the vectors change at every step and preparing them for the
+    core would take too long.
+    """
+    argument = rows @ vectors.T
+    if kernel.type.argument == SQUARED_DISTANCE:
+        argument *= np.float32(-2)
+        argument += np.einsum("ij,ij->i", rows, rows)[:, None]
+        argument += np.einsum("ij,ij->i", vectors, vectors)
+        np.maximum(argument, 0, out=argument)
+    slopes = kernel.type.slopes
+    assert slopes is not None
+    return slopes.values(kernel, argument)
+
+
+def slope_gradient(
+    kernel: Kernel, pulls: np.ndarray, rows: np.ndarray, vectors: np.ndarray
+) -> np.ndarray:
+    """Compute the gradient of the loss with respect to the vectors, float32 (m, d).
+
+    `pulls` (n, m) are the derivatives of the loss with respect to K, times the slopes.
+    """
+    gradient = pulls.T @ rows
+    if kernel.type.argument == SQUARED_DISTANCE:  # K depends on |z|, too
+        gradient -= pulls.sum(axis=0)[:, None] * vectors
+    slopes = kernel.type.slopes
+    assert slopes is not None
+    return np.float32(slopes.factor(kernel)) * gradient
+
+
+MAX_STARTED = 20_000  # rows of the least squares fit, or 4 per landmark if that is more
+RIDGE = 1e-4  # relative to the mean diagonal of the normal equations
+MAX_START = 1.5  # larger decision values are clipped: only their sign matters
+EPOCHS, MAX_STEPS, MIN_STEPS = 200, 6000, 400  # of Adam
+REFINED = 2  # row visits of L-BFGS / row visits of Adam
+FAR_KEPT = 0.25  # fraction of rows far from the boundary that L-BFGS uses; 1 is slower, no better
+MAX_REFINED, ROWS_A_LANDMARK = 2**13, 20  # rows of L-BFGS, whichever is more; see _refined_rows
+MIN_STEP = 2  # smallest spacing of rounded landmarks, see in_steps
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class FitTarget:
+    """Decision values to fit on some rows.
+
+    `values` float32 (n, p) are the decision values of `rows`. `weights` float32 (n, p) multiply
+    their losses. If `by_sign`, only the signs of the values matter.
+    """
+
+    rows: Rows
+    values: np.ndarray
+    weights: np.ndarray
+    by_sign: bool
+
+    def take(self, indices: np.ndarray) -> FitTarget:
+        rows = self.rows.take(indices)
+        return replace(self, rows=rows, values=self.values[indices], weights=self.weights[indices])
+
+
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """Landmarks with their coefficients.
+
+    `rows` (m, d) are the landmarks. `coefficients` float64 (m, p) are 0 where `used` bool (m, p) is
+    false. `offset` float64 (p,) is added to the kernel sums.
+    """
+
+    rows: Rows
+    used: np.ndarray
+    coefficients: np.ndarray
+    offset: np.ndarray
+
+
+def fitted(
+    kernel: Kernel,
+    wanted: FitTarget,
+    chosen: Rows,
+    used: np.ndarray,
+    *,
+    seed: int,
+    steps: int | None = None,
+    each: Map = map,
+    tell: Callable[[int, int], None] | None = None,
+) -> Landmarks:
+    """Fit landmarks that start at the `chosen` rows (at least one).
+
+    Landmarks contribute to the values for which `used` bool (m, p) is true. By default `steps` is
+    EPOCHS passes over the rows, clipped to [MIN_STEPS, MAX_STEPS]. `each` is a map; the result does
+    not depend on its number of threads. `tell(step, n_steps)` reports progress.
+    """
+    rng = np.random.default_rng(seed)
+    start = started(kernel, wanted, chosen, used, rng)
+    if not wanted.rows.is_dense:
+        return start
+    if steps is None:
+        epoch = max(len(wanted.values) // ROWS_A_STEP, 1)
+        steps = min(max(EPOCHS * epoch, MIN_STEPS), MAX_STEPS)
+    return _optimized(kernel, wanted, start, steps, rng, each, tell or (lambda _done, _total: None))
+
+
+def started(
+    kernel: Kernel, wanted: FitTarget, chosen: Rows, used: np.ndarray, rng: np.random.Generator
+) -> Landmarks:
+    """Fit the coefficients of the chosen rows by ridge regression on a random sample.
+
+    Raises ValueError if kernel values are too large.
+    """
+    n, m = len(wanted.values), chosen.n_samples
+    if n > max(MAX_STARTED, 4 * m):
+        indices = rng.choice(n, max(MAX_STARTED, 4 * m), replace=False)
+        wanted = wanted.take(np.sort(indices))
+    values = wanted.values
+    if wanted.by_sign:
+        values = np.clip(values, -MAX_START, MAX_START)
+    gram, products = np.zeros((m + 1, m + 1)), np.zeros((m + 1, values.shape[1]))
+    targets, sources = two_sides(wanted.rows, chosen, kernel, 1)
+    size = max(BATCH_SIZE // m, 1)
+    for begin in range(0, len(values), size):
+        batch = np.arange(begin, min(begin + size, len(values)), dtype=np.int32)
+        block = np.ones((len(batch), m + 1), np.float32)
+        block[:, :m] = sources.matrix(targets=targets, target_rows=batch)
+        with np.errstate(over="ignore", invalid="ignore"):
+            gram += block.T @ block
+            products += block.T @ values[batch]
+    if not (np.isfinite(gram).all() and np.isfinite(products).all()):
+        raise ValueError("kernel values are too large to fit landmarks")
+    gram[np.diag_indices(m)] += RIDGE * np.trace(gram) / (m + 1) + np.finfo(float).tiny
+    solution = _solution(gram, products, np.vstack((used, np.ones(used.shape[1], bool))))
+    return Landmarks(chosen, used, solution[:-1], solution[-1])
+
+
+def _solution(gram: np.ndarray, products: np.ndarray, used: np.ndarray) -> np.ndarray:
+    """Solve the normal equations of each column for the unknowns that `used` marks."""
+    if used.all():
+        return np.linalg.solve(gram, products)
+    solution = np.zeros_like(products)
+    for column, mask in enumerate(used.T):
+        unknowns = np.flatnonzero(mask)
+        solution[unknowns, column] = np.linalg.solve(
+            gram[np.ix_(unknowns, unknowns)], products[unknowns, column]
+        )
+    return solution
+
+
+def _optimized(
+    kernel: Kernel,
+    wanted: FitTarget,
+    start: Landmarks,
+    steps: int,
+    rng: np.random.Generator,
+    each: Map,
+    tell: Callable[[int, int], None],
+) -> Landmarks:
+    """Minimize the loss over vectors, coefficients and offset.
+
+    Features that are 0 in all rows stay 0.
+    """
+    width = _width(kernel, wanted.rows)
+    if width == 0:  # all rows are equal
+        return start
+    rows, vectors = wanted.rows.as_floats().features, start.rows.as_floats().features.copy()
+    columns = np.flatnonzero(rows.any(axis=0) | vectors.any(axis=0))
+    target = Target.of(rows.take(columns, axis=1), wanted.values, wanted.weights, wanted.by_sign)
+    used = None if start.used.all() else start.used.astype(np.float32)
+    coefficients, offset = start.coefficients.astype(np.float32), start.offset.astype(np.float32)
+    fixed = _fixed_features(kernel, target.rows)
+    moving = LandmarkOptimizer(
+        kernel, vectors.take(columns, axis=1), coefficients, offset, used, width, fixed
+    )
+    sample, row_weights = _refined_rows(wanted, vectors.shape[0], rng)
+    refined = Target(target.rows[sample], target.values[sample],
+                     target.weights[sample] * row_weights[:, None], target.by_sign)  # fmt: skip
+    more = min(max(steps * ROWS_A_STEP * REFINED // max(len(sample), 1), 1), steps)
+    descend(moving, target, steps, rng, each, lambda done: tell(done, steps + more))
+    if moving.is_finite:
+        before = moving.parts
+        refine(moving, refined, more, each, lambda done: tell(steps + done, steps + more))
+        if not moving.is_finite:
+            moving.set(before)
+    if not moving.is_finite:  # a steep polynomial overflows
+        return start
+    vectors[:, columns] = moving.vectors
+    return replace(start, rows=_dense(vectors), coefficients=moving.coefficients.astype(np.float64),
+                   offset=moving.offset.astype(np.float64))  # fmt: skip
+
+
+def _dense(values: np.ndarray) -> Rows:
+    return Rows(len(values), values.shape[1], dense=values)
+
+
+def _fixed_features(kernel: Kernel, rows: np.ndarray) -> np.ndarray:
+    """Return a mask of the features that are not optimized, bool (d,).
+
+    These are the 0/1 features if gamma is so large that K vanishes between rows that differ in one
+    of them. A landmark between such rows would be far from both. Fixed features can still be
+    one-hot codes.
+    """
+    fall, apart = kernel.type.fall, float(np.finfo(np.float32).epsneg)
+    if fall is None or fall.argument_at(kernel.gamma, apart) > 1:
+        return np.zeros(rows.shape[1], bool)
+    return ((rows == 0) | (rows == 1)).all(axis=0)
+
+
+def _refined_rows(
+    wanted: FitTarget, n_landmarks: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sample rows for L-BFGS; return their indices, ascending, and weights, float32.
+
+    If only signs matter, rows near the decision boundary are sampled with a higher probability. The
+    weight of a row is the reciprocal of its probability.
+    """
+    probability = np.ones(len(wanted.values))
+    if wanted.by_sign:
+        counted = wanted.weights >= wanted.weights.max(initial=0.0)
+        near = ((np.abs(wanted.values) <= MAX_START) & counted).any(axis=1)
+        probability[~near] = FAR_KEPT
+    most = max(MAX_REFINED, ROWS_A_LANDMARK * n_landmarks)
+    probability *= min(most / max(probability.sum(), 1.0), 1.0)
+    sample = np.flatnonzero(rng.random(len(probability)) < probability)
+    if len(sample) == 0:
+        sample = np.arange(len(probability))
+    return sample, (1 / probability[sample]).astype(np.float32)
+
+
+def _width(kernel: Kernel, rows: Rows) -> float:
+    """Return the length scale of moves: the kernel's width, or the row distance if smaller."""
+    width = float(np.sqrt(rows.mean_squared_distance()))
+    if kernel.type.fall is None or kernel.gamma * width**kernel.type.length_power <= 1:
+        return width
+    return kernel.gamma ** (-1 / kernel.type.length_power)
+
+
+def in_steps(landmarks: Rows) -> Rows | None:
+    """Round dense landmarks to multiples of an integer.
+
+    Byte products of rounded landmarks and byte rows take a quarter of the time of float products.
+    The integer is the smallest for which all values fit in a byte. Returns None if the core does
+    not support it or there are no landmarks.
+    """
+    vectors = landmarks.as_floats().features
+    lowest, highest = float(vectors.min(initial=0.0)), float(vectors.max(initial=0.0))
+    step = max(math.ceil((highest - lowest) / (MAX_CODE - 1)), MIN_STEP)
+    origin = step * math.floor(lowest / step)
+    if landmarks.n_samples == 0 or not _core.may_step(landmarks.n_features, origin, step):
+        return None
+    return _dense(np.float32(step) * np.rint(vectors / np.float32(step)))
+
+
+def with_single_centers(partition: Partition) -> Partition:
+    """Replace the sampled rows of each cluster by their mean, and remove the overlap.
+
+    Rows are then assigned by Euclidean distance. Sparse samples are kept, since their means would
+    not be sparse.
+    """
+    if not partition.sample.is_dense:
+        return replace(partition, blend=0.0)
+    sampled = partition.sample.as_floats().features
+    clusters, means, first = [], [], 0
+    for split in partition.splits:
+        cluster, begins = np.unique(split.cluster, return_index=True)
+        members = sampled[first : first + len(split.cluster)]
+        sizes = np.diff([*begins, len(members)])[:, None]
+        means.append(np.add.reduceat(members, begins, axis=0) / sizes if len(members) else members)
+        clusters.append(cluster)
+        first += len(split.cluster)
+    rows = _dense(np.concatenate(means).astype(np.float32))
+    n_parts = np.concatenate([split.n_parts for split in partition.splits])
+    return partition_of(Kernel("linear"), rows, n_parts, clusters, 0.0)
+
+
+def values_on_the_way(partition: Partition) -> np.ndarray:
+    """Count kernel evaluations to assign a row to each leaf cluster, int64 (n_clusters,)."""
+    n_evaluations = np.zeros(1, np.int64)
+    for split in partition.splits:
+        n_evaluations = np.repeat(n_evaluations + np.diff(split.start), split.n_parts)
+    return n_evaluations
+
+
+def shares(sizes: np.ndarray, total: int) -> np.ndarray:
+    """Divide `total` in proportion to `sizes` int (n,); return the shares, int64 (n,).
+
+    Shares are rounded by the largest remainder method. No share exceeds its size.
+    """
+    total = min(total, int(sizes.sum()))
+    exact = sizes * (total / max(int(sizes.sum()), 1))
+    rounded = np.floor(exact).astype(np.int64)
+    order = np.argsort(rounded - exact, kind="stable")
+    rounded[order[: total - int(rounded.sum())]] += 1
+    return rounded
+
+
+def most_changed(n_changed: int, n: int, n_trials: int) -> float:
+    """Return an upper bound on the probability of a change, given n_changed of n random rows.
+
+    This is the bound of Clopper and Pearson (1934). The bounds of n_trials calls hold
+    simultaneously with probability CONFIDENCE.
+    """
+    from scipy.special import betaincinv  # slow to import, and used only here
+
+    significance = (1 - CONFIDENCE) / n_trials
+    if n_changed >= n:
+        return 1.0
+    return float(betaincinv(n_changed + 1, n - n_changed, 1 - significance))
+
+
+def fewest_rows(part: float, n_trials: int) -> int:
+    """Return the smallest number of rows, none changed, for which most_changed <= `part`."""
+    return math.ceil(math.log((1 - CONFIDENCE) / n_trials) / math.log1p(-part))

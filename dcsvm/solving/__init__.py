@@ -1,1 +1,0 @@
-"""A formulation being solved, checked, stored and reported."""

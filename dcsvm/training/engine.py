@@ -1,0 +1,580 @@
+"""Prepare a run, and compute on its rows: kernel sums, the solver, spans, clusters.
+
+Preparation merges, orders and encodes rows, and plans levels and memory. Several folds share one. A
+matrix of a precomputed kernel is checked and made symmetric.
+
+A run refers to rows only by index, so rows may be on other machines. Out-of-core rows, such as rows
+of a mapped file, are copied into memory if a few of them are used repeatedly.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.data.arrays import page_by_page
+from dcsvm.data.rows import ChosenRows, Rows
+from dcsvm.kernel.cluster_tree import Tree
+from dcsvm.kernel.encodings import Choice, choose_encoding, encoded_row_bytes
+from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows, TermIndex, component_sums
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.row_components import RowComponents, find_components
+from dcsvm.machine import threads_to_train
+from dcsvm.problem.data_gamma import RowStatistics
+from dcsvm.problem.duplicates import Duplicates, RowMap, find_duplicates
+from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY
+from dcsvm.problem.formulation import BoxQP, Formulation, Task, task_of
+from dcsvm.problem.options import OptionError, TrainOptions
+from dcsvm.training.certificate import Iterate, SolverSettings, Subproblems
+from dcsvm.training.memory import MemoryPlan, Plan, early_plan, make_plan, plan_memory
+from dcsvm.training.report import Traffic
+from dcsvm.training.state import SolveControl, digest_of, fingerprint
+
+SMALL_MARGIN = (
+    1e-4  # nu-SVC: truncation errors are small relative to violations if the margin exceeds this
+)
+ASYMMETRY = 1e-3  # tolerance relative to the largest value, for rounding of float32 sums
+INDEFINITENESS = 1e-4  # relative tolerance of K(x, z)^2 <= K(x, x) K(z, z)
+BLOCK = 1024  # rows and columns of a block of the matrix
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Prepared:
+    """Prepared run, before any solve.
+
+    Attributes
+    ----------
+    start : start time of the preparation, seconds of perf_counter.
+    owns_rows : whether training may change the rows.
+    row_map : map from input rows to merged and ordered rows.
+    targets, sample_weight : float64, of the merged and ordered rows.
+    formulation : problem of all rows.
+    data, engine : encoded rows and the engine on them.
+    tree : cluster tree that determines the order of out-of-core rows, or None.
+    """
+
+    start: float
+    options: TrainOptions
+    task: Task
+    threads: int
+    memory: MemoryPlan
+    owns_rows: bool
+    row_map: RowMap
+    components: RowComponents
+    targets: np.ndarray
+    sample_weight: np.ndarray
+    formulation: Formulation
+    data: KernelRows
+    engine: Engine
+    plan: Plan
+    tree: Tree | None = None
+
+    def solver_bytes(self, formulation: Formulation) -> int:
+        """Return the memory in bytes for solvers of a formulation, with their arrays."""
+        n_variables = formulation.problem.size
+        if formulation is not self.formulation:
+            n_variables += self.formulation.problem.size
+        return self.memory.solver(n_variables) - self.data.copy_bytes
+
+    def rows_for_model(self, numbers: np.ndarray) -> Rows:
+        """Return rows for a model.
+
+        Rows that training may change, and out-of-core rows, are copied only when training ends.
+        """
+        rows = self.data.rows
+        if (self.owns_rows or self.data.is_in_file) and rows.columns is None:
+            return ChosenRows(rows, numbers)  # type: ignore[return-value]  # until training ends
+        return rows.take_for_model(numbers)
+
+    @property
+    def n_negligible(self) -> int:
+        """Number of input rows with negligible weights."""
+        return int(self.row_map.n_inputs_of_row[self.formulation.negligible_rows].sum())
+
+    def describe(self) -> str:
+        """Describe the run in one sentence."""
+        rows, kernel, threads = self.data.rows, self.data.kernel, self.threads
+        described = "kernel values" if kernel.is_precomputed else "features"
+        remarks = f" ({self.row_map.n_merged} duplicates)" if self.row_map.n_merged else ""
+        if n_negligible := self.n_negligible:
+            remarks += f" ({n_negligible} with negligible weights)"
+        sizes = np.diff(self.components.start)
+        components = f", {len(sizes)} components, largest {sizes.max()} rows"
+        return (
+            f"{self.row_map.n_input_rows} rows of {rows.n_features} {described}{remarks}, "
+            f"{kernel.describe()}, {'with a' if self.options.has_bias else 'no'} bias, "
+            f"{self.plan.describe()}, {threads} thread{'s'[: threads > 1]}, "
+            f"{self.memory.describe()}{components if len(sizes) > 1 else ''}"
+        )
+
+
+class RowSource(Protocol):
+    """Training rows in this process or on workers, addressed by index."""
+
+    @property
+    def rows(self) -> Rows: ...
+
+    @property
+    def owns_rows(self) -> bool:
+        """Whether training may change the rows."""
+
+    @property
+    def statistics(self) -> RowStatistics:
+        """Statistics of the rows, for gamma."""
+
+    def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
+        """Return the fingerprint of the data; see `checkpoint.fingerprint`."""
+
+    def with_kernel(self, options: TrainOptions) -> tuple[RowSource, Kernel]:
+        """Return the rows in a form that the kernel of the options accepts, and the kernel.
+
+        `options.gamma` must be a number or None. Raises ValueError.
+        """
+
+    def duplicates(
+        self, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop
+    ) -> Duplicates:
+        """Find duplicates. Raises Stopped."""
+
+    def plan_memory(
+        self, options: TrainOptions, formulation: Formulation, plan: Plan
+    ) -> MemoryPlan:
+        """Plan the memory for the levels of a plan. Raises OptionError."""
+
+    def reordered(self, numbers: np.ndarray) -> RowSource:
+        """Return the rows with these indices, in this order."""
+
+    def find_components(
+        self, kernel: Kernel, weight: float, tolerance: float, plan: Plan, options: TrainOptions,
+        stop: _core.Stop,
+    ) -> tuple[RowComponents, Tree | None]:  # fmt: skip
+        """Find the components and the order of the rows. Raises Stopped.
+
+        Also returns the cluster tree if it determines the order, as it can for out-of-core rows.
+        """
+
+    def engine(
+        self, kernel: Kernel, memory: MemoryPlan, n_variables: int, stop: _core.Stop
+    ) -> Engine:
+        """Return the engine on these rows for `n_variables` variables. Raises Stopped."""
+
+
+def prepare(
+    source: RowSource,
+    labels: np.ndarray,
+    options: TrainOptions,
+    sample_weight: np.ndarray | None = None,
+    stop: _core.Stop | None = None,
+) -> Prepared:
+    """Prepare to train on rows with labels (n,), float64 or strings.
+
+    `sample_weight` is float64 (n,), None for ones. Raises ValueError for invalid data or options,
+    and Stopped.
+    """
+    start, stop = time.perf_counter(), stop or _core.Stop()
+    n_rows = source.rows.n_samples
+    if len(labels) != n_rows:
+        raise ValueError(f"{n_rows} rows have {len(labels)} labels")
+    sample_weight = np.ones(len(labels)) if sample_weight is None else sample_weight
+    task = task_of(labels, sample_weight, options)
+    source, kernel = source.with_kernel(options)
+    if options.gap is not None and not kernel.is_positive_semidefinite:
+        raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
+    duplicates = source.duplicates(task.targets, sample_weight, stop)
+    targets, sample_weight = task.targets[duplicates.first], duplicates.sample_weight
+    formulation = task.formulate(targets, sample_weight)
+    plan = plan_of(options, formulation, len(targets))
+    memory = source.plan_memory(options, formulation, plan)
+    weight, budget = formulation.weight, negligible(formulation, options)
+    del formulation  # rebuilt in the final order of rows
+    if len(targets) < n_rows:
+        source = source.reordered(duplicates.first)
+    stop.check()
+    locality, tree = source.find_components(kernel, weight, budget, plan, options, stop)
+    if locality.is_ordered:
+        targets, sample_weight = targets[locality.order], sample_weight[locality.order]
+        source = source.reordered(locality.order)
+    formulation = task.formulate(targets, sample_weight)
+    stop.check()
+    engine = source.engine(kernel, memory, formulation.problem.size, stop)
+    return Prepared(
+        start=start,
+        options=options,
+        task=task,
+        threads=engine.data.threads,
+        memory=memory,
+        owns_rows=source.owns_rows,
+        row_map=RowMap(duplicates, locality.order, len(labels)),
+        components=locality,
+        targets=targets,
+        sample_weight=sample_weight,
+        formulation=formulation,
+        data=engine.data,
+        engine=engine,
+        plan=plan,
+        tree=tree and tree.of_rows_in(locality.order, engine.data, {*plan.levels, *plan.choices}),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class LocalRows:
+    """RowSource of rows in this process.
+
+    Attributes
+    ----------
+    owns_rows : whether rows are reordered in place.
+    copy_bytes : size of a second copy of packed rows, in another storage format.
+    chosen : encoding of packed rows for the kernel, or None.
+    """
+
+    rows: Rows
+    threads: int
+    owns_rows: bool = False
+    copy_bytes: int = 0
+    chosen: Choice = None
+
+    @staticmethod
+    def of(rows: Rows, options: TrainOptions, *, consume: bool = False) -> LocalRows:
+        """Return a source of rows; `consume` lets training change them."""
+        threads = threads_to_train(options.threads, rows.work_with(rows.n_samples))
+        threads = min(threads, max(rows.n_samples, 1))
+        return LocalRows(rows, _core.usable_threads(threads), consume)
+
+    @property
+    def statistics(self) -> RowStatistics:
+        return RowStatistics.of(self.rows, self.threads)
+
+    def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
+        return fingerprint(self.rows, digest_of(self.rows), labels, sample_weight)
+
+    def with_kernel(self, options: TrainOptions) -> tuple[LocalRows, Kernel]:
+        kernel = options.kernel_on(self.rows.n_features)
+        if kernel.is_precomputed:
+            rows, kernel = training_matrix(self.rows, kernel, self.threads)
+            return replace(self, rows=rows), kernel
+        if not self.rows.is_packed:
+            return self, kernel
+        chosen = choose_encoding(self.rows, kernel, self.threads, _core.NO_LIMIT)
+        if chosen is None:
+            packed, floats = self.rows.nbytes_in_memory, self.rows.as_floats(self.threads)
+            return replace(self, rows=floats, copy_bytes=packed), kernel
+        size = self.rows.n_samples * encoded_row_bytes(chosen, self.rows.n_features)
+        return replace(self, copy_bytes=size, chosen=chosen), kernel
+
+    def duplicates(
+        self,
+        targets: np.ndarray,
+        sample_weight: np.ndarray,
+        stop: _core.Stop,  # noqa: ARG002  # RowSource has it
+    ) -> Duplicates:
+        return find_duplicates(self.rows, targets, sample_weight)
+
+    def plan_memory(
+        self, options: TrainOptions, formulation: Formulation, plan: Plan
+    ) -> MemoryPlan:
+        n_members, n_places = 1.0, 0
+        if options.early_overlap > 1 or options.chooses_early_level:
+            deepest = max((plan.early_level or 0, *plan.choices))
+            if deepest:  # a level search compares two levels
+                n_members = options.early_overlap * (1 + (len(plan.choices) > 1))
+            n_places = deepest if options.early_overlap > 1 else 0
+        is_divided = _levels_asked(options) != 0
+        memory = plan_memory(
+            self.rows,
+            formulation.start,
+            n_folds=FOLDS_FOR_PROBABILITY if options.probability else 0,
+            n_members=n_members,
+            n_places=n_places,
+            threads=self.threads,
+            megabytes=options.cache_mb,
+            solved_share=MAX_COPIED if self.rows.is_in_file and is_divided else 1.0,
+        )
+        return replace(memory, data=memory.data + self.copy_bytes)
+
+    def reordered(self, numbers: np.ndarray) -> LocalRows:
+        rows = self.rows.reordered(numbers) if self.owns_rows else self.rows.take(numbers)
+        return replace(self, rows=rows)
+
+    def find_components(
+        self, kernel: Kernel, weight: float, tolerance: float, plan: Plan, options: TrainOptions,
+        stop: _core.Stop,
+    ) -> tuple[RowComponents, Tree | None]:  # fmt: skip
+        locality = find_components(self.rows, kernel, weight, tolerance, self.threads, stop)
+        stop.check()
+        is_open = not (locality.is_ordered or kernel.is_precomputed) and plan.deepest > 0
+        if not (is_open and self.rows.is_in_file):
+            return locality, None
+        engine = LocalEngine(KernelRows(self.rows, kernel, self.threads))
+        tree = new_tree(engine, options, locality.order)
+        plan.grow(tree, plan.deepest, options, stop)
+        return replace(locality, order=tree.order, is_ordered=True), tree
+
+    def engine(
+        self,
+        kernel: Kernel,
+        memory: MemoryPlan,
+        n_variables: int,
+        stop: _core.Stop,  # noqa: ARG002  # RowSource has it
+    ) -> LocalEngine:
+        threads, spare = min(self.threads, memory.threads), memory.spare(n_variables)
+        data = KernelRows(
+            self.rows, kernel, threads, coded=True, memory_bytes=spare, chosen=self.chosen
+        )
+        kernel.check_values(data.encoding.largest_squared_norm)
+        return LocalEngine(data)
+
+
+def prepare_rows(
+    rows: Rows,
+    labels: np.ndarray,
+    options: TrainOptions,
+    sample_weight: np.ndarray | None = None,
+    stop: _core.Stop | None = None,
+    *,
+    consume: bool = False,
+) -> Prepared:
+    """Prepare to train on rows in this process, see `prepare`; `consume` lets it change them."""
+    source = LocalRows.of(rows, options, consume=consume)
+    return prepare(source, labels, options, sample_weight, stop)
+
+
+def negligible(formulation: Formulation, options: TrainOptions) -> float:
+    """Return the absolute tolerance, of which truncation errors may use a small part."""
+    problem, tolerance = formulation.problem, options.tolerance
+    least = min(tolerance, options.gap or tolerance)
+    return least * (SMALL_MARGIN if problem.divides_by_margin else problem.violation_scale)
+
+
+def _levels_asked(options: TrainOptions) -> int | None:
+    """Return the requested number of levels, None for the default.
+
+    For a linear kernel the default is 0, because the linear solver needs no kernel values. Early
+    prediction needs levels and has the usual default.
+    """
+    is_early = options.early or options.early_level is not None
+    if options.levels is None and options.kernel_type.is_linear and not is_early:
+        return 0
+    return options.levels if options.has_levels else 0
+
+
+def plan_of(options: TrainOptions, formulation: Formulation, n_rows: int) -> Plan:
+    """Plan the levels of a run on `n_rows` rows.
+
+    Raises OptionError if `early` is set and the rows are too few for a level.
+    """
+    asked, early_level = _levels_asked(options), options.early_level
+    if options.early and (options.levels is None or options.chooses_early_level):
+        plan = early_plan(n_rows, asked, options.branching, early_level)
+    else:
+        largest = int(np.diff(formulation.start).max())
+        assert not isinstance(early_level, str)
+        plan = make_plan(min(largest, n_rows), asked, options.branching, early_level)
+    if options.early and plan.deepest == 0:
+        raise OptionError("early", f"needs a level, and {n_rows} rows are too few for one")
+    return plan
+
+
+MAX_COPIED = 0.5  # maximum share of a file's rows to copy into memory
+MIN_PARTS = 8  # a mapped file is read page by page if n_rows / largest part exceeds this
+
+
+class Engine(Protocol):
+    """Interface between a run and its rows, local or distributed.
+
+    Attributes
+    ----------
+    data : the rows and their kernel.
+    targets_at_once : recommended batch size of the targets of kernel sums.
+    tree_of : class of the cluster tree over these rows.
+    is_out_of_core : whether a pass over all rows is slow.
+    traffic : bytes moved between workers; None for local rows.
+    """
+
+    data: KernelRows
+    targets_at_once: int
+    tree_of: type[Tree]
+
+    @property
+    def is_out_of_core(self) -> bool: ...
+
+    @property
+    def traffic(self) -> Traffic | None: ...
+
+    def begin_phase(self, name: str) -> None:
+        """Name the tasks that follow by the phase of the run."""
+
+    def count_rounds(self, n_rounds: int) -> None:
+        """Add rounds of chunking."""
+
+    def sums(
+        self, targets: TermIndex, sources: TermIndex, alpha: np.ndarray, how: KernelEvalOptions
+    ) -> tuple[np.ndarray, int]:
+        """Compute kernel sums, as `component_sums`. Raises Stopped."""
+
+    def solve_together(
+        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings, control: SolveControl
+    ) -> np.ndarray:
+        """Solve parts in place, starting from the state of `control`.
+
+        All rows of a part are in the memory of one process. Returns an array of SOLVE_REPORT, one
+        entry per part; see `_core.solve_clusters`. After a stop, its `is_done` is false.
+        """
+
+    def spans(
+        self, parts: Subproblems, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
+    ) -> np.ndarray:
+        """Compute squared spans, as `_core.squared_spans`."""
+
+
+def new_tree(
+    engine: Engine, options: TrainOptions, order: np.ndarray, group: np.ndarray | None = None
+) -> Tree:
+    """Create a cluster tree over all rows of an engine; it has no levels yet.
+
+    `order` is the spatial order of the rows. `group`, int (n,), is the component of each row.
+    """
+    kernel = Kernel("linear") if options.clustering == "kmeans" else engine.data.kernel
+    how = {"sample_size": options.sample, "seed": options.seed}
+    return engine.tree_of(engine.data, kernel, **how, order=order, group=group)
+
+
+class LocalEngine:
+    """The Engine of rows in this process."""
+
+    targets_at_once = 2**19
+    tree_of = Tree
+    traffic: Traffic | None = None
+
+    def __init__(self, data: KernelRows):
+        self.data, self.n_rounds = data, 0
+
+    def begin_phase(self, name: str) -> None:
+        """Do nothing: rows in this process have no tasks."""
+
+    def count_rounds(self, n_rounds: int) -> None:
+        self.n_rounds += n_rounds
+
+    def sums(
+        self, targets: TermIndex, sources: TermIndex, alpha: np.ndarray, how: KernelEvalOptions
+    ) -> tuple[np.ndarray, int]:
+        return component_sums(self.data, targets, sources, alpha, how)
+
+    @property
+    def is_out_of_core(self) -> bool:
+        return self.data.is_in_file
+
+    def solve_together(
+        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings, control: SolveControl
+    ) -> np.ndarray:
+        rows = self.data.rows
+        if self.data.is_in_file and len(parts.members) <= MAX_COPIED * rows.n_samples:
+            return self._solve_apart(parts, iterate, settings, control)
+        is_divided = parts.sizes.max(initial=0) * MIN_PARTS < rows.n_samples
+        with page_by_page(rows.dense if is_divided else None):
+            return self._solve_here(parts, iterate, settings, control)
+
+    def _solve_apart(
+        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings, control: SolveControl
+    ) -> np.ndarray:
+        """Solve parts on a copy of their rows in memory."""
+        members = parts.members
+        problem, rows = numbered(parts.problem, members)
+        apart = LocalEngine(self.data.part(rows))
+        own = Subproblems(problem, parts.start, np.arange(len(members), dtype=np.int32))
+        left = max(settings.memory_bytes - apart.data.rows.nbytes_in_memory, 0)
+        settings = replace(settings, memory_bytes=left)
+        some = iterate.take(members)
+        if control.progress is not None:
+            control.progress.call_before_saving(lambda: iterate.put(members, some))
+        reports = apart._solve_here(own, some, settings, control)
+        iterate.put(members, some)
+        return reports
+
+    def _solve_here(
+        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings, control: SolveControl
+    ) -> np.ndarray:
+        data = self.data
+        return _core.solve_clusters(data.setup, data.points, parts, iterate, settings, control)
+
+    def spans(
+        self, parts: Subproblems, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
+    ) -> np.ndarray:
+        return _core.squared_spans(
+            self.data.setup, self.data.points, parts.problem, parts.start, parts.members, alpha,
+            wanted, n_exact, threads,
+        )  # fmt: skip
+
+
+def numbered(problem: BoxQP, members: np.ndarray) -> tuple[BoxQP, np.ndarray]:
+    """Return the problem of these variables with renumbered rows, and the original row indices."""
+    part = problem.part(members)
+    rows, place = np.unique(part.rows, return_inverse=True)
+    return replace(part, row=place.reshape(-1).astype(np.int32)), rows
+
+
+def training_matrix(rows: Rows, kernel: Kernel, threads: int) -> tuple[Rows, Kernel]:
+    """Check and symmetrize the kernel matrix of training rows.
+
+    Rows without `columns` must be all rows of a square matrix. If K(x, z) and K(z, x) differ by
+    rounding, both become their mean, in a copy. The kernel is returned as indefinite if K(x, x) < 0
+    or K(x, z)^2 > K(x, x) K(z, z) for any rows. It is not detected
+    if only larger submatrices are indefinite.
+    Raises ValueError for a matrix that is not square or not symmetric.
+    """
+    rows = of_square(rows, threads)
+    dense, columns = rows.features, rows.columns
+    assert columns is not None  # of_square() sets them
+    diagonal = dense[np.arange(rows.n_samples), columns].astype(np.float64)
+    indefinite = bool(np.any(diagonal < 0))
+    size, is_copy = np.sqrt(np.abs(diagonal)), False
+    for first in range(0, rows.n_samples, BLOCK):
+        for second in range(0, first + 1, BLOCK):
+            a, b = slice(first, first + BLOCK), slice(second, second + BLOCK)
+            values, other = _both_blocks(dense, columns, a, b, size.max() ** 2)
+            if not np.array_equal(values, other):
+                values = (values + other) / 2
+                if not is_copy:
+                    dense, is_copy = dense.copy(), True
+                dense[a, columns[b]] = values
+                dense[b, columns[a]] = values.T
+            limit = (1 + INDEFINITENESS) * size[a, None]
+            indefinite |= bool(np.any(np.abs(values) > limit * size[b]))
+    rows = replace(rows, dense=dense) if is_copy else rows
+    return rows, replace(kernel, indefinite=indefinite)
+
+
+def of_square(rows: Rows, threads: int) -> Rows:
+    """Set the `columns` of rows of a precomputed kernel.
+
+    Rows without `columns` must be all rows of a square matrix. Raises ValueError otherwise.
+    """
+    if rows.columns is not None:
+        return rows
+    if rows.n_samples != rows.n_features:
+        shape = f"{rows.n_samples} rows and {rows.n_features} columns"
+        raise ValueError(f"a precomputed kernel matrix must be square, got {shape}")
+    dense = rows.in_form_of(Rows(0, rows.n_features), threads).as_floats(threads)
+    return replace(dense, columns=np.arange(rows.n_features, dtype=np.int32))
+
+
+def _both_blocks(
+    dense: np.ndarray, columns: np.ndarray, a: slice, b: slice, largest: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the block K(a, b) and the transposed block K(b, a) of a kernel matrix.
+
+    `largest` is the largest value on the diagonal. Raises ValueError for an asymmetric matrix.
+    """
+    values = dense[a].take(columns[b], axis=1)
+    other = dense[b].take(columns[a], axis=1).T
+    difference = np.abs(values - other)
+    if difference.max() > ASYMMETRY * max(largest, np.abs(values).max()):
+        i, j = np.unravel_index(difference.argmax(), difference.shape)
+        raise ValueError(
+            f"the kernel matrix is not symmetric: row {a.start + i + 1} has {values[i, j]:g} with "
+            f"row {b.start + j + 1}, which has {other[i, j]:g} with it"
+        )
+    return values, other

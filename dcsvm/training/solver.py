@@ -1,0 +1,546 @@
+"""Solve a formulation over prepared rows: as a whole, by clusters of a level, or by chunking.
+
+The clusters of a level are solved separately for early prediction. Rows near a cluster boundary may
+be in two clusters. It is possible to solve only some clusters.
+
+Chunking (Vapnik) is for a large, nearly solved part of a problem. The active variables are the
+support vectors and the variables that violate the KKT conditions. A round solves for the active
+variables on a copy of their rows. It then updates the gradient of all other variables where their
+rows are stored. Variables that violate afterwards become active. A round makes one pass over all
+rows, which suits rows on other machines or in a file. The gradient of all variables is kept in
+memory.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from dcsvm import _core
+from dcsvm.data.arrays import group_order, group_sizes, slices
+from dcsvm.kernel.kernel_rows import KernelEvalOptions, TermIndex
+from dcsvm.model.parts import EarlyModel, is_seen
+from dcsvm.problem.formulation import Formulation
+from dcsvm.training.certificate import Iterate, SolverSettings, Subproblems, reduced_gradient
+from dcsvm.training.engine import Engine, Prepared
+from dcsvm.training.extraction import Solution, early_model
+from dcsvm.training.level_partition import LevelPartition, VariableComponents
+from dcsvm.training.report import Costs, LevelReport
+from dcsvm.training.state import (
+    Budget,
+    CoreProgress,
+    RunControl,
+    RunState,
+    SolveControl,
+    check_array,
+    check_floats,
+)
+
+LARGE = 4000  # parts with more variables are solved by chunking
+MAX_ROUNDS = 50
+ROUND_SHARE = 0.1  # tolerance of a round, as a share of the largest violation before it
+# A round adds at most this share of the active variables, or MIN_GROWTH variables if that is more.
+GROWTH = 0.5
+MIN_GROWTH = 1000
+
+
+def solve_parts(
+    engine: Engine,
+    parts: Subproblems,
+    iterate: Iterate,
+    settings: SolverSettings,
+    control: SolveControl,
+) -> np.ndarray:
+    """Solve parts in place, as `Engine.solve_together`.
+
+    One large, nearly solved part of out-of-core rows is solved by chunking. Raises Stopped.
+    """
+    if engine.is_out_of_core and _is_nearly_solved(parts, iterate):
+        active = ChunkingSolver(engine, parts, iterate, settings)
+        report = active.solve(control)
+        engine.count_rounds(active.n_rounds)
+        control.state.finish(0, report[0])
+        return report
+    return engine.solve_together(parts, iterate, settings, control)
+
+
+class ChunkingSolver:
+    """Solver of one part with a known gradient, in place, by chunking."""
+
+    def __init__(
+        self, engine: Engine, parts: Subproblems, iterate: Iterate, settings: SolverSettings
+    ):
+        self.engine, self.iterate, self.settings = engine, iterate, settings
+        self.whole, self.problem = parts.problem, parts.problem
+        self.members: slice | np.ndarray = slice(None)
+        if len(parts.members) < parts.problem.size:
+            self.problem, self.members = parts.problem.part(parts.members), parts.members
+        self.is_active = iterate.alpha[self.members] != 0
+        self.report = np.zeros(1, _core.SOLVE_REPORT)
+        self.neglected = settings.neglected  # truncation error of an entry, all rounds so far
+        self.n_rounds = 0
+
+    def solve(self, control: SolveControl) -> np.ndarray:
+        """Solve to the tolerance; return the report of the part. Raises Stopped."""
+        budget = Budget(self.settings.limits)
+        for _ in range(MAX_ROUNDS):
+            worst = self._violation()
+            if worst <= self.settings.tolerance and self.n_rounds:
+                self.report["converged"] = True
+                return self.report
+            self.n_rounds += 1
+            self._join()
+            _core.trim_heap()
+            active = self._numbers(self.is_active)
+            before = self.iterate.alpha[active]
+            one = Subproblems.of_sizes(self.whole, active, np.array([len(active)]))
+            wanted = max(self.settings.tolerance, ROUND_SHARE * worst)
+            settings = replace(self.settings, limits=budget.left)
+            settings = replace(settings, tolerance=wanted, neglected=self.neglected)
+            round_control = replace(control, state=_core.SolveState(one.sizes))
+            done = self.engine.solve_together(one, self.iterate, settings, round_control)
+            self._add(done)
+            self._bring_up_to_date(active, self.iterate.alpha[active] - before, control.stop)
+            budget.use(done)
+            if budget.is_used_up:
+                break
+        self.report["converged"] = False
+        return self.report
+
+    def _numbers(self, is_chosen: np.ndarray) -> np.ndarray:
+        """Return the indices int32 of the chosen variables of the part in the whole problem."""
+        chosen = np.flatnonzero(is_chosen).astype(np.int32)
+        return chosen if isinstance(self.members, slice) else self.members[chosen]
+
+    def _violation(self) -> float:
+        """Return the largest KKT violation, in multiples of the violation scale."""
+        alpha, gradient = (one[self.members] for one in (self.iterate.alpha, self.iterate.gradient))
+        whole = np.array([0, self.problem.size])
+        return float(_core.optimality(self.problem, whole, alpha, gradient)[1][0])
+
+    def _join(self) -> None:
+        """Activate the variables that violate most."""
+        alpha, gradient = (one[self.members] for one in (self.iterate.alpha, self.iterate.gradient))
+        size = reduced_gradient(self.problem, alpha, gradient)
+        least = 0.5 * self.settings.tolerance * self.problem.violation_scale
+        new = ~self.is_active
+        new &= ((size < -least) & (alpha < self.problem.upper)) | (
+            (size > least) & (alpha > self.problem.lower)
+        )
+        joining = np.flatnonzero(new)
+        most = max(int(GROWTH * np.count_nonzero(self.is_active)), MIN_GROWTH)
+        self.is_active[joining[np.argsort(-np.abs(size[joining]), kind="stable")[:most]]] = True
+
+    def _bring_up_to_date(self, active: np.ndarray, step: np.ndarray, stop: _core.Stop) -> None:
+        """Update the gradient of the other variables for the step of the active ones."""
+        iterate, rows = self.iterate, self.whole.rows
+        changed, others = step != 0, self._numbers(~self.is_active)
+        sources, step = _together(rows[active[changed]]), step[changed]
+        how = KernelEvalOptions(self.settings.float64, self.settings.cutoff, stop)
+        for some in slices(len(others), self.engine.targets_at_once):
+            own = others[some]
+            sums, n_values = self.engine.sums(_together(rows[own]), sources, step, how)
+            iterate.gradient[own] += sums
+            iterate.base[own] = iterate.alpha[own]
+            self.report["kernel_evaluations"] += n_values
+        self.neglected += self.settings.cutoff.value * float(np.abs(step).sum())
+        self.neglected = max(self.neglected, float(self.report["neglected"][0]))
+        self.report["neglected"] = self.neglected
+
+    def _add(self, one: np.ndarray) -> None:
+        """Add the counts of a round to the report; replace the other fields."""
+        for name in _core.SOLVE_REPORT.names or ():
+            is_count = name not in ("objective", "violation", "gap", "converged", "neglected")
+            self.report[name] = one[name] + (self.report[name] if is_count else 0)
+
+
+def _is_nearly_solved(parts: Subproblems, iterate: Iterate) -> bool:
+    """Whether there is one part, large and with a known gradient."""
+    is_one = len(parts.sizes) == 1 and len(parts.members) > LARGE
+    return is_one and bool(iterate.is_known[parts.members].all())
+
+
+def _together(rows: np.ndarray) -> TermIndex:
+    """Return these rows as terms of a kernel sum, all in one component."""
+    nothing = np.zeros(len(rows), np.int64)
+    return TermIndex(rows, nothing, nothing)
+
+
+BATCH_VALUES = 4 * 10**9  # kernel evaluations of a gradient between two possible checkpoints
+
+
+class FormulationSolver:
+    """Solver of a formulation over prepared rows.
+
+    `prepared` and `control` do not change; `state` does. `problem`, `units` (components of the
+    variables) and `cutoff` belong to the current `formulation`. `save` stores a due checkpoint.
+    Several solvers may share a `budget` of work.
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        control: RunControl | None = None,
+        formulation: Formulation | None = None,
+        save: Callable[[], None] = lambda: None,
+        budget: Budget | None = None,
+    ):
+        self.prepared, self.control, self.save = prepared, control or RunControl(), save
+        self.options, self.task, self.data = prepared.options, prepared.task, prepared.data
+        self.engine = prepared.engine
+        self.locality, self.threads = prepared.components, prepared.threads
+        self.set_formulation(formulation or prepared.formulation)
+        self.memory_bytes = prepared.solver_bytes(self.formulation)
+        self.is_warm = self.is_near = False
+        no_variables = np.zeros(0, np.int32)
+        self._unfinished = no_variables, no_variables  # members and sizes of the last solve
+        self.state = RunState(
+            iterate=Iterate.of(self.formulation.alpha.copy()),
+            whole_tolerance=np.full(self.units.n_components, np.inf),
+            budget=budget or Budget.of(self.options),
+            n_iterations=np.zeros(self.formulation.n_problems, np.int64),
+            converged=np.zeros(self.formulation.n_folds, bool),
+        )
+
+    def set_formulation(self, formulation: Formulation) -> None:
+        """Replace the formulation, and its components and cutoff."""
+        self.formulation, self.problem = formulation, formulation.problem
+        self.units = VariableComponents(formulation, self.locality)
+        self.cutoff = self.locality.cutoff(coupled=formulation.has_constraints)
+
+    def forget_whole(self) -> None:
+        """Mark every component as not solved as a whole, as the components may have changed."""
+        self.state.whole_tolerance = np.full(self.units.n_components, np.inf)
+
+    def begin_with(
+        self, alpha: np.ndarray, gradient: np.ndarray | None = None, neglected: float = 0.0
+    ) -> None:
+        """Start from a feasible alpha; its gradient is given if alpha is near the solution.
+
+        `neglected` bounds the truncation error of the gradient.
+        """
+        self.is_warm, self.is_near = True, gradient is not None
+        if gradient is None:
+            self.state.iterate = Iterate.of(alpha)
+        else:
+            self.take(alpha, gradient, neglected)
+
+    def take(self, alpha: np.ndarray, gradient: np.ndarray, neglected: float) -> None:
+        """Replace alpha and its gradient by those of another solver."""
+        self.state.iterate, self.state.neglected = Iterate.of(alpha), neglected
+        self.iterate.learn(np.arange(len(alpha)), gradient)
+
+    @property
+    def iterate(self) -> Iterate:
+        return self.state.iterate
+
+    @property
+    def alpha(self) -> np.ndarray:
+        return self.state.iterate.alpha
+
+    @property
+    def gradient(self) -> np.ndarray:
+        return self.state.iterate.gradient
+
+    @property
+    def costs(self) -> Costs:
+        return self.state.costs
+
+    @property
+    def solution(self) -> Solution:
+        """The current alpha as a Solution, to make models from."""
+        return Solution(self.prepared, self.formulation, self.iterate)
+
+    @property
+    def size_of_values(self) -> float:
+        """Scale of decision values; requires a certificate."""
+        assert self.state.certificate is not None
+        multipliers = self.state.certificate.multipliers[0]
+        return self.task.size_of_values(self.prepared.targets, *multipliers[:1].tolist())
+
+    @property
+    def needs_float64(self) -> bool:
+        """Whether rounding kernel values to float32 would noticeably change decision values."""
+        state = self.state
+        if state.certificate is None:
+            return False
+        size = state.certificate.violation_scale * self.size_of_values
+        return is_seen(state.rounding, size, is_regression=self.task.is_regression)
+
+    def begin_phase(self, name: str, n_rows: int) -> None:
+        """Report the start of a phase over `n_rows` rows or variables."""
+        self.engine.begin_phase(name)
+        self.control.progress.begin(name, n_rows)
+
+    def extend_gradient(self) -> None:
+        """Compute the gradient of all variables from the known one.
+
+        The gradient must be known for all support vectors, or for none of them.
+        """
+        start, state = time.perf_counter(), self.state
+        if state.begun_with is None:
+            state.begun_with = np.flatnonzero(~self.iterate.is_known).astype(np.int32)
+        others = state.begun_with
+        self.begin_phase("gradient", len(others))
+        how = KernelEvalOptions(False, self.cutoff, self.control.stop)
+        for some, gradient, n_values in self.gradients_of(others, self.iterate.is_known, how):
+            self.iterate.learn(some, gradient)
+            self.costs.counts["kernel_evaluations"] += n_values
+        state.begun_with = None
+        left_out = self.cutoff.value * float(np.abs(self.alpha).sum())
+        state.neglected = max(state.neglected, left_out)
+        seconds = time.perf_counter() - start
+        self.costs.seconds_by_phase["rebuild"] += seconds
+        n_sv = int(np.count_nonzero(self.alpha))
+        self.control.progress.end("gradient", seconds, n_sv)
+
+    def sources(self) -> tuple[TermIndex, np.ndarray]:
+        """Return the support vectors as terms of kernel sums, and their alpha."""
+        support = np.flatnonzero(self.alpha)
+        return self.units.terms(support), self.alpha[support]
+
+    def gradient_of(
+        self,
+        variables: np.ndarray,
+        how: KernelEvalOptions,
+        sources: tuple[TermIndex, np.ndarray] | None = None,
+    ) -> tuple[np.ndarray, int]:
+        """Compute the gradient of variables; kernel values between components count as 0.
+
+        Also returns the number of kernel evaluations. Raises Stopped.
+        """
+        terms, alpha = sources or self.sources()
+        sums, n_values = self.engine.sums(self.units.terms(variables), terms, alpha, how)
+        return sums - self.problem.linear[variables], n_values
+
+    def gradients_of(
+        self, variables: np.ndarray, is_done: np.ndarray, how: KernelEvalOptions
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
+        """Yield variables, their gradient and the number of kernel evaluations, batch by batch.
+
+        Variables marked in `is_done`, bool (n_variables,), are skipped. Due checkpoints are stored
+        between batches. Raises Stopped.
+        """
+        n_blocks, sources = 1 + len(variables) // self.engine.targets_at_once, self.sources()
+        if self.control.checkpoint is not None:
+            unit = self.units.terms(variables).component
+            n_sources = np.bincount(sources[0].component, minlength=unit.max(initial=0) + 1)
+            n_blocks += int(n_sources[unit].sum() / BATCH_VALUES)
+        # in row order: problems share the kernel values of a row
+        by_row = variables
+        if self.formulation.n_problems > 1:
+            by_row = variables[group_order(self.problem.rows[variables])]
+        for block in np.array_split(by_row, n_blocks):
+            some = np.sort(block[~is_done[block]])
+            if len(some):
+                yield some, *self.gradient_of(some, how, sources)
+                if self.control.is_checkpoint_due:
+                    self.save()
+
+    def exact_gradients(
+        self, variables: np.ndarray, is_done: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        how = KernelEvalOptions(True, self.locality.between, self.control.stop)
+        for some, gradient, n_values in self.gradients_of(variables, is_done, how):
+            self.costs.evaluations_by_phase["check"] += n_values
+            yield some, gradient
+
+    def solve(
+        self, members: np.ndarray, sizes: np.ndarray, tolerance: float, attainable: float = 0.0
+    ) -> np.ndarray:
+        """Solve parts of the problem in place, starting from the current state.
+
+        `members` lists the variables part by part; `sizes` has the number of variables of each
+        part. Returns an array of SOLVE_REPORT, one entry per part. Raises Stopped if a part is not
+        solved.
+        """
+        state = self.state
+        state.solve = state.solve or _core.SolveState(sizes)
+        nbytes = self.memory_bytes - self.prepared.memory.unplanned(int(sizes.max(initial=0)))
+        settings = SolverSettings(
+            tolerance, state.budget.left, max(nbytes, 0), self.threads, self.cutoff,
+            state.neglected, attainable, state.float64,
+        )  # fmt: skip
+        parts = Subproblems.of_sizes(self.problem, members, sizes)
+        progress = CoreProgress(self.control, self.save)
+        control = SolveControl(state.solve, self.control.stop, progress)
+        try:
+            solved = solve_parts(self.engine, parts, state.iterate, settings, control)
+        finally:
+            self._unfinished = members, sizes
+        if not state.solve.is_done:
+            raise _core.Stopped
+        state.solve = None
+        self._count(members, sizes, solved)
+        return solved
+
+    def count_unfinished(self) -> None:
+        """Add the cost of a stopped solve; call this after its state is stored."""
+        if self.state.solve is not None:
+            self._count(*self._unfinished, self.state.solve.reports)
+
+    def _count(self, members: np.ndarray, sizes: np.ndarray, solved: np.ndarray) -> None:
+        state, is_filled = self.state, sizes > 0
+        state.neglected = float(solved["neglected"].max(initial=state.neglected))
+        self.costs.add(solved)
+        problems = self.formulation.problem_of(members[np.cumsum(sizes)[is_filled] - 1])
+        np.add.at(state.n_iterations, problems, solved["iterations"][is_filled])
+        state.budget.use(solved, self.formulation.n_folds)
+
+    def reserve(self, nbytes: int) -> None:
+        """Reduce the solver's memory by `nbytes`, which others may use."""
+        self.memory_bytes -= nbytes
+
+
+PART_VALUES = 3e4  # fixed cost of a subproblem, in kernel evaluations
+
+
+class LevelSolver:
+    """Solver of the clusters of one level.
+
+    `division` partitions the rows of the formulation `whole` into the clusters.
+
+    Attributes
+    ----------
+    solver : solver of the level's formulation; a row in two clusters has variables in both.
+    cluster : int32, cluster of each variable.
+    part : int64, subproblem of each variable.
+    is_solved : bool (n_clusters,).
+    converged : bool (n_folds,), whether all solved clusters of a fold converged.
+    objective : sum of the objectives of solved clusters.
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        control: RunControl,
+        whole: Formulation,
+        division: LevelPartition,
+        level: int,
+        save: Callable[[], None] = lambda: None,
+        budget: Budget | None = None,
+    ):
+        self.whole, self.division, self.level = whole, division, level
+        self.clustered = division.clustered(whole)
+        self.formulation = self.clustered.formulation
+        self.cluster = self.clustered.cluster
+        self.solver = FormulationSolver(prepared, control, self.formulation, save, budget)
+        self.is_solved = np.zeros(division.n_clusters, bool)
+        self.objective = 0.0
+        n_groups = int(prepared.components.n_components)
+        self.part = self.cluster.astype(np.int64)
+        if whole.n_problems > 1:
+            self.part += self.formulation.problem_index.astype(np.int64) * division.n_clusters
+        if not whole.has_constraints and n_groups > 1:  # a constraint couples a whole cluster
+            self.part *= n_groups
+            self.part += prepared.components.component[self.formulation.problem.rows]
+        self.n_places = division.n_clusters * (1 if whole.has_constraints else n_groups)
+        self.converged = np.ones(whole.n_folds, bool)
+
+    def solve_clusters(self, tolerance: float, chosen: np.ndarray | None = None) -> None:
+        """Solve the chosen clusters that are not solved yet.
+
+        `chosen` is bool (n_clusters,), or None for all clusters. Raises Stopped.
+        """
+        wanted = ~self.is_solved if chosen is None else chosen & ~self.is_solved
+        own = np.flatnonzero(wanted[self.cluster])
+        members = own[group_order(self.part[own])].astype(np.int32)
+        part = self.part[members]
+        first = np.flatnonzero(np.diff(part, prepend=-1))
+        parts, sizes = part[first], np.diff(first, append=len(part))
+        solved = self.solver.solve(members, sizes, tolerance)
+        self.objective += sum(solved["objective"].tolist())
+        missed = parts[~solved["converged"]]
+        self.converged[missed // (self.n_places * self.formulation.n_problems_of_fold)] = False
+        self.is_solved |= wanted
+
+    @cached_property
+    def sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Indices of the subproblems, ascending, and the number of variables of each."""
+        return group_sizes(self.part)
+
+    @cached_property
+    def costs(self) -> np.ndarray:
+        """Estimated cost of each cluster in kernel evaluations, float64 (n_clusters,).
+
+        The cost of a subproblem is its squared size plus PART_VALUES.
+        """
+        parts, sizes = self.sizes
+        n_of_cluster = self.n_places // self.division.n_clusters
+        cluster = parts // n_of_cluster % self.division.n_clusters
+        costs = sizes.astype(np.float64) ** 2 + PART_VALUES
+        return np.bincount(cluster, costs, self.division.n_clusters)
+
+    def hand_over_counts(self, solver: FormulationSolver) -> None:
+        """Add costs and iterations to the solver of the whole problem, and reset them here."""
+        own = self.solver.state
+        solver.costs.include(own.costs)
+        solver.state.n_iterations += own.n_iterations
+        own.n_iterations[:] = 0
+        own.costs = Costs()
+
+    def level_report(self, seconds_clustering: float, seconds_training: float) -> LevelReport:
+        """Return the report of the level; the caller fills in `n_sv`."""
+        counts = self.solver.costs.counts
+        return LevelReport(
+            level=self.level,
+            n_clusters=self.division.n_clusters,
+            largest_cluster=int(self.sizes[1].max()),
+            seconds_clustering=seconds_clustering,
+            seconds_training=seconds_training,
+            n_sv=0,
+            objective=self.objective,
+            kernel_evaluations=counts["kernel_evaluations"],
+            pairs_skipped=counts["pairs_skipped"],
+            overlap=self.formulation.problem.size / max(self.whole.problem.size, 1),
+        )
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the state for a checkpoint, as arrays by name."""
+        own = {"is_solved": self.is_solved, "objective": np.array([self.objective])}
+        return self.solver.state.to_arrays() | own | {"all_converged": self.converged}
+
+    def set_arrays(self, arrays: dict[str, np.ndarray]) -> None:
+        """Resume from the arrays of a checkpoint.
+
+        If the clusters differ, raises one of the errors of RunState.set_arrays.
+        """
+        solver, budget = self.solver, self.solver.state.budget
+        prepared, problem = solver.prepared, self.formulation.problem
+        size = prepared.data.rows.n_samples, prepared.components.n_components
+        solver.state.set_arrays(arrays, problem, *size)
+        solver.state.budget, solver.is_warm = budget, True
+        for name, known in (("is_solved", self.is_solved), ("all_converged", self.converged)):
+            check_array(arrays[name], known.dtype, len(known))
+        check_floats(arrays["objective"], 1)
+        self.is_solved, self.converged = arrays["is_solved"], arrays["all_converged"]
+        self.objective = float(arrays["objective"][0])
+
+    def alpha_from(self, alpha: np.ndarray) -> np.ndarray:
+        """Convert an alpha of the whole problem to an alpha of this level.
+
+        A row in two clusters has its alpha in the nearest one and 0 in the other.
+        """
+        own = alpha[self.clustered.origin]
+        own[self.clustered.is_copy] = 0.0
+        return own
+
+    def alpha_of_whole(self) -> np.ndarray:
+        """Return a feasible alpha of the whole problem, taken from each row's nearest cluster."""
+        own = ~self.clustered.is_copy
+        alpha = np.zeros(self.whole.problem.size)
+        alpha[self.clustered.origin[own]] = self.solver.alpha[own]
+        return self.whole.with_constraints(alpha) if self.clustered.is_copy.any() else alpha
+
+    def offsets(self) -> np.ndarray:
+        """Return the rho of each cluster, float64 (n_clusters, n_problems)."""
+        return self.solver.solution.offsets_of_clusters(self.cluster, self.division.n_clusters)
+
+    def model(self) -> tuple[EarlyModel, int]:
+        """Return the early model and its number of bounded support vectors."""
+        partition = self.division.partition
+        return early_model(self.solver.solution, self.level, partition, self.cluster)

@@ -1,0 +1,145 @@
+"""Test clusters of a level: Algorithm 1 of the paper samples support vectors."""
+
+import numpy as np
+import pytest
+from runs import cross_validate, ready
+
+import dcsvm
+from dcsvm.data.rows import Rows
+from dcsvm.kernel.cluster_tree import COST_LIMIT, Starts, Tree
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.sources import MAX_PARTS
+from dcsvm.problem.options import MAX_BRANCHING, TrainOptions
+from dcsvm.training.memory import Plan
+
+
+@pytest.fixture(scope="module")
+def spots():
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1, 1, (3000, 3)).astype(np.float32)
+    return X, np.where(np.sin(4 * X[:, 0]) * X[:, 1] > 0.1, 1.0, -1.0)
+
+
+@pytest.fixture
+def samples(monkeypatch):
+    """Record the sampled rows of each level grown alone, as input row numbers."""
+    found, grow_alone = [], Tree.grow_alone
+
+    def grow(tree, n_clusters, sample, *what, **how):
+        order = np.argsort(tree.place)
+        found.append(set(order[sample].tolist()))
+        return grow_alone(tree, n_clusters, sample, *what, **how)
+
+    monkeypatch.setattr(Tree, "grow_alone", grow)
+    return found
+
+
+@pytest.mark.parametrize("gamma", [2.0, 200.0], ids=["one group", "groups"])
+def test_an_adaptive_level_is_found_from_support_vectors_of_the_level_below(spots, samples, gamma):
+    X, y = spots
+    options = {"C": 10, "gamma": gamma, "levels": 2, "sample": 200, "clustering": "adaptive"}
+    report = dcsvm.train(X, y, **options).report
+    assert [level.level for level in report.levels] == [2, 1]
+    below = set(report.support_by_level[0].tolist())
+    assert len(samples) == 2 and len(samples[1]) == min(200, len(below))
+    assert samples[1] <= below
+    assert not samples[0] <= below
+
+
+def test_a_random_level_is_found_from_rows_that_may_support_nothing(spots, samples):
+    X, y = spots
+    options = {"C": 10, "gamma": 2, "levels": 2, "sample": 200, "clustering": "random"}
+    report = dcsvm.train(X, y, **options).report
+    assert not samples[1] <= set(report.support_by_level[0].tolist())
+
+
+@pytest.mark.parametrize("clustering", ["adaptive", "random", "tree", "kmeans"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_the_exact_model_does_not_depend_on_the_clusters(spots, clustering, bias):
+    X, y = spots
+    options = {"C": 10, "gamma": 2, "bias": bias}
+    model = dcsvm.train(X, y, levels=2, clustering=clustering, **options)
+    direct = dcsvm.train(X, y, levels=0, **options)
+    assert model.report.converged
+    assert model.report.objective == pytest.approx(direct.report.objective, rel=1e-5)
+    assert np.mean(model.predict(X, method="early") == y) > 0.9
+
+
+def test_folds_have_adaptive_levels(spots, samples):
+    X, y = spots
+    options = TrainOptions(C=10, gamma=2, levels=2, sample=200, clustering="adaptive")
+    found = cross_validate(Rows.from_array(X), y, options, 3)
+    assert len(samples) == 2
+    assert np.mean(found == y) > 0.9
+
+
+def test_a_level_in_progress_is_found_again_from_its_own_sample(spots, samples, tmp_path):
+    X, y = spots
+    options = {"C": 10, "gamma": 2, "levels": 2, "clustering": "adaptive", "threads": 1}
+    whole = dcsvm.train(X, y, **options)
+    stop = dcsvm.Stop()
+
+    class Stopping(dcsvm.Progress):
+        def begin(self, name, n_rows):
+            if name == "level 1":
+                stop.request()
+
+    folder = tmp_path / "run"
+    dcsvm.train(
+        X, y, checkpoint=dcsvm.Checkpoint(folder), stop=stop, progress=Stopping(), **options
+    )
+    stopped = samples[-1]
+    resumed = dcsvm.train(X, y, checkpoint=dcsvm.Checkpoint(folder, resume=True), **options)
+    assert samples[-1] == stopped == samples[1]
+    assert resumed.report.objective == pytest.approx(whole.report.objective, rel=1e-6)
+
+
+def test_a_level_whose_support_vectors_have_changed_keeps_its_sample(spots, samples):
+    X, y = spots
+    options = TrainOptions(C=10, gamma=2, levels=2, sample=200, clustering="adaptive")
+    run = ready(Rows.from_array(X), y, options)
+    problem = run.solver.problem
+    run.levels.divided(2, run.solver)
+    run.solver.alpha[:300] = 0.5 * (problem.lower + problem.upper)[:300]
+    run.levels.divided(2, run.solver)
+    assert samples[0] == samples[1]
+
+
+def test_more_clusters_than_one_product_tells_apart_have_the_tree():
+    plan, options = Plan((5, 4, 1), (), 1, 4), TrainOptions(clustering="adaptive")
+    assert [plan.is_alone(level, options) for level in plan.levels] == [False, True, True]
+    assert not plan.is_alone(1, TrainOptions(clustering="tree"))
+    assert plan.not_alone(options) == [5] and plan.not_alone(TrainOptions()) == []
+    assert MAX_BRANCHING == MAX_PARTS
+
+
+def test_a_level_that_cannot_have_the_clustering_that_was_asked_for_is_told():
+    X = np.random.default_rng(0).normal(size=(29_000, 2))
+    options = TrainOptions(levels=2, branching=17, clustering="random", threads=1)
+    with pytest.warns(UserWarning, match="level 2 has more than 256 clusters: .* not by random"):
+        ready(Rows.from_array(X), np.sign(X[:, 0]), options)
+
+
+def test_of_clusters_of_equal_cost_those_with_less_kernel_between_them_are_taken():
+    X = np.repeat(np.array([[0.0], [1.0], [10.0], [11.0]], np.float32), 5, axis=0)
+    X += np.linspace(0, 0.1, 20, dtype=np.float32)[:, None]
+    pairs = np.repeat(np.array([0, 0, 1, 1], np.int32), 5)
+    apart = np.repeat(np.array([0, 1, 0, 1], np.int32), 5)
+    unequal = np.repeat(np.array([0, 0, 0, 1], np.int32), 5)
+    starts = Starts(Kernel("rbf", 1.0), None)
+    parts = np.array([apart, unequal, pairs])
+    assert starts.best(Rows.from_array(X), parts, 2, 1) == 2
+    assert np.sum(np.bincount(unequal) ** 2) * 2 / 20**2 < COST_LIMIT
+
+
+@pytest.mark.parametrize("clustering", ["adaptive", "random"])
+def test_rows_in_a_mapped_file_have_levels_that_are_found_alone(spots, clustering, tmp_path):
+    X, y = spots
+    mapped = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", X.dtype, X.shape)
+    mapped[:] = X
+    options = {"C": 10, "gamma": 2, "levels": 2, "clustering": clustering}
+    report = dcsvm.train(mapped, y, **options).report
+    assert report.converged and [level.level for level in report.levels] == [2, 1]
+    assert report.objective == pytest.approx(
+        dcsvm.train(X, y, **options).report.objective, rel=1e-5
+    )
