@@ -19,7 +19,7 @@ from runs import ready
 from dcsvm import _core
 from dcsvm.model.reader import load_model
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.fit import finished
+from dcsvm.training.fit import finish
 from dcsvm.training.report import Progress
 from dcsvm.training.state import Checkpoint, RunControl
 
@@ -90,7 +90,7 @@ def solved(rows, y, options, progress=None, checkpoint=None, **how):
     control = RunControl(progress or Progress(), stop, checkpoint)
     with control.held():
         run = ready(rows, y, TrainOptions(**options), control, **how)
-        model = finished(run)
+        model = finish(run)
     return run, model, model.report
 
 

@@ -23,7 +23,7 @@ from itertools import pairwise
 import numpy as np
 
 from dcsvm.data.arrays import reduce_parts
-from dcsvm.problem.formulation import BoxQP, Formulation
+from dcsvm.problem.formulation import Formulation
 from dcsvm.training.certificate import (
     Certificate,
     CheckSettings,
@@ -31,10 +31,10 @@ from dcsvm.training.certificate import (
     Subproblems,
     verify_optimality,
 )
-from dcsvm.training.extraction import check_told
+from dcsvm.training.extraction import check_told, count_support
 from dcsvm.training.report import PartOfProgress
 from dcsvm.training.solver import FormulationSolver
-from dcsvm.training.state import BestSolution, Budget, RunControl, RunState
+from dcsvm.training.state import Budget, RunControl
 
 MAX_C = 2.0**24  # float32 resolves no smaller margin
 NEAR_NU = 0.01  # relative difference to nu that ends the search
@@ -247,58 +247,79 @@ HIDDEN_MARGIN = 1.0
 FEW_VARIABLES = 2000  # up to this size a hidden margin is searched for: that takes a second
 
 
-class Refinement:
-    """Loop control of repeated solves and checks of a problem.
-
-    The `state` keeps the last violation and the precision of the next solve, which is float64 after
-    too small an improvement. The violation of nu-SVC is relative to the margin. Refinement ends if
-    float32 cannot resolve that margin.
-    """
-
-    def __init__(self, problem: BoxQP, state: RunState):
-        self.divides_by_margin = problem.divides_by_margin
-        self.is_large = problem.size > FEW_VARIABLES
-        self.state, self.n_checks = state, min(state.checks, MAX_REFINEMENTS - 1)
-
-    def attainable(self, tolerance: float, weight: float) -> float:
-        """Return the smallest absolute violation that can be resolved.
-
-        `weight` is the sum of |alpha| before the solve.
-        """
-        if not self.divides_by_margin:
-            return ROUNDING * weight
-        return max(ROUNDING, self._margin(tolerance)) * weight
-
-    def goes_on(self, found: Certificate, tolerance: float, weight: float) -> bool:
-        """Count a check and return whether another solve should follow."""
-        is_beyond = tolerance * found.violation_scale < self.attainable(tolerance, weight)
-        if is_beyond and self._is_far_enough(found):
-            return False
-        self.n_checks += 1
-        is_far = found.violation > FAR * tolerance or 2 * self.n_checks > MAX_REFINEMENTS
-        state = self.state
-        state.float64 |= is_far and found.violation > MIN_REFINED * state.last_violation
-        state.last_violation = found.violation
-        return self.n_checks < MAX_REFINEMENTS
-
-    @property
-    def _looks_first(self) -> bool:
-        return self.is_large and self.n_checks == 0
-
-    def _margin(self, tolerance: float) -> float:
-        return FIRST_MARGIN if self._looks_first else tolerance * MIN_MARGIN
-
-    def _is_far_enough(self, found: Certificate) -> bool:
-        """Whether to accept the smallest attainable violation."""
-        if self.divides_by_margin:
-            return not self._looks_first or found.violation > HIDDEN_MARGIN
-        return self.state.float64 or found.violation <= NEAR_SOLVED
-
-
 # Share of the tolerance that the solver aims at, so that the solution passes the float64 check.
 # Half of it takes the same time.
 SOLVER_TOLERANCE = 0.9
 FIRST_GAP_TOLERANCE = 1e-2  # tolerance of the first solve if a duality gap is requested
+
+
+class Target:
+    """What the next solve of the whole problem aims at: its folds, tolerance and precision.
+
+    Each check refines the target. Folds that reached the requested tolerance or gap leave it. A
+    requested gap shrinks the tolerance. The `state` keeps the last violation and the precision,
+    which is float64 after too small an improvement. The violation of nu-SVC is relative to the
+    margin, so it ends where float32 cannot resolve that margin.
+    """
+
+    def __init__(self, solver: FormulationSolver):
+        self.solver, self.state = solver, solver.state
+        self.folds = list(range(solver.formulation.n_folds))
+        self.tolerance = solver.options.tolerance
+        if solver.options.gap is not None:
+            self.tolerance = self.state.gap_tolerance or FIRST_GAP_TOLERANCE
+        self.n_checks = min(self.state.checks, MAX_REFINEMENTS - 1)
+        self.weight = 0.0  # sum of |alpha| before the solve
+
+    def begin_solve(self) -> None:
+        """Weigh alpha; a resumed solve has the weight from before it."""
+        if self.state.weight is None:
+            self.state.weight = _weight(self.solver, self.folds)
+        self.weight = self.state.weight
+
+    @property
+    def attainable(self) -> float:
+        """The smallest absolute violation that can be resolved."""
+        if not self.solver.problem.divides_by_margin:
+            return ROUNDING * self.weight
+        margin = FIRST_MARGIN if self._is_first_of_many else self.tolerance * MIN_MARGIN
+        return max(ROUNDING, margin) * self.weight
+
+    def refine(self, certificates: dict[int, Certificate]) -> bool:
+        """Aim at the folds that miss what is requested; return whether another solve follows."""
+        state = self.state
+        self.folds = [k for k in self.folds if not is_reached(self.solver, certificates[k])]
+        if not self.folds or state.budget.is_used_up:
+            return False
+        open_folds = {k: certificates[k] for k in self.folds}
+        worst = Certificate.of_all(list(open_folds.values()))
+        is_beyond = self.tolerance * worst.violation_scale < self.attainable
+        if is_beyond and self._is_good_enough(worst):
+            return False
+        self.n_checks += 1
+        # float32 kernel values may be too coarse
+        is_far = worst.violation > FAR * self.tolerance or 2 * self.n_checks > MAX_REFINEMENTS
+        state.float64 |= is_far and worst.violation > MIN_REFINED * state.last_violation
+        state.last_violation = worst.violation
+        if self.n_checks >= MAX_REFINEMENTS:
+            return False
+        keep_best(self.solver, open_folds)
+        gap = self.solver.options.gap
+        if gap is not None:
+            share = 0.5 * gap / max(excess(self.solver, one) for one in open_folds.values())
+            self.tolerance *= min(max(share, 0.01), 0.5)
+            state.gap_tolerance = self.tolerance
+        return True
+
+    @property
+    def _is_first_of_many(self) -> bool:
+        return self.solver.problem.size > FEW_VARIABLES and self.n_checks == 0
+
+    def _is_good_enough(self, worst: Certificate) -> bool:
+        """Whether to accept the smallest attainable violation."""
+        if self.solver.problem.divides_by_margin:
+            return not self._is_first_of_many or worst.violation > HIDDEN_MARGIN
+        return self.state.float64 or worst.violation <= NEAR_SOLVED
 
 
 def conquer(solver: FormulationSolver) -> None:
@@ -310,68 +331,57 @@ def conquer(solver: FormulationSolver) -> None:
 
     Raises Stopped, and NoMarginError if float64 cannot resolve the margin.
     """
-    start, state, options = time.perf_counter(), solver.state, solver.options
+    start, state = time.perf_counter(), solver.state
     if not state.is_global:
         solver.iterate.forget(np.arange(solver.problem.size))
         state.is_global = True
     solver.begin_phase("conquer", solver.problem.size)
-    tolerance = options.tolerance
-    if options.gap is not None:
-        tolerance = state.gap_tolerance or FIRST_GAP_TOLERANCE
+    target = Target(solver)
     if state.multiplier is not None:
-        solve_relaxed(solver, tolerance)
-    folds = list(range(solver.formulation.n_folds))
-    certificates: dict[int, Certificate] = {}
-    rounds = Refinement(solver.problem, state)
-    while True:
-        members = np.concatenate([solver.formulation.variables_of_fold(k) for k in folds])
-        if state.weight is None:
-            state.weight = _weight(solver, folds)
-        weight = state.weight
-        if state.checked is None:
-            wanted, attainable = SOLVER_TOLERANCE * tolerance, rounds.attainable(tolerance, weight)
-            solver.solve(members, solver.units.sizes(members), wanted, attainable)
-        certificates |= verify(solver, folds, tolerance)
-        state.checks += 1
-        state.weight = None
-        state.rounding = max(
-            state.rounding, *(float(certificates[k].kernel_errors.max()) for k in folds)
-        )
-        folds = [k for k in folds if not _is_reached(solver, certificates[k])]
-        if not folds or state.budget.is_used_up:
-            break
-        if not rounds.goes_on(
-            Certificate.of_all([certificates[k] for k in folds]), tolerance, weight
-        ):
-            break
-        _keep_best(solver, {k: certificates[k] for k in folds})
-        if options.gap is not None:
-            wanted = 0.5 * options.gap / max(_excess(solver, certificates[k]) for k in folds)
-            tolerance *= min(max(wanted, 0.01), 0.5)
-            state.gap_tolerance = tolerance
-    worse = put_back_best(solver, {k: certificates[k] for k in folds})
-    if worse:
-        certificates |= verify(solver, worse, tolerance)
-    state.best = None
-    if folds and solver.problem.divides_by_margin and not state.budget.is_used_up:
-        certificates = _with_small_margins(solver, certificates, tolerance)
-    found = [certificates[k] for k in sorted(certificates)]
-    state.certificate = Certificate.of_all(found)
-    state.converged = np.array([_is_reached(solver, one) for one in found])
+        solve_relaxed(solver, target.tolerance)
+    certificates = solve_and_verify(solver, target)
+    while target.refine(certificates):
+        certificates |= solve_and_verify(solver, target)
+    certificates |= verify_better(solver, {k: certificates[k] for k in target.folds}, target)
+    if target.folds and solver.problem.divides_by_margin and not state.budget.is_used_up:
+        certificates = _with_small_margins(solver, certificates, target.tolerance)
+    each = [certificates[k] for k in sorted(certificates)]
+    state.certificate = Certificate.of_all(each)
+    state.converged = np.array([is_reached(solver, one) for one in each])
     state.costs.conquer_seconds = time.perf_counter() - start
-    solver.control.progress.end("conquer", state.costs.conquer_seconds, solver.solution.n_sv)
+    solver.control.progress.end("conquer", state.costs.conquer_seconds, count_support(solver))
 
 
-def _keep_best(solver: FormulationSolver, certificates: dict[int, Certificate]) -> None:
+def solve_and_verify(solver: FormulationSolver, target: Target) -> dict[int, Certificate]:
+    """Solve the folds of the target, and check them. Raises Stopped.
+
+    A resumed check belongs to a solve that has ended.
+    """
+    state, folds = solver.state, target.folds
+    target.begin_solve()
+    if state.checked is None:
+        members = np.concatenate([solver.formulation.variables_of_fold(k) for k in folds])
+        tolerance = SOLVER_TOLERANCE * target.tolerance
+        solver.solve(members, solver.units.sizes(members), tolerance, target.attainable)
+    certificates = verify(solver, folds, target.tolerance)
+    state.checks += 1
+    state.weight = None
+    errors = (float(one.kernel_errors.max()) for one in certificates.values())
+    state.rounding = max(state.rounding, *errors)
+    return certificates
+
+
+def keep_best(solver: FormulationSolver, certificates: dict[int, Certificate]) -> None:
     """Before another solve, keep the checked solutions of folds if they beat the kept ones."""
     state = solver.state
-    state.best = state.best or BestSolution.nothing(solver.problem.size, len(state.converged))
+    if state.best_alpha is None or state.best_gradient is None or state.best_excess is None:
+        state.best_alpha, state.best_gradient = np.zeros((2, solver.problem.size))
+        state.best_excess = np.full(len(state.converged), np.inf)
     for k, certificate in certificates.items():
-        excess = _excess(solver, certificate)
-        if excess < state.best.excess[k]:
+        if excess(solver, certificate) < state.best_excess[k]:
             own = solver.formulation.variables_of_fold(k)
-            state.best.excess[k] = excess
-            state.best.alpha[own], state.best.gradient[own] = (
+            state.best_excess[k] = excess(solver, certificate)
+            state.best_alpha[own], state.best_gradient[own] = (
                 solver.alpha[own],
                 solver.gradient[own],
             )
@@ -382,15 +392,26 @@ def put_back_best(solver: FormulationSolver, certificates: dict[int, Certificate
 
     Solutions of an ill-conditioned problem get worse once rounding errors exceed the steps.
     """
-    best = solver.state.best
-    if best is None:
+    state = solver.state
+    if state.best_alpha is None or state.best_gradient is None or state.best_excess is None:
         return []
-    worse = [k for k, one in certificates.items() if best.excess[k] < _excess(solver, one)]
+    worse = [k for k, one in certificates.items() if state.best_excess[k] < excess(solver, one)]
     for k in worse:
         own = solver.formulation.variables_of_fold(k)
-        solver.alpha[own] = best.alpha[own]
-        solver.iterate.learn(own, best.gradient[own])
+        solver.alpha[own] = state.best_alpha[own]
+        solver.iterate.learn(own, state.best_gradient[own])
     return worse
+
+
+def verify_better(
+    solver: FormulationSolver, certificates: dict[int, Certificate], target: Target
+) -> dict[int, Certificate]:
+    """Return to kept solutions that are better than these; return their new certificates."""
+    state = solver.state
+    worse = put_back_best(solver, certificates)
+    better = verify(solver, worse, target.tolerance) if worse else {}
+    state.best_alpha = state.best_gradient = state.best_excess = None
+    return better
 
 
 def _with_small_margins(
@@ -402,10 +423,10 @@ def _with_small_margins(
     """
     folds = sorted(certificates)
     parts = Subproblems.of_problems(solver.formulation)
-    margins = solver.solution.offsets_and_margins(parts)[1]
+    margins = solver.offsets_and_margins(parts)[1]
     if solve_as_c_svc(solver, margins, conquer):
         return verify(solver, folds, tolerance)
-    missed = [k for k in folds if not _is_reached(solver, certificates[k])]
+    missed = [k for k in folds if not is_reached(solver, certificates[k])]
     check_told([certificates[k].violation_scale for k in missed], _weight(solver, missed))
     return certificates
 
@@ -449,13 +470,13 @@ def _weight(solver: FormulationSolver, folds: list[int]) -> float:
     return float(weights.max())
 
 
-def _is_reached(solver: FormulationSolver, certificate: Certificate) -> bool:
+def is_reached(solver: FormulationSolver, certificate: Certificate) -> bool:
     """Whether the certificate meets the requested tolerance or gap."""
     options = solver.options
-    return _excess(solver, certificate) <= (options.gap or options.tolerance)
+    return excess(solver, certificate) <= (options.gap or options.tolerance)
 
 
-def _excess(solver: FormulationSolver, certificate: Certificate) -> float:
+def excess(solver: FormulationSolver, certificate: Certificate) -> float:
     """Return the violation, or the relative gap if a gap is requested; inf if it is unknown."""
     if solver.options.gap is None:
         return certificate.violation

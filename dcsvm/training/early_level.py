@@ -31,6 +31,7 @@ from dcsvm.problem.formulation import Task, pairs_of
 from dcsvm.problem.option_table import checked_metric
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.certificate import Subproblems
+from dcsvm.training.extraction import early_model
 from dcsvm.training.memory import early_plan
 from dcsvm.training.report import ERROR_RATE, SQUARED_ERROR, EarlyChoice
 from dcsvm.training.solver import LevelSolver
@@ -152,8 +153,9 @@ def _spans(level: LevelSolver, variables: _RowVariables, n_exact: int) -> np.nda
     has_any = np.zeros(len(level.is_solved), bool)
     has_any[level.cluster[doubtful]] = True
     support = np.flatnonzero(has_any[level.cluster] & (solver.alpha != 0))
-    members = support[group_order(level.part[support])].astype(np.int32)
-    sizes = group_sizes(level.part[support])[1]
+    part = level.parts()[0][support]
+    members = support[group_order(part)].astype(np.int32)
+    sizes = group_sizes(part)[1]
     affordable = isqrt(solver.memory_bytes // (EXACT_BYTES * solver.threads))
     n_exact = min(max(affordable, MIN_EXACT), n_exact)
     parts = Subproblems.of_sizes(solver.problem, members, sizes)
@@ -355,7 +357,7 @@ def best_on_test(
 
 def _test_losses(level: LevelSolver, test: TestRows) -> np.ndarray:
     """Compute the losses of test rows by the early model of a level."""
-    early, task = level.model()[0], level.solver.task
+    early, task = early_model(level)[0], level.solver.task
     early = replace(early, rows=early.rows.part(slice(0, early.rows.n_samples)))
     parts = ModelParts(level.solver.data.kernel, task.labels, None, early, task.svm_type)
     predicted = predictions(parts, test.rows, "early", level.solver.threads)

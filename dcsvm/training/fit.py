@@ -71,15 +71,15 @@ def fit(
             source = LocalRows.of(rows, options, consume=data.is_disposable)
         if init_model is not None:
             check_rows(init_model, source.rows, options, columns)
-        run = begun(
+        run = begin(
             source, data.labels, with_number(options, source.statistics), control,
             sample_weight=data.sample_weight, init_model=init_model,
             test=None if test is None else TestRows(columns.of(test.rows), test.labels),
         )  # fmt: skip
-        return data.model(columns.model(finished(run)))
+        return data.model(columns.model(finish(run)))
 
 
-def begun(
+def begin(
     source: RowSource,
     labels: np.ndarray,
     options: TrainOptions,
@@ -112,7 +112,7 @@ def begun(
     return run
 
 
-def finished(run: Run) -> Model:
+def finish(run: Run) -> Model:
     """Carry out a run. Returns the model with its report.
 
     A stopped run returns its current model. Raises Stopped if no model exists.
@@ -131,7 +131,7 @@ def finished(run: Run) -> Model:
             _core.trim_heap()
         if not options.early:
             assert state.certificate is not None
-            result = exact_model(run.solver.solution, state.certificate, converged)
+            result = exact_model(run.solver, state.certificate, converged)
         if state.early_choice is not None:
             _unless_stopped(run, missing, "early-level estimate", estimate_early_loss)
             run.set_seconds()
@@ -222,12 +222,9 @@ def _result_of_stopped(run: Run) -> tuple[ExactResult | None, list[str]]:
 
     The state keeps the early model. Raises Stopped if no model exists.
     """
-    run.save()
+    run.store()
     state, solver = run.state, run.solver
-    solver.count_unfinished()
-    if run.level_solver is not None:
-        run.level_solver.solver.count_unfinished()
-        run.level_solver.hand_over_counts(solver)
+    run.count_unfinished()
     run.set_seconds()
     run.keep_unfinished()
     missing = ["probabilities"] if run.options.probability else []
@@ -244,7 +241,7 @@ def _result_of_stopped(run: Run) -> tuple[ExactResult | None, list[str]]:
     if put_back_best(solver, {0: state.certificate}):
         state.certificate = certificate_of_stopped(solver)
     try:
-        return exact_model(solver.solution, state.certificate, converged=False), missing
+        return exact_model(solver, state.certificate, converged=False), missing
     except NoMarginError as error:
         raise _core.Stopped from error
 

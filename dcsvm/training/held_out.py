@@ -346,11 +346,11 @@ class _Values:
 
     def offsets(self) -> tuple[np.ndarray, np.ndarray]:
         """Return rho, (1, n_problems), and the divisor of each problem's decision values."""
-        solution = self.solver.solution
-        rho, margin = solution.offsets_and_margins(Subproblems.of_problems(solution.formulation))
-        is_empty = np.diff(solution.formulation.start) == 0
+        solver = self.solver
+        rho, margin = solver.offsets_and_margins(Subproblems.of_problems(solver.formulation))
+        is_empty = np.diff(solver.formulation.start) == 0
         rho[is_empty], margin[is_empty] = np.nan, 1.0
-        if not solution.task.divides_by_margin:
+        if not solver.task.divides_by_margin:
             return rho[None], np.ones_like(rho)
         check_margins(margin)
         return rho[None], margin

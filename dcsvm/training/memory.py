@@ -57,6 +57,10 @@ class Plan:
         """The finest level that may run; 0 without levels."""
         return max((*self.levels, *self.choices), default=0)
 
+    def predicts(self, level: int) -> bool:
+        """Return whether a level may make the early model."""
+        return level == self.early_level or level in self.choices
+
     def is_alone(self, level: int, options: TrainOptions) -> bool:
         """Return whether a level is partitioned directly, without a tree.
 

@@ -35,7 +35,7 @@ from dcsvm.training.engine import Prepared, prepare_rows
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.memory import Plan
 from dcsvm.training.report import PartOfProgress, Progress
-from dcsvm.training.run import Levels, Run, find_early_level, improve
+from dcsvm.training.run import Run, divided, find_early_level, improve
 from dcsvm.training.solver import FormulationSolver, LevelSolver
 from dcsvm.training.state import RunControl
 from dcsvm.training.warm_start import PathWarmStart
@@ -181,7 +181,7 @@ def _solve_folds(
     if run.options.early:
         assert run.state.early is not None
         level = run.state.early.level
-        division = run.levels.divided(level, run.solver)
+        division = divided(run, level)
         level_solver = LevelSolver(prepared, control, formulation, division, level)
         level_solver.solver.begin_phase("folds", level_solver.formulation.problem.size)
         level_solver.solve_clusters(run.options.tolerance)
@@ -190,7 +190,7 @@ def _solve_folds(
     variables = variables_of_folds(run.solver, folds, batch, formulation)
     alpha = alpha_without_held_out(run.solver, variables, formulation)
     plan = replace(prepared.plan, early_level=None)  # levels only give starts
-    of_folds = Run(replace(prepared, plan=plan), control, formulation, levels=run.levels)
+    of_folds = Run(replace(prepared, plan=plan), control, formulation, tree=run.tree)
     # levels of nu-SVC are slow: on covtype with nu = 0.3, this start takes 0.6 times as long
     if prepared.task.divides_by_margin or is_good_start(run.solver, variables, alpha):
         of_folds.solver.begin_with(alpha)
@@ -373,7 +373,7 @@ class CrossValidationRun:
     ) -> None:
         self.prepared, self.folds, self.progress = prepared, folds, progress
         self.values = np.full(len(folds.fold), np.nan) if keeps_values else None
-        self.levels = Levels(prepared, tree)
+        self.tree = tree
         self.stop, self.smaller = stop or _core.Stop(), smaller
         task = prepared.task
         self.parts = ModelParts(prepared.data.kernel, task.labels, None, None, task.svm_type)
@@ -397,10 +397,11 @@ class CrossValidationRun:
         n_rows = folds.n_held(batch)
         n_phases = len(prepared.plan.levels) + 3  # refine, gradient, conquer
         part = PartOfProgress(self.progress, n_phases, self.n_done, n_rows)
-        run = Run(prepared, RunControl(part, self.stop), formulation, levels=self.levels)
+        run = Run(prepared, RunControl(part, self.stop), formulation, tree=self.tree)
         known = None if self.smaller is None else self.smaller.begin(run.solver, batch)
         improve(run)
-        solved = run.found or run.solver
+        self.tree = run.tree  # batches share the clusters
+        solved = run.early_solver or run.solver
         for entries, values in held_out_values(solved, folds, batch, known):
             self.predicted[entries] = predicted_from(self.parts, values)
             if self.values is not None:
@@ -435,7 +436,7 @@ def _plan_of_best_level(prepared: Prepared) -> tuple[Plan, Tree]:
     """
     run = Run(prepared)
     find_early_level(run)
-    choice, tree = run.state.early_choice, run.levels.tree
+    choice, tree = run.state.early_choice, run.tree
     assert choice is not None and tree is not None
     level = choice.level
     return replace(prepared.plan, levels=(level,), early_level=level, choices=()), tree

@@ -375,7 +375,7 @@ class ExactSearch:
             held.solve(batch)
             count(batch)
             remaining = remaining[len(batch) :]
-        self.tree = held.levels.tree
+        self.tree = held.tree
         is_complete = len(remaining) == 0
         loss, of_folds = _loss(held, of, losses, seen)
         score = Score(

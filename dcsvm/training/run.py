@@ -12,13 +12,16 @@ A Run has the solver, the level in progress, and the clusters of all levels. Eac
 from its state. It raises Stopped if it is stopped before its end.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.arrays import distinct, group_order, group_sizes
+from dcsvm.data.arrays import distinct
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
@@ -32,76 +35,11 @@ from dcsvm.training.early_level import (
     estimate_loss,
 )
 from dcsvm.training.engine import Prepared, new_tree
-from dcsvm.training.extraction import Coefficients, early_model
+from dcsvm.training.extraction import Coefficients, count_support, early_model
 from dcsvm.training.level_partition import LevelPartition
 from dcsvm.training.report import Costs, LevelReport
 from dcsvm.training.solver import FormulationSolver, LevelSolver
 from dcsvm.training.state import DONE, UNREADABLE, Checkpoint, CheckpointError, RunControl, RunState
-
-
-class Levels:
-    """Clusters of prepared rows, found level by level.
-
-    The `tree`, None before its first level, does not depend on labels. Runs on the same rows may
-    share it.
-    """
-
-    def __init__(self, prepared: Prepared, tree: Tree | None = None) -> None:
-        self.options, self.plan = prepared.options, prepared.plan
-        self.engine, self.locality = prepared.engine, prepared.components
-        self.tree = prepared.tree if tree is None else tree
-        self.seconds_alone = 0.0
-
-    def grow(self, level: int, stop: _core.Stop) -> Tree:
-        """Find clusters down to a level and return their tree. Raises Stopped."""
-        if self.tree is None:
-            self.tree = self._new_tree()
-        self.plan.grow(self.tree, level, self.options, stop)
-        return self.tree
-
-    def divided(self, level: int, solver: FormulationSolver) -> LevelPartition:
-        """Divide rows into the clusters of a level, found if necessary. Raises Stopped."""
-        overlap = self.options.early_overlap
-        if level != self.plan.early_level and level not in self.plan.choices:
-            overlap = 1.0
-        if self.plan.is_alone(level, self.options):
-            tree, n_levels = self._found_alone(level, solver, second=overlap > 1), 1
-        else:
-            tree, n_levels = self.grow(level, solver.control.stop), level
-        placed = tree.placed[n_levels]
-        assert placed is not None  # the tree keeps assignments for all levels of the plan
-        return LevelPartition.overlapping(tree.partition(n_levels), placed, overlap)
-
-    def seconds(self, level: int) -> float:
-        """Return the clustering time of a level, in seconds.
-
-        In a tree, this is the time since the next coarser level of the plan.
-        """
-        if self.plan.is_alone(level, self.options):
-            return self.seconds_alone
-        coarser = max((other for other in self.plan.levels if other < level), default=0)
-        assert self.tree is not None
-        return sum(self.tree.seconds[coarser + 1 : level + 1])
-
-    def _new_tree(self) -> Tree:
-        group = self.locality.component if self.locality.n_components > 1 else None
-        return new_tree(self.engine, self.options, self.locality.order, group)
-
-    def _found_alone(self, level: int, solver: FormulationSolver, *, second: bool) -> Tree:
-        """Cluster a sample of rows for one level, outside the common tree. Raises Stopped.
-
-        The state keeps the sample. It is drawn from all rows, or from the support vectors of the
-        level below (adaptive clustering, Theorem 3 of the paper).
-        """
-        tree, state = self._new_tree(), solver.state
-        n_clusters = self.plan.branching**level
-        if state.sample is None:
-            support = distinct(solver.problem.rows[np.flatnonzero(solver.alpha)])
-            is_adaptive = self.options.clustering == "adaptive" and len(support) > 0
-            state.sample = tree.sample(n_clusters, support if is_adaptive else None, level)
-        tree.grow_alone(n_clusters, state.sample, solver.control.stop, second=second)
-        self.seconds_alone = tree.seconds[1]
-        return tree
 
 
 class Run:
@@ -112,9 +50,10 @@ class Run:
     Attributes
     ----------
     solver : solver of the whole problem, with the state of the run.
-    division : number and clusters of the level in progress, or None.
-    level_solver : LevelSolver of that level, or None if `solver` solves its clusters.
-    found : LevelSolver of the solved early level if its clusters predict, or None.
+    tree : clusters of the rows, None before the first level. It does not depend on labels, so runs
+        on the same rows may share it.
+    level_solver : LevelSolver of the level in progress, or None.
+    early_solver : LevelSolver of the solved early level if its clusters predict, or None.
     test : test rows that choose the early level, or None.
     seconds_before : training time of earlier processes, in seconds.
     """
@@ -125,30 +64,51 @@ class Run:
         control: RunControl | None = None,
         formulation: Formulation | None = None,
         *,
-        levels: Levels | None = None,
+        tree: Tree | None = None,
         test: TestRows | None = None,
     ) -> None:
-        self.prepared, self.control = prepared, control or RunControl()
+        self.prepared = prepared
+        self.control = replace(control or RunControl(), save=self.save)
         self.options, self.plan, self.test = prepared.options, prepared.plan, test
-        self.solver = FormulationSolver(prepared, self.control, formulation, self.save)
+        self.solver = FormulationSolver(prepared, self.control, formulation)
         self.keeps_models = formulation is None
-        self.levels = levels or Levels(prepared)
+        self.tree = prepared.tree if tree is None else tree
         self.seconds_before = 0.0
-        self.division: tuple[int, LevelPartition] | None = None
         self.level_solver: LevelSolver | None = None
-        self.found: LevelSolver | None = None
+        self.early_solver: LevelSolver | None = None
 
     @property
     def state(self) -> RunState:
         return self.solver.state
 
+    def start_tree(self) -> None:
+        """Begin the tree of the run, without levels."""
+        self.tree = self.new_tree()
+
+    def new_tree(self) -> Tree:
+        """Create a cluster tree over all rows, without levels."""
+        locality = self.prepared.components
+        group = locality.component if locality.n_components > 1 else None
+        return new_tree(self.prepared.engine, self.options, locality.order, group)
+
     def save(self) -> None:
+        """Store a due checkpoint, except during the search of the early level."""
+        if not self._is_choosing:
+            self.store()
+
+    def store(self) -> None:
         """Store a checkpoint, if the run has one."""
-        if self.control.checkpoint is not None:
-            self.set_seconds()
-            if self.level_solver is not None and not self._is_choosing:
-                self.state.level = self.level_solver.to_arrays()
-            self.control.save(self.state, self.model_of_early)
+        if self.control.checkpoint is None:
+            return
+        self.set_seconds()
+        level = self.level_solver
+        if level is not None and not level.is_in_place and not self._is_choosing:
+            self.state.level = level.to_arrays()
+        self.control.store(self.state, self.model_of_early)
+
+    @property
+    def _is_choosing(self) -> bool:
+        return bool(self.plan.choices) and self.state.early_choice is None
 
     def load(self, checkpoint: Checkpoint) -> None:
         """Load the state from a checkpoint. Raises CheckpointError."""
@@ -156,15 +116,6 @@ class Run:
         size = prepared.data.rows.n_samples, prepared.components.n_components
         checkpoint.load(self.state, self.solver.problem, *size)
         self.seconds_before = self.state.costs.seconds_train
-
-    def save_level(self) -> None:
-        """Store a checkpoint inside a level, except during the search of the early level."""
-        if not self._is_choosing:
-            self.save()
-
-    @property
-    def _is_choosing(self) -> bool:
-        return bool(self.plan.choices) and self.state.early_choice is None
 
     def set_seconds(self) -> None:
         """Update the training time of the report."""
@@ -179,23 +130,25 @@ class Run:
         svm_type = self.options.svm_type
         return Model(self.prepared.data.kernel, labels, None, early, svm_type=svm_type)
 
-    def begin_level(self, level: int, division: LevelPartition) -> LevelSolver:
+    def begin_level(self, level: int) -> LevelSolver:
         """Make the solver of a level's clusters.
 
-        If no level has a LevelSolver in progress, this one is set. It starts from the checkpoint
-        or, without one, from the current alpha. Raises CheckpointError.
+        It starts from the checkpoint or, without one, from the current alpha. It solves in place
+        if no clusters overlap and no other level is compared with it. Raises CheckpointError and
+        Stopped.
         """
-        solver, state = self.solver, self.state
+        solver, state, division = self.solver, self.state, divided(self, level)
+        is_in_place = division.border == 0 and not self.plan.choices
         level_solver = LevelSolver(
-            self.prepared, self.control, solver.formulation, division, level, self.save_level,
-            state.budget,
+            self.prepared, self.control, solver.formulation, division, level,
+            in_place=solver if is_in_place else None, budget=state.budget,
         )  # fmt: skip
         if state.level is not None:
             try:
                 level_solver.set_arrays(state.level)
             except UNREADABLE:
                 raise CheckpointError("the checkpoint is damaged: clusters differ") from None
-        elif np.any(solver.alpha):
+        elif not is_in_place and np.any(solver.alpha):
             level_solver.solver.begin_with(level_solver.alpha_from(solver.alpha))
         if self.level_solver is None:
             self.set_level(level_solver)
@@ -204,67 +157,67 @@ class Run:
     def set_level(self, level_solver: LevelSolver) -> None:
         """Set the level in progress."""
         self.level_solver = level_solver
-        self.division = level_solver.level, level_solver.division
 
     def finish_level(self, level_solver: LevelSolver, tolerance: float, begun: float) -> None:
         """Solve the remaining clusters of the level in progress and keep its model.
 
         `begun` is the time.perf_counter() at the end of clustering.
         """
-        level = level_solver.level
-        level_solver.solver.begin_phase(f"level {level}", level_solver.formulation.problem.size)
+        name, size = f"level {level_solver.level}", level_solver.formulation.problem.size
+        level_solver.solver.begin_phase(name, size)
         level_solver.solve_clusters(tolerance)
-        seconds = time.perf_counter() - begun
-        report = level_solver.level_report(self.levels.seconds(level), seconds)
+        report = level_solver.level_report(time.perf_counter() - begun)
         self.take_level(level_solver)
         self.note_level(report)
-        if self.plan.choices or not self.keeps_models:
-            self.found = level_solver
-        self.end_level()
-
-    def take_level(self, level_solver: LevelSolver) -> None:
-        """Keep the model of the level in progress and copy its alpha to the whole problem."""
-        solver = self.solver
-        if self.keeps_models:
-            self.state.early, self.state.n_bsv = level_solver.model()
-        level_solver.hand_over_counts(solver)
-        self.state.converged = level_solver.converged & level_solver.is_solved.all()
-        solver.iterate.alpha[:] = level_solver.alpha_of_whole()
-        solver.iterate.forget(np.arange(solver.problem.size))
-        self.state.is_global = False
-
-    def end_level(self) -> None:
-        """Record that no level is in progress."""
-        self.division = self.level_solver = None
-        self.state.level = self.state.sample = None
+        if self.plan.choices or (self.options.early and not self.keeps_models):
+            self.early_solver = level_solver
+        # no level is in progress any more
+        self.level_solver = self.state.level = self.state.sample = None
         self.state.has_begun = False
 
-    def keep_unfinished(self) -> None:
-        """Keep the current model of the level in progress after a stop."""
-        if self.division is None:
-            return
-        if self.level_solver is not None:
-            if np.any(self.level_solver.solver.alpha):
-                self.take_level(self.level_solver)
-        elif self.state.early is None and np.any(self.solver.alpha):
-            self.keep_early(*self.division)
+    def take_level(self, level_solver: LevelSolver) -> None:
+        """Keep the model of the level in progress, and copy its alpha to the whole problem."""
+        coarsest = self.plan.early_level
+        is_early = level_solver.predicts or (coarsest is not None and level_solver.level > coarsest)
+        if self.keeps_models and is_early:
+            self.keep_early(level_solver)
+        level_solver.hand_over(self.solver)
 
-    def keep_early(self, level: int, division: LevelPartition) -> None:
-        """Keep the current alpha as an early model of a level."""
-        cluster = division.cluster[self.solver.problem.rows]
-        self.state.early, self.state.n_bsv = early_model(
-            self.solver.solution, level, division.partition, cluster
-        )
+    def keep_early(self, level_solver: LevelSolver) -> None:
+        """Keep the early model of a level."""
+        self.state.early, self.state.n_bsv = early_model(level_solver)
+
+    def keep_unfinished(self) -> None:
+        """Keep the current model of the level in progress after a stop.
+
+        The model of a finished finer level is better than one of clusters that are solved in part.
+        """
+        level = self.level_solver
+        if level is None or not np.any(level.solver.alpha):
+            return
+        if not level.is_in_place:
+            self.take_level(level)
+        elif self.state.early is None:
+            self.keep_early(level)
+
+    def count_unfinished(self) -> None:
+        """Add the costs of a stopped solve; call this after its state is stored."""
+        self.solver.count_unfinished()
+        level = self.level_solver
+        if level is not None and not level.is_in_place:
+            level.solver.count_unfinished()
+            level.hand_over_counts(self.solver)
 
     def note_level(self, report: LevelReport) -> None:
         """Add a level to the report, unless the run solves folds."""
         if not self.keeps_models:
             return
-        rows = Coefficients(self.solver.solution).row_numbers
+        support = Coefficients(self.solver).row_numbers
         early = self.state.early
-        report.n_sv = len(rows) if early is None or report.overlap == 1 else early.rows.n_samples
+        overlaps = early is not None and report.overlap != 1
+        report.n_sv = early.rows.n_samples if early is not None and overlaps else len(support)
         self.state.levels.append(report)
-        self.state.support_by_level.append(np.sort(rows))
+        self.state.support_by_level.append(np.sort(support))
         self.control.progress.end_level(report)
 
     def relax_after(self, level: int) -> None:
@@ -281,28 +234,50 @@ class Run:
         """
         return np.isfinite(self.state.whole_tolerance)[self.solver.units.component]
 
-    def objective_of_whole(self, tolerance: float) -> float:
-        """Compute the objective of components solved as a whole, at least to a tolerance."""
-        solver = self.solver
-        mask = self.state.whole_tolerance[solver.units.component] <= tolerance
-        alpha, gradient = solver.alpha[mask], solver.gradient[mask]
-        return float(0.5 * np.dot(alpha, gradient - solver.problem.linear[mask]))
 
-    def parts_of_level(self, level: int, division: LevelPartition) -> tuple[np.ndarray, int]:
-        """Assign every variable to a subproblem of a level.
+def grow(run: Run, level: int) -> Tree:
+    """Find clusters down to a level, and return the tree of the run. Raises Stopped."""
+    if run.tree is None:
+        run.start_tree()
+    assert run.tree is not None
+    run.plan.grow(run.tree, level, run.options, run.control.stop)
+    return run.tree
 
-        A subproblem is the part of a cluster in one component of rows. In the early level with
-        equality constraints it is a whole cluster, because a cluster has one rho there. In other
-        levels each part has its own equality constraint. Returns subproblem indices, int64
-        (n_variables,), and how many indices are reserved for each component of variables.
-        """
-        solver, cluster, n_parts = self.solver, division.cluster, division.n_clusters
-        locality = self.prepared.components
-        if not (solver.formulation.has_constraints and level == self.plan.early_level):
-            cluster = cluster + n_parts * locality.component
-            n_parts *= locality.n_components
-        units = solver.units.component.astype(np.int64)
-        return units * n_parts + cluster[solver.problem.rows], n_parts
+
+def divided(run: Run, level: int) -> LevelPartition:
+    """Divide the rows into the clusters of a level, found if necessary. Raises Stopped.
+
+    In a tree, the time of a level is that since the next coarser level of the plan.
+    """
+    plan, overlap = run.plan, run.options.early_overlap
+    if not plan.predicts(level):
+        overlap = 1.0
+    if plan.is_alone(level, run.options):
+        tree, n_levels = _grown_alone(run, level, second=overlap > 1), 1
+        seconds = tree.seconds[1]
+    else:
+        tree, n_levels = grow(run, level), level
+        coarser = max((other for other in plan.levels if other < level), default=0)
+        seconds = sum(tree.seconds[coarser + 1 : level + 1])
+    placed = tree.placed[n_levels]
+    assert placed is not None  # the tree keeps assignments for all levels of the plan
+    return LevelPartition.overlapping(tree.partition(n_levels), placed, overlap, seconds)
+
+
+def _grown_alone(run: Run, level: int, *, second: bool) -> Tree:
+    """Cluster a sample of rows for one level, outside the common tree. Raises Stopped.
+
+    The state keeps the sample. It is drawn from all rows, or from the support vectors of the level
+    below (adaptive clustering, Theorem 3 of the paper).
+    """
+    tree, solver, state = run.new_tree(), run.solver, run.state
+    n_clusters = run.plan.branching**level
+    if state.sample is None:
+        support = distinct(solver.problem.rows[np.flatnonzero(solver.alpha)])
+        is_adaptive = run.options.clustering == "adaptive" and len(support) > 0
+        state.sample = tree.sample(n_clusters, support if is_adaptive else None, level)
+    tree.grow_alone(n_clusters, state.sample, run.control.stop, second=second)
+    return tree
 
 
 # Tolerance of refine and of levels that only provide an initial alpha. Half and double take the
@@ -317,11 +292,11 @@ def find_early_level(run: Run) -> None:
     costs: dict[int, Costs] = {}
 
     def begin(level: int) -> LevelSolver:
-        level_solver = run.begin_level(level, run.levels.divided(level, run.solver))
+        level_solver = run.begin_level(level)
         costs[level] = level_solver.solver.costs
         return level_solver
 
-    run.levels.grow(choices[0] if choice is None else choice.level, run.control.stop)
+    grow(run, choices[0] if choice is None else choice.level)
     clustered = time.perf_counter()
     if choice is None:
         run.solver.begin_phase("early level", run.solver.problem.size)
@@ -342,78 +317,26 @@ def find_early_level(run: Run) -> None:
 def estimate_early_loss(run: Run) -> None:
     """Estimate the loss of the early level that the search has chosen, and report it."""
     choice = run.state.early_choice
-    assert choice is not None and run.found is not None
+    assert choice is not None and run.early_solver is not None
     if choice.loss is None:
-        choice = run.state.early_choice = estimate_loss(choice, run.found, run.options.seed)
+        choice = run.state.early_choice = estimate_loss(choice, run.early_solver, run.options.seed)
     run.control.progress.end_choice(choice)
+
+
+def tolerance_of(run: Run, level: int) -> float:
+    """Return the tolerance of a level: looser if the whole problem is solved afterwards."""
+    options, is_early = run.options, level == run.plan.early_level
+    if is_early and options.early:
+        return options.tolerance
+    return max(options.tolerance, EARLY_TOLERANCE if is_early else LEVEL_TOLERANCE)
 
 
 def divide(run: Run, level: int) -> None:
     """Solve the clusters of a level from the current alpha."""
-    division, is_early = run.levels.divided(level, run.solver), level == run.plan.early_level
+    level_solver = run.begin_level(level)
     clustered = time.perf_counter()
-    is_last = is_early and run.options.early
-    tolerance = run.options.tolerance
-    if not is_last:  # the whole problem is solved afterwards
-        tolerance = max(tolerance, EARLY_TOLERANCE if is_early else LEVEL_TOLERANCE)
-    if division.border > 0 or (is_last and not run.keeps_models):
-        level_solver = run.begin_level(level, division)
-        run.set_level(level_solver)
-        run.finish_level(level_solver, tolerance, clustered)
-    else:
-        run.division = level, division
-        _solve_clusters(run, level, division, tolerance, clustered)
+    run.finish_level(level_solver, tolerance_of(run, level), clustered)
     run.relax_after(level)
-
-
-def _solve_clusters(
-    run: Run, level: int, division: LevelPartition, tolerance: float, clustered: float
-) -> None:
-    """Solve the clusters of a level within the whole problem.
-
-    Components that a finer level solved as a whole to this tolerance are skipped.
-    """
-    solver, state = run.solver, run.state
-    part, n_of_unit = run.parts_of_level(level, division)
-    is_unsolved = state.whole_tolerance > tolerance
-    if level == run.plan.early_level:  # each of its clusters predicts and needs its own solution
-        units, n_parts = group_sizes(distinct(part) // n_of_unit)
-        is_unsolved[units[n_parts > 1]] = True
-    variables = np.flatnonzero(is_unsolved[solver.units.component])
-    if not state.has_begun:
-        state.has_begun, state.is_global = True, False
-        solver.iterate.forget(variables)
-    largest = int(group_sizes(part)[1].max())
-    members = variables[group_order(part[variables])].astype(np.int32)
-    parts, sizes = group_sizes(part[variables])
-    del part, variables  # frees 16 bytes per row while the level is solved
-    solver.begin_phase(f"level {level}", solver.problem.size)
-    before = dict(state.costs.counts)
-    solved = solver.solve(members, sizes, tolerance)
-    objective = sum(solved["objective"].tolist()) + run.objective_of_whole(tolerance)
-    units, n_parts = group_sizes(parts // n_of_unit)
-    state.whole_tolerance[units] = np.where(n_parts == 1, tolerance, np.inf)
-    counts = state.costs.counts
-    run.note_level(
-        LevelReport(
-            level=level,
-            n_clusters=division.n_clusters,
-            largest_cluster=largest,
-            seconds_clustering=run.levels.seconds(level),
-            seconds_training=time.perf_counter() - clustered,
-            n_sv=0,
-            objective=objective,
-            kernel_evaluations=counts["kernel_evaluations"] - before["kernel_evaluations"],
-            pairs_skipped=counts["pairs_skipped"] - before["pairs_skipped"],
-        )
-    )
-    missed = parts[~solved["converged"]]
-    converged = np.ones(solver.formulation.n_folds, bool)
-    converged[missed // (n_of_unit * solver.units.n_components_of_fold)] = False
-    state.converged = converged
-    if run.keeps_models and run.plan.early_level is not None and level >= run.plan.early_level:
-        run.keep_early(level, division)
-    run.end_level()
 
 
 def refine(run: Run) -> None:
@@ -433,7 +356,7 @@ def refine(run: Run) -> None:
     solver.solve(members, solver.units.sizes(members), tolerance)
     state.begun_with = None
     state.costs.refine_seconds = time.perf_counter() - start
-    run.control.progress.end("refine", state.costs.refine_seconds, solver.solution.n_sv)
+    run.control.progress.end("refine", state.costs.refine_seconds, count_support(solver))
 
 
 LEVEL = "level "
@@ -492,4 +415,4 @@ def improve(run: Run) -> None:
         # an early run is never DONE: a resumed one repeats its last step, because the loss is
         # estimated by the solver of that level
         state.next_step = name if next_name == DONE and run.options.early else next_name
-        run.save()
+        run.store()

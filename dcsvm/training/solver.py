@@ -14,21 +14,24 @@ memory.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.arrays import group_order, group_sizes, slices
+from dcsvm.data.arrays import group_order, group_sizes, reduce_parts, slices
 from dcsvm.kernel.kernel_rows import KernelEvalOptions, TermIndex
-from dcsvm.model.parts import EarlyModel, is_seen
+from dcsvm.model.parts import is_seen
 from dcsvm.problem.formulation import Formulation
 from dcsvm.training.certificate import Iterate, SolverSettings, Subproblems, reduced_gradient
 from dcsvm.training.engine import Engine, Prepared
-from dcsvm.training.extraction import Solution, early_model
-from dcsvm.training.level_partition import LevelPartition, VariableComponents
+from dcsvm.training.level_partition import (
+    ClusteredFormulation,
+    LevelPartition,
+    VariableComponents,
+)
 from dcsvm.training.report import Costs, LevelReport
 from dcsvm.training.state import (
     Budget,
@@ -37,7 +40,6 @@ from dcsvm.training.state import (
     RunState,
     SolveControl,
     check_array,
-    check_floats,
 )
 
 LARGE = 4000  # parts with more variables are solved by chunking
@@ -170,6 +172,9 @@ def _together(rows: np.ndarray) -> TermIndex:
     return TermIndex(rows, nothing, nothing)
 
 
+# A variable counts as bounded if its distance to a bound is at most this share of
+# min(upper - lower, largest |alpha|).
+AT_BOUND = 1e-12
 BATCH_VALUES = 4 * 10**9  # kernel evaluations of a gradient between two possible checkpoints
 
 
@@ -177,8 +182,8 @@ class FormulationSolver:
     """Solver of a formulation over prepared rows.
 
     `prepared` and `control` do not change; `state` does. `problem`, `units` (components of the
-    variables) and `cutoff` belong to the current `formulation`. `save` stores a due checkpoint.
-    Several solvers may share a `budget` of work.
+    variables) and `cutoff` belong to the current `formulation`. Several solvers may share a
+    `budget` of work.
     """
 
     def __init__(
@@ -186,10 +191,9 @@ class FormulationSolver:
         prepared: Prepared,
         control: RunControl | None = None,
         formulation: Formulation | None = None,
-        save: Callable[[], None] = lambda: None,
         budget: Budget | None = None,
     ):
-        self.prepared, self.control, self.save = prepared, control or RunControl(), save
+        self.prepared, self.control = prepared, control or RunControl()
         self.options, self.task, self.data = prepared.options, prepared.task, prepared.data
         self.engine = prepared.engine
         self.locality, self.threads = prepared.components, prepared.threads
@@ -251,16 +255,88 @@ class FormulationSolver:
         return self.state.costs
 
     @property
-    def solution(self) -> Solution:
-        """The current alpha as a Solution, to make models from."""
-        return Solution(self.prepared, self.formulation, self.iterate)
-
-    @property
     def size_of_values(self) -> float:
         """Scale of decision values; requires a certificate."""
         assert self.state.certificate is not None
         multipliers = self.state.certificate.multipliers[0]
         return self.task.size_of_values(self.prepared.targets, *multipliers[:1].tolist())
+
+    def offsets_and_margins(self, parts: Subproblems) -> tuple[np.ndarray, np.ndarray]:
+        """Return (rho, r), each float64 (n_parts,).
+
+        The decision value is (sum a K - rho) / r. The gradients of free variables give rho, as in
+        LIBSVM's calculate_rho; variables with an unknown gradient are ignored. r is the margin for
+        nu-SVC and 1 for C-SVC, epsilon-SVR and one-class. For nu-SVR it is -epsilon, and decision
+        values are not divided by it.
+        """
+        problem, n_parts = parts.problem, len(parts.sizes)
+        if problem.constraint_of is None:
+            return np.zeros(n_parts), np.ones(n_parts)
+        known = self.iterate.is_known[parts.members]
+        sizes = np.where(known, np.abs(self.alpha[parts.members]), 0.0)
+        largest = reduce_parts(np.maximum, sizes, parts.start)
+        members, part = parts.members[known], np.repeat(np.arange(n_parts), parts.sizes)[known]
+        # index of the equality constraint of each variable, over all parts; ascending from here on
+        sums = part * problem.n_constraints + problem.constraint_of[members]
+        if problem.n_constraints > 1:
+            order = group_order(sums)
+            members, part, sums = members[order], part[order], sums[order]
+        alpha, gradient = self.alpha[members], self.gradient[members]
+        lower, upper = problem.lower[members], problem.upper[members]
+        # a warm start corrects alpha to satisfy the constraints, with rounding errors
+        rounding = AT_BOUND * np.minimum(upper - lower, largest[part])
+        can_rise, can_fall = alpha < upper - rounding, alpha > lower + rounding
+
+        def of_sums(ufunc: np.ufunc, some: np.ndarray, initial: float) -> np.ndarray:
+            start = np.searchsorted(sums[some], np.arange(n_parts * problem.n_constraints + 1))
+            return reduce_parts(ufunc, gradient[some], start, initial)
+
+        free = can_rise & can_fall
+        n_free = np.bincount(sums[free], minlength=n_parts * problem.n_constraints)
+        least = of_sums(np.fmin, can_rise, np.nan)
+        most = of_sums(np.fmax, can_fall, np.nan)
+        ends = np.where(np.isnan(least), most, least) + np.where(np.isnan(most), least, most)
+        ends = np.nan_to_num(0.5 * ends)
+        offsets = np.where(n_free, of_sums(np.add, free, 0.0) / np.maximum(n_free, 1), ends)
+        if problem.n_constraints == 1:
+            return offsets, np.ones(n_parts)
+        first, second = offsets.reshape(n_parts, 2).T
+        return 0.5 * (first + second), 0.5 * (first - second)
+
+    def offsets_of_clusters(self, cluster_of: np.ndarray, n_clusters: int) -> np.ndarray:
+        """Return rho (n_clusters, n_problems), given the cluster of every variable.
+
+        A cluster whose rows are all of one class predicts that class. An unsolved cluster predicts
+        the majority class of its rows. rho is NaN if a cluster has no rows of the problem.
+        """
+        formulation = self.formulation
+        rho = np.full((formulation.n_problems, n_clusters), np.nan)
+        part = formulation.problem_index.astype(np.int64) * n_clusters + cluster_of
+        if formulation.has_constraints:
+            found, sizes = group_sizes(part)
+            parts = Subproblems.of_sizes(formulation.problem, group_order(part), sizes)
+            rho.reshape(-1)[found] = self.offsets_and_margins(parts)[0]
+        return self._deciding(rho.T, part)
+
+    def _deciding(self, rho: np.ndarray, part: np.ndarray) -> np.ndarray:
+        """Fill in rho for parts without a solution.
+
+        Without a bias rho is 0. In any case, a part of one class predicts that class, and a part
+        without support vectors predicts its majority class.
+        """
+        n_clusters, n_problems = rho.shape
+        linear, size = self.formulation.problem.linear, n_clusters * n_problems
+        counts = np.bincount(part, minlength=size)
+        there = counts > 0
+        total, some = np.bincount(part, linear, size), np.zeros(size, bool)
+        some[part[self.alpha != 0]] = True
+        found = rho.T.reshape(-1)
+        found[there & np.isnan(found)] = 0.0
+        decided = there & ~some
+        if self.task.is_classification:
+            decided |= there & (np.abs(total) == counts)
+        found[decided] = -total[decided] / counts[decided]
+        return np.ascontiguousarray(found.reshape(n_problems, n_clusters).T)
 
     @property
     def needs_float64(self) -> bool:
@@ -339,7 +415,7 @@ class FormulationSolver:
             if len(some):
                 yield some, *self.gradient_of(some, how, sources)
                 if self.control.is_checkpoint_due:
-                    self.save()
+                    self.control.save()
 
     def exact_gradients(
         self, variables: np.ndarray, is_done: np.ndarray
@@ -366,7 +442,7 @@ class FormulationSolver:
             state.neglected, attainable, state.float64,
         )  # fmt: skip
         parts = Subproblems.of_sizes(self.problem, members, sizes)
-        progress = CoreProgress(self.control, self.save)
+        progress = CoreProgress(self.control)
         control = SolveControl(state.solve, self.control.stop, progress)
         try:
             solved = solve_parts(self.engine, parts, state.iterate, settings, control)
@@ -402,16 +478,18 @@ PART_VALUES = 3e4  # fixed cost of a subproblem, in kernel evaluations
 class LevelSolver:
     """Solver of the clusters of one level.
 
-    `division` partitions the rows of the formulation `whole` into the clusters.
+    `division` partitions the rows of the formulation `whole` into the clusters. If no clusters
+    overlap, the solver `in_place` of the whole formulation may solve them.
 
     Attributes
     ----------
     solver : solver of the level's formulation; a row in two clusters has variables in both.
-    cluster : int32, cluster of each variable.
-    part : int64, subproblem of each variable.
+    is_in_place : whether it is the solver of the whole formulation.
+    predicts : whether the level may make the early model, by clusters with one solution each.
     is_solved : bool (n_clusters,).
     converged : bool (n_folds,), whether all solved clusters of a fold converged.
     objective : sum of the objectives of solved clusters.
+    largest : number of variables of the largest subproblem, known once clusters are solved.
     """
 
     def __init__(
@@ -421,47 +499,89 @@ class LevelSolver:
         whole: Formulation,
         division: LevelPartition,
         level: int,
-        save: Callable[[], None] = lambda: None,
+        *,
+        in_place: FormulationSolver | None = None,
         budget: Budget | None = None,
     ):
         self.whole, self.division, self.level = whole, division, level
-        self.clustered = division.clustered(whole)
-        self.formulation = self.clustered.formulation
-        self.cluster = self.clustered.cluster
-        self.solver = FormulationSolver(prepared, control, self.formulation, save, budget)
+        self.predicts = prepared.plan.predicts(level)
+        self.is_in_place = in_place is not None
+        self.solver = in_place or FormulationSolver(
+            prepared, control, self.clustered.formulation, budget
+        )
+        self.formulation = self.solver.formulation
         self.is_solved = np.zeros(division.n_clusters, bool)
-        self.objective = 0.0
-        n_groups = int(prepared.components.n_components)
-        self.part = self.cluster.astype(np.int64)
-        if whole.n_problems > 1:
-            self.part += self.formulation.problem_index.astype(np.int64) * division.n_clusters
-        if not whole.has_constraints and n_groups > 1:  # a constraint couples a whole cluster
-            self.part *= n_groups
-            self.part += prepared.components.component[self.formulation.problem.rows]
-        self.n_places = division.n_clusters * (1 if whole.has_constraints else n_groups)
         self.converged = np.ones(whole.n_folds, bool)
+        self.objective, self.largest = 0.0, 0
+        self._counts_before = dict(self.solver.costs.counts)
+
+    @cached_property
+    def clustered(self) -> ClusteredFormulation:
+        """The formulation with the copies of rows in two clusters; not used in place."""
+        return self.division.clustered(self.whole)
+
+    @cached_property
+    def cluster(self) -> np.ndarray:
+        """The cluster of each variable, int32."""
+        if self.is_in_place:
+            return self.division.cluster[self.formulation.problem.rows]
+        return self.clustered.cluster
+
+    def parts(self) -> tuple[np.ndarray, int]:
+        """Assign every variable to a subproblem.
+
+        A subproblem is the part of a cluster in one component of rows. In a level that predicts,
+        with equality constraints, it is a whole cluster, because a cluster has one rho there. In
+        other levels each part has its own equality constraint. Returns subproblem indices, int64
+        (n_variables,), and how many indices are reserved for each component of variables.
+        """
+        part, n_parts = self.cluster, self.division.n_clusters
+        if not (self.formulation.has_constraints and self.predicts):
+            locality = self.solver.locality
+            part = part + n_parts * locality.component[self.formulation.problem.rows]
+            n_parts *= locality.n_components
+        return self.solver.units.component.astype(np.int64) * n_parts + part, n_parts
 
     def solve_clusters(self, tolerance: float, chosen: np.ndarray | None = None) -> None:
         """Solve the chosen clusters that are not solved yet.
 
-        `chosen` is bool (n_clusters,), or None for all clusters. Raises Stopped.
+        `chosen` is bool (n_clusters,), or None for all clusters. Components that a finer level
+        solved as a whole to this tolerance are skipped. Raises Stopped.
         """
-        wanted = ~self.is_solved if chosen is None else chosen & ~self.is_solved
-        own = np.flatnonzero(wanted[self.cluster])
-        members = own[group_order(self.part[own])].astype(np.int32)
-        part = self.part[members]
-        first = np.flatnonzero(np.diff(part, prepend=-1))
-        parts, sizes = part[first], np.diff(first, append=len(part))
-        solved = self.solver.solve(members, sizes, tolerance)
+        solver, state, units = self.solver, self.solver.state, self.solver.units
+        part, n_of_unit = self.parts()
+        every_part, sizes = group_sizes(part)
+        self.largest = int(sizes.max())
+        is_open = state.whole_tolerance > tolerance
+        if self.predicts:  # each of its clusters needs its own solution
+            component, n_parts = group_sizes(every_part // n_of_unit)
+            is_open[component[n_parts > 1]] = True
+        is_wanted = ~self.is_solved if chosen is None else chosen & ~self.is_solved
+        variables = np.flatnonzero(is_open[units.component])
+        if not is_wanted.all():
+            variables = variables[is_wanted[self.cluster[variables]]]
+        if not state.has_begun:
+            state.has_begun, state.is_global = True, False
+            solver.iterate.forget(variables)
+        members = variables[group_order(part[variables])].astype(np.int32)
+        parts, sizes = group_sizes(part[variables])
+        del part, variables  # frees 16 bytes per row while the level is solved
+        solved = solver.solve(members, sizes, tolerance)
         self.objective += sum(solved["objective"].tolist())
+        self.objective += self._objective_of_whole(tolerance)
+        if self.is_in_place:
+            component, n_parts = group_sizes(parts // n_of_unit)
+            state.whole_tolerance[component] = np.where(n_parts == 1, tolerance, np.inf)
         missed = parts[~solved["converged"]]
-        self.converged[missed // (self.n_places * self.formulation.n_problems_of_fold)] = False
-        self.is_solved |= wanted
+        self.converged[missed // (n_of_unit * units.n_components_of_fold)] = False
+        self.is_solved |= is_wanted
 
-    @cached_property
-    def sizes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Indices of the subproblems, ascending, and the number of variables of each."""
-        return group_sizes(self.part)
+    def _objective_of_whole(self, tolerance: float) -> float:
+        """Compute the objective of components that were solved as a whole before."""
+        solver = self.solver
+        mask = solver.state.whole_tolerance[solver.units.component] <= tolerance
+        alpha, gradient = solver.alpha[mask], solver.gradient[mask]
+        return float(0.5 * np.dot(alpha, gradient - solver.problem.linear[mask]))
 
     @cached_property
     def costs(self) -> np.ndarray:
@@ -469,33 +589,45 @@ class LevelSolver:
 
         The cost of a subproblem is its squared size plus PART_VALUES.
         """
-        parts, sizes = self.sizes
-        n_of_cluster = self.n_places // self.division.n_clusters
-        cluster = parts // n_of_cluster % self.division.n_clusters
-        costs = sizes.astype(np.float64) ** 2 + PART_VALUES
-        return np.bincount(cluster, costs, self.division.n_clusters)
+        parts, sizes = group_sizes(self.parts()[0])
+        n_clusters = self.division.n_clusters
+        return np.bincount(
+            parts % n_clusters, sizes.astype(np.float64) ** 2 + PART_VALUES, n_clusters
+        )
 
-    def hand_over_counts(self, solver: FormulationSolver) -> None:
+    def hand_over_counts(self, whole: FormulationSolver) -> None:
         """Add costs and iterations to the solver of the whole problem, and reset them here."""
+        if self.is_in_place:
+            return
         own = self.solver.state
-        solver.costs.include(own.costs)
-        solver.state.n_iterations += own.n_iterations
+        whole.costs.include(own.costs)
+        whole.state.n_iterations += own.n_iterations
         own.n_iterations[:] = 0
         own.costs = Costs()
 
-    def level_report(self, seconds_clustering: float, seconds_training: float) -> LevelReport:
+    def hand_over(self, whole: FormulationSolver) -> None:
+        """Give alpha, costs and iterations to the solver of the whole problem."""
+        whole.state.converged = self.converged & self.is_solved.all()
+        if self.is_in_place:
+            return
+        self.hand_over_counts(whole)
+        whole.iterate.alpha[:] = self.alpha_of_whole()
+        whole.iterate.forget(np.arange(whole.problem.size))
+        whole.state.is_global = False
+
+    def level_report(self, seconds_training: float) -> LevelReport:
         """Return the report of the level; the caller fills in `n_sv`."""
-        counts = self.solver.costs.counts
+        counts, before = self.solver.costs.counts, self._counts_before
         return LevelReport(
             level=self.level,
             n_clusters=self.division.n_clusters,
-            largest_cluster=int(self.sizes[1].max()),
-            seconds_clustering=seconds_clustering,
+            largest_cluster=self.largest,
+            seconds_clustering=self.division.seconds,
             seconds_training=seconds_training,
             n_sv=0,
             objective=self.objective,
-            kernel_evaluations=counts["kernel_evaluations"],
-            pairs_skipped=counts["pairs_skipped"],
+            kernel_evaluations=counts["kernel_evaluations"] - before["kernel_evaluations"],
+            pairs_skipped=counts["pairs_skipped"] - before["pairs_skipped"],
             overlap=self.formulation.problem.size / max(self.whole.problem.size, 1),
         )
 
@@ -516,7 +648,7 @@ class LevelSolver:
         solver.state.budget, solver.is_warm = budget, True
         for name, known in (("is_solved", self.is_solved), ("all_converged", self.converged)):
             check_array(arrays[name], known.dtype, len(known))
-        check_floats(arrays["objective"], 1)
+        check_array(arrays["objective"], np.float64, 1)
         self.is_solved, self.converged = arrays["is_solved"], arrays["all_converged"]
         self.objective = float(arrays["objective"][0])
 
@@ -538,9 +670,4 @@ class LevelSolver:
 
     def offsets(self) -> np.ndarray:
         """Return the rho of each cluster, float64 (n_clusters, n_problems)."""
-        return self.solver.solution.offsets_of_clusters(self.cluster, self.division.n_clusters)
-
-    def model(self) -> tuple[EarlyModel, int]:
-        """Return the early model and its number of bounded support vectors."""
-        partition = self.division.partition
-        return early_model(self.solver.solution, self.level, partition, self.cluster)
+        return self.solver.offsets_of_clusters(self.cluster, self.division.n_clusters)

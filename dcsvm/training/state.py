@@ -16,8 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
-from math import isfinite
-from typing import IO, TYPE_CHECKING, Any, Protocol, TextIO
+from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
@@ -31,18 +30,46 @@ from dcsvm.model.reader import load_model
 from dcsvm.problem.formulation import BoxQP
 from dcsvm.problem.option_table import option_of
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.certificate import Certificate, CheckState, Iterate
-from dcsvm.training.report import METRICS, Costs, EarlyChoice, LevelReport, Progress
+from dcsvm.training.certificate import AT_ALPHA, Certificate, CheckState, Iterate
+from dcsvm.training.report import Costs, EarlyChoice, LevelReport, Progress
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 
-CERTIFICATE, LEVEL, BEST = "certificate_", "level_", "best_"  # prefixes of array names
 DONE = "done"  # value of `next_step` after the last step
-JSON_FIELDS = ("next_step", "neglected", "is_global", "has_begun", "n_bsv", "checks",
-               "last_violation", "float64", "rounding", "n_moves")  # fmt: skip
-UNKNOWN_AT_FIRST = ("multiplier", "move", "missing", "weight", "gap_tolerance")
+# What a checkpoint stores of a RunState: plain values as JSON, and arrays. The fields of a group
+# are the arrays GROUP.FIELD.
+SCALARS = ("next_step", "neglected", "is_global", "has_begun", "n_bsv", "checks", "last_violation",
+           "float64", "rounding", "n_moves", "multiplier", "move", "missing", "weight",
+           "gap_tolerance")  # fmt: skip
+GROUPS = {"iterate": Iterate, "checked": CheckState, "certificate": Certificate, "level": dict}
+# The type of each array, and what its length counts; C++ reads them without a check.
+ARRAYS = {
+    "iterate.alpha": (np.float64, "variable"),
+    "iterate.base": (np.float64, "variable"),
+    "iterate.gradient": (np.float64, "variable"),
+    "iterate.known": (np.uint8, "variable"),
+    "checked.difference": (np.float64, "variable"),
+    "checked.is_exact": (np.uint8, "variable"),
+    "checked.drawn": (np.uint8, "variable"),
+    "checked.wanted": (np.uint8, "variable"),
+    "best_alpha": (np.float64, "variable"),
+    "best_gradient": (np.float64, "variable"),
+    "best_excess": (np.float64, "fold"),
+    "whole_tolerance": (np.float64, "unit"),
+    "n_iterations": (np.int64, "problem"),
+    "converged": (np.bool_, "fold"),
+    "certificate.counts": (np.int64, "problem"),
+    **{
+        f"certificate.{name}": (np.float64, "problem")
+        for name in ("objectives", "violations", "gaps", "kernel_errors", "objective_errors",
+                     "units")
+    },
+}  # fmt: skip
+LARGEST_FLAG = {  # enumerations and booleans of C++
+    "iterate.known": AT_ALPHA, "checked.is_exact": 1, "checked.drawn": 1, "checked.wanted": 1,
+}  # fmt: skip
 # Work that an option limits, by its name in SOLVE_REPORT and in `Limits` of csrc/solver/solve.h.
 LIMITS = {"iterations": "max_iterations"}
 
@@ -73,22 +100,6 @@ class Budget:
             name: max(0, left - int(solved[name].sum()) // n_folds)
             for name, left in self.left.items()
         }
-
-
-@dataclass(eq=False)
-class BestSolution:
-    """Solutions of the folds: alpha and gradient, float64, and `excess`, inf for absent ones.
-
-    `excess` float64 (n_folds,) is the violation or the relative gap.
-    """
-
-    alpha: np.ndarray
-    gradient: np.ndarray
-    excess: np.ndarray
-
-    @staticmethod
-    def nothing(size: int, n_folds: int) -> BestSolution:
-        return BestSolution(np.zeros(size), np.zeros(size), np.full(n_folds, np.inf))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -126,8 +137,9 @@ class RunState:
     gap_tolerance : tolerance of the solve of the whole problem for the duality gap, or None.
     float64 : whether float32 kernel values were not accurate enough.
     rounding : largest error of a float32 gradient in a check.
-    best : solutions of the folds with the smallest violation in a check, while another solve
-        follows; or None.
+    best_alpha, best_gradient, best_excess : solutions of the folds with the smallest violation or
+        relative gap in a check, and that excess, inf for absent ones, float64 (n_folds,), while
+        another solve follows; or None.
     certificate : certificate of the solution, or None.
     levels, support_by_level : reports of the levels, and the input rows of their support vectors.
     early_choice : choice of the early level, or None.
@@ -160,7 +172,9 @@ class RunState:
     gap_tolerance: float | None = None
     float64: bool = False
     rounding: float = 0.0
-    best: BestSolution | None = None
+    best_alpha: np.ndarray | None = None
+    best_gradient: np.ndarray | None = None
+    best_excess: np.ndarray | None = None
     certificate: Certificate | None = None
     levels: list[LevelReport] = field(default_factory=list)
     support_by_level: list[np.ndarray] = field(default_factory=list)
@@ -168,30 +182,25 @@ class RunState:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the state, without the early model, as arrays by name; "values" is JSON."""
-        arrays: dict[str, np.ndarray] = {**vars(self.iterate)}
-        if self.checked is not None:
-            arrays |= vars(self.checked)
-        if self.solve is not None:
-            arrays["solve"] = self.solve.to_array()
-        if self.level is not None:
-            arrays |= {LEVEL + name: values for name, values in self.level.items()}
-        if self.best is not None:
-            arrays |= {BEST + name: values for name, values in vars(self.best).items()}
-        if self.certificate is not None:
-            arrays |= {CERTIFICATE + name: v for name, v in vars(self.certificate).items()}
-        for number, support in enumerate(self.support_by_level):
-            arrays[f"support_{number}"] = support
-        values: dict[str, Any] = {f"{name}_left": n for name, n in self.budget.left.items()}
-        for name in (one.name for one in fields(self)):
-            value = getattr(self, name)
+        arrays: dict[str, np.ndarray] = {}
+        values: dict[str, Any] = {
+            "budget": self.budget.left,
+            "costs": asdict(self.costs),
+            "levels": [asdict(level) for level in self.levels],
+            "early_choice": self.early_choice and asdict(self.early_choice),
+            "has_early": self.early is not None,
+        }
+        for name, value in vars(self).items():
             if isinstance(value, np.ndarray):
                 arrays[name] = value
-            elif name in JSON_FIELDS or name in UNKNOWN_AT_FIRST:
+            elif isinstance(value, _core.SolveState):
+                arrays[name] = value.to_array()
+            elif name in GROUPS and value is not None:
+                members = value if isinstance(value, dict) else vars(value)
+                arrays |= {f"{name}.{member}": array for member, array in members.items()}
+            elif name in SCALARS:
                 values[name] = value
-        values["costs"] = asdict(self.costs)
-        values["early_choice"] = self.early_choice and asdict(self.early_choice)
-        values["levels"] = [asdict(level) for level in self.levels]
-        values["has_early"] = self.early is not None
+        arrays |= {f"support.{k}": rows for k, rows in enumerate(self.support_by_level)}
         arrays["values"] = np.frombuffer(json.dumps(values).encode(), np.uint8)
         return arrays
 
@@ -201,167 +210,90 @@ class RunState:
         """Restore the state from the arrays of `to_arrays`.
 
         The run has `n_rows` rows in `n_groups` components. Returns whether it had an early model.
-        Raises ValueError, KeyError, TypeError, AttributeError, OverflowError or RecursionError if
-        the arrays do not fit this problem.
+        Raises one of UNREADABLE if the arrays do not fit this problem. Their types and lengths,
+        bounds and indices are checked, because C++ relies on them; other accidents are left to the
+        check sums of the file.
         """
         values = json.loads(arrays["values"].tobytes())
-        self.budget = Budget({name: _whole(values[f"{name}_left"]) for name in self.budget.left})
-        for name in JSON_FIELDS:
-            setattr(self, name, _like(getattr(self, name), values[name]))
-        for name in UNKNOWN_AT_FIRST:
-            setattr(self, name, _number(values[name], unknown=True))
+        for name in SCALARS:
+            default, value = getattr(self, name), values[name]
+            if type(value) not in (
+                (int, float, type(None)) if default is None else (type(default),)
+            ):
+                raise ValueError(name)
+            setattr(self, name, value)
         n_units = len(self.whole_tolerance)
-        if self.multiplier is not None:
+        if self.multiplier is not None:  # relaxed: the components are separate problems
             if problem.n_constraints != 1 or n_units != 1:
                 raise ValueError("multiplier")
             n_units = n_groups
-        self.iterate = Iterate(*(arrays[one.name] for one in fields(Iterate)))
-        _check_iterate(self.iterate, problem)
-        self.checked = None
-        if "is_exact" in arrays:
-            self.checked = CheckState(*(arrays[one.name] for one in fields(CheckState)))
-            check_floats(self.checked.difference, problem.size)
-            for flags in (self.checked.is_exact, self.checked.drawn, self.checked.wanted):
-                check_array(flags, np.uint8, problem.size)
-                if flags.max(initial=0) > 1:
-                    raise ValueError("what is checked")
+        lengths = {
+            "variable": problem.size,
+            "unit": n_units,
+            "problem": len(self.n_iterations),
+            "fold": len(self.converged),
+        }
+        _check_arrays(arrays, problem, lengths, n_rows)
+        for name in ("whole_tolerance", "n_iterations", "converged"):
+            setattr(self, name, arrays[name])
+        for name in ("begun_with", "sample", "best_alpha", "best_gradient", "best_excess"):
+            setattr(self, name, arrays.get(name))
+        for name, kind in GROUPS.items():
+            members = {
+                stored.removeprefix(f"{name}."): array
+                for stored, array in arrays.items()
+                if stored.startswith(f"{name}.")
+            }
+            setattr(self, name, kind(**members) if members else None)
         self.solve = None
         if "solve" in arrays:
             self.solve = _core.SolveState.from_array(arrays["solve"])
-        self.whole_tolerance = arrays["whole_tolerance"]
-        check_floats(self.whole_tolerance, n_units, infinite=True)
-        check_array(arrays["n_iterations"], np.int64, len(self.n_iterations), least=0)
-        check_array(arrays["converged"], np.bool_, len(self.converged))
-        self.n_iterations, self.converged = arrays["n_iterations"], arrays["converged"]
-        self.begun_with, self.sample = (arrays.get(name) for name in ("begun_with", "sample"))
-        self.level = {
-            name.removeprefix(LEVEL): values
-            for name, values in arrays.items()
-            if name.startswith(LEVEL)
-        } or None
-        for numbers, end in ((self.begun_with, problem.size), (self.sample, n_rows)):
-            if numbers is not None:
-                _check_numbers(numbers, end)
-        self.costs = Costs(**_like(asdict(self.costs), values["costs"]))
-        self.levels = [
-            LevelReport(**{name: _number(value, unknown=True) for name, value in level.items()})
-            for level in values["levels"]
-        ]
-        self.support_by_level = [arrays[f"support_{k}"] for k in range(len(self.levels))]
-        self.early_choice = _choice(values["early_choice"])
-        self.best = _best(arrays, problem, len(self.converged))
-        self.certificate = None
-        if CERTIFICATE + "units" in arrays:
-            n_problems = len(self.n_iterations)
-            self.certificate = _certificate(arrays, n_problems, problem.n_constraints)
-        return _like(False, values["has_early"])
+        self.budget = Budget({name: values["budget"][name] for name in self.budget.left})
+        self.costs = Costs(**values["costs"])
+        self.levels = [LevelReport(**level) for level in values["levels"]]
+        self.support_by_level = [arrays[f"support.{k}"] for k in range(len(self.levels))]
+        choice = values["early_choice"]
+        self.early_choice = choice and EarlyChoice(**choice)
+        return values["has_early"]
 
 
-def _number(value: Any, *, unknown: bool = False) -> Any:
-    """Check that a value is a finite number, or None if `unknown` is set, and return it."""
-    if value is None and unknown:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
-        raise ValueError("not a number")
-    return value
-
-
-def _whole(value: Any, *, least: int = 0) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
-        raise ValueError("not a count")
-    return value
-
-
-def _like(known: Any, value: Any) -> Any:
-    """Check that a value has the type of `known` (bool, str, int, float or dict); return it."""
-    if isinstance(known, dict):
-        if value.keys() != known.keys():
-            raise ValueError("keys")
-        return {key: _like(one, value[key]) for key, one in known.items()}
-    if isinstance(known, (bool, str)):
-        if not isinstance(value, type(known)):
-            raise ValueError("not of its type")
-        return value
-    if isinstance(known, int):
-        return _whole(value)
-    return value if value == np.inf else float(_number(value))
-
-
-def _choice(values: dict | None) -> EarlyChoice | None:
-    """Check and return the stored choice of the early level."""
-    if values is None:
-        return None
-    metric, on_test_rows = values.pop("metric"), bool(values.pop("on_test_rows"))
-    numbers = {name: _number(one, unknown=True) for name, one in values.items()}
-    choice = EarlyChoice(**numbers, metric=metric, on_test_rows=on_test_rows)
-    if metric not in METRICS:
-        raise ValueError("metric")
-    if not all(isinstance(one, int) for one in (choice.level, choice.finest, choice.coarsest)):
-        raise ValueError("early level")
-    return choice
-
-
-def _best(arrays: dict[str, np.ndarray], problem: BoxQP, n_folds: int) -> BestSolution | None:
-    """Check and return the stored best solution."""
-    if BEST + "alpha" not in arrays:
-        return None
-    best = BestSolution(*(arrays[BEST + one.name] for one in fields(BestSolution)))
-    for solution in (best.alpha, best.gradient):
-        check_floats(solution, problem.size)
-    _check_bounds(best.alpha, problem)
-    check_floats(best.excess, n_folds, infinite=True)
-    return best
-
-
-def _certificate(arrays: dict[str, np.ndarray], n_problems: int, n_constraints: int) -> Certificate:
-    """Check and return the stored certificate."""
-    found = Certificate(*(arrays[CERTIFICATE + one.name] for one in fields(Certificate)))
-    if found.multipliers.shape != (n_problems, n_constraints):
-        raise ValueError("multipliers")
-    check_floats(found.multipliers.reshape(-1), found.multipliers.size)
-    check_array(found.counts, np.int64, n_problems, least=0)
-    for values in (found.units, found.violations):
-        check_floats(values, n_problems)
-    for values in (found.objectives, found.gaps, found.kernel_errors, found.objective_errors):
-        check_array(values, np.float64, n_problems)
-    return found
-
-
-def check_array(
-    values: np.ndarray, dtype: DTypeLike, size: int, *, least: int | None = None
+def _check_arrays(
+    arrays: dict[str, np.ndarray], problem: BoxQP, lengths: dict[str, int], n_rows: int
 ) -> None:
+    """Check the arrays of a state. Raises ValueError."""
+    for name, (dtype, counted) in ARRAYS.items():
+        if name in arrays:
+            check_array(arrays[name], dtype, lengths[counted])
+    for name in ("iterate.alpha", "iterate.base", "best_alpha"):
+        alpha = arrays.get(name, problem.lower)
+        if not np.all((problem.lower <= alpha) & (alpha <= problem.upper)):
+            raise ValueError(f"{name} is out of its bounds")
+    if not np.isfinite(arrays["iterate.gradient"]).all():
+        raise ValueError("gradient")
+    for name, most in LARGEST_FLAG.items():
+        if name in arrays and arrays[name].max(initial=0) > most:
+            raise ValueError(name)
+    for name, end in (("begun_with", problem.size), ("sample", n_rows)):
+        if name in arrays:
+            _check_indices(arrays[name], end)
+    multipliers = arrays.get("certificate.multipliers")
+    if multipliers is not None and multipliers.shape != (
+        lengths["problem"], problem.n_constraints,
+    ):  # fmt: skip
+        raise ValueError("multipliers")
+
+
+def check_array(values: np.ndarray, dtype: DTypeLike, size: int) -> None:
+    """Raise ValueError unless the values have this type and length."""
     if values.shape != (size,) or values.dtype != dtype:
-        raise ValueError("size")
-    if least is not None and np.any(values < least):
-        raise ValueError("values")
+        raise ValueError(f"{values.dtype} {values.shape} instead of {dtype} {size}")
 
 
-def check_floats(values: np.ndarray, size: int, *, infinite: bool = False) -> None:
-    check_array(values, np.float64, size)
-    if np.any(np.isnan(values) if infinite else ~np.isfinite(values)):
-        raise ValueError("values")
-
-
-def _check_numbers(numbers: np.ndarray, end: int) -> None:
-    if numbers.ndim != 1 or numbers.dtype != np.int32 or np.any(np.diff(numbers) <= 0):
-        raise ValueError("numbers do not ascend")
-    if len(numbers) and not 0 <= numbers[0] <= numbers[-1] < end:
-        raise ValueError("numbers out of range")
-
-
-def _check_bounds(alpha: np.ndarray, problem: BoxQP) -> None:
-    if np.any(alpha < problem.lower) or np.any(alpha > problem.upper):
-        raise ValueError("alpha out of its bounds")
-
-
-def _check_iterate(iterate: Iterate, problem: BoxQP) -> None:
-    for values in (iterate.alpha, iterate.gradient, iterate.base):
-        check_floats(values, problem.size)
-    for alpha in (iterate.alpha, iterate.base):
-        _check_bounds(alpha, problem)
-    check_array(iterate.known, np.uint8, problem.size)
-    if iterate.known.max(initial=0) > 2:
-        raise ValueError("what is known of the iterate")
+def _check_indices(indices: np.ndarray, end: int) -> None:
+    if indices.ndim != 1 or indices.dtype != np.int32 or np.any(np.diff(indices) <= 0):
+        raise ValueError("indices do not ascend")
+    if len(indices) and not 0 <= indices[0] <= indices[-1] < end:
+        raise ValueError("indices out of range")
 
 
 try:
@@ -374,18 +306,12 @@ NAME = "lock"
 ModelOfEarly = Callable[[EarlyModel], Model]
 
 
-class HasShape(Protocol):
-    """Rows in this process or on workers, of known shape."""
-
-    @property
-    def n_samples(self) -> int: ...
-
-    @property
-    def n_features(self) -> int: ...
+# errors raised by damaged arrays
+UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 
 
-class FolderInUseError(ValueError):
-    """A folder is locked by another process; the message names that process."""
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be used; the message says why."""
 
 
 class FolderLock:
@@ -398,7 +324,7 @@ class FolderLock:
     def take(self) -> None:
         """Lock the folder; try again if the lock file was removed meanwhile.
 
-        Raises FolderInUseError and OSError.
+        Raises CheckpointError and OSError.
         """
         while fcntl is not None and not self._is_in_place:
             if self.file is not None:
@@ -412,7 +338,7 @@ class FolderLock:
                 holder = self.file.read(200).strip() or "another process"
                 self.file.close()
                 self.file = None
-                raise FolderInUseError(f"{self.folder}: {holder} is using this folder") from None
+                raise CheckpointError(f"{self.folder}: {holder} is using this folder") from None
             except OSError:  # the file system has no locks
                 return
             self.file.truncate(0)
@@ -446,20 +372,12 @@ MIN_PAUSE = 5.0  # seconds between two checkpoints inside a step
 MAX_SHARE = 0.05  # maximum share of the run time for storing checkpoints
 
 
-# errors raised by damaged arrays
-UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
-
-
-class CheckpointError(ValueError):
-    """A checkpoint that cannot be used; the message says why."""
-
-
 class Checkpoint:
     """The checkpoint of one run, in a folder that is created if missing.
 
-    `resume` continues the stored run. Raises FolderInUseError, and CheckpointError if `resume`
-    finds no checkpoint or a new run would overwrite one. `error` is the reason why the last store
-    failed, or None.
+    `resume` continues the stored run. Raises CheckpointError if another process uses the folder,
+    `resume` finds no checkpoint, or a new run would overwrite one. `error` is the reason why the
+    last store failed, or None.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, resume: bool = False):
@@ -502,7 +420,7 @@ class Checkpoint:
     def begin(self, data: dict, options: TrainOptions, *, is_warm: bool) -> None:
         """Lock the folder until `let_go`, and set `run` from fingerprint, options and warm start.
 
-        Raises FolderInUseError.
+        Raises CheckpointError if another process uses the folder.
         """
         self.lock.take()
         chosen = {**_chosen(options), "init_model": is_warm}
@@ -522,7 +440,7 @@ class Checkpoint:
         try:
             self._store(state, model_of_early)
             self.error = None
-        except (OSError, FolderInUseError) as error:
+        except (OSError, CheckpointError) as error:
             self.error = getattr(error, "strerror", None) or str(error)
         end = time.monotonic()
         self.due = end + max(MIN_PAUSE, (end - start) / MAX_SHARE)
@@ -601,7 +519,7 @@ def _plain(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-def fingerprint(rows: HasShape, values: str, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
+def fingerprint(rows: Any, values: str, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
     """Return the fingerprint of rows; `values` is the digest of their values."""
     return {
         "rows": rows.n_samples,
@@ -651,13 +569,21 @@ def _said(value: Any) -> str:
     return "unset" if value is None else str(value)
 
 
+def nothing_to_save() -> None:
+    """Do nothing: a run that has not begun has no state."""
+
+
 @dataclass(frozen=True)
 class RunControl:
-    """Progress, stop request or deadline, and checkpoint of a run."""
+    """Progress, stop request or deadline, and checkpoint of a run.
+
+    `save` stores a checkpoint of the run; solvers call it when one is due.
+    """
 
     progress: Progress = field(default_factory=Progress)
     stop: _core.Stop = field(default_factory=_core.Stop)
     checkpoint: Checkpoint | None = None
+    save: Callable[[], None] = nothing_to_save
 
     @staticmethod
     def of(
@@ -673,7 +599,7 @@ class RunControl:
     def is_checkpoint_due(self) -> bool:
         return self.checkpoint is not None and self.checkpoint.is_due
 
-    def save(self, state: RunState, model_of_early: ModelOfEarly) -> None:
+    def store(self, state: RunState, model_of_early: ModelOfEarly) -> None:
         """Store a checkpoint; warn when storing begins to fail or works again."""
         assert self.checkpoint is not None
         told = self.checkpoint.save(state, model_of_early)
@@ -697,8 +623,8 @@ class CoreProgress:
     then stores the checkpoint.
     """
 
-    def __init__(self, control: RunControl, save: Callable[[], None]):
-        self.control, self.save, self.stop = control, save, control.stop
+    def __init__(self, control: RunControl):
+        self.control, self.stop = control, control.stop
         self.before_saving: Callable[[], None] = lambda: None
         self.is_up_to_date = False
         self.error: BaseException | None = None
@@ -720,7 +646,7 @@ class CoreProgress:
             return False
         if self.is_up_to_date:
             self.before_saving()
-            self.save()
+            self.control.save()
         self.is_up_to_date = not self.is_up_to_date
         return self.is_up_to_date
 

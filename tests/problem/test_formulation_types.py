@@ -12,7 +12,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.problem import duplicates
 from dcsvm.problem.formulation import BoxQP
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.fit import finished
+from dcsvm.training.fit import finish
 
 GAMMA = 1.5
 LETTERS = {"nu_svc": 1, "one_class": 2, "epsilon_svr": 3, "nu_svr": 4}
@@ -36,7 +36,7 @@ def problem_for(name, n=500, repeats=60):
 def solved(X, y, **options):
     chosen = {"C": 4.0, "gamma": GAMMA, "threads": 2, "cache_mb": 50, "tolerance": 1e-4} | options
     run = ready(Rows.from_array(X), y, TrainOptions(**chosen))
-    model = finished(run)
+    model = finish(run)
     return run, model, model.report
 
 

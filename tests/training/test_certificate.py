@@ -197,6 +197,6 @@ def test_every_check_draws_other_rows(wavy, monkeypatch):
         return verify_optimality(*arguments)
 
     monkeypatch.setattr(conquer, "verify_optimality", noted)
-    monkeypatch.setattr(conquer, "_is_reached", lambda *_: len(seeds) == 3)
+    monkeypatch.setattr(conquer, "is_reached", lambda *_: len(seeds) == 3)
     dcsvm.train(*wavy, gamma=2.0, seed=5)
     assert seeds == [5, 6, 7]

@@ -62,7 +62,7 @@ def test_the_solution_is_that_of_nu_svc(n_classes):
         assert solver.state.converged.all()
         if as_c_svc:
             parts = Subproblems.of_problems(solver.formulation)
-            margins = solver.solution.offsets_and_margins(parts)[1]
+            margins = solver.offsets_and_margins(parts)[1]
             with pytest.warns(UserWarning, match="solved as C-SVC"):
                 assert solve_as_c_svc(solver, 3 * margins, conquer)
         found.append((solver.alpha.copy(), solver.gradient.copy()))

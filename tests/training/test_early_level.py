@@ -27,9 +27,10 @@ from dcsvm.training.early_level import (
     n_spans,
 )
 from dcsvm.training.engine import prepare_rows
+from dcsvm.training.extraction import early_model
 from dcsvm.training.level_partition import LevelPartition
 from dcsvm.training.report import ERROR_RATE
-from dcsvm.training.run import Run
+from dcsvm.training.run import Run, divided
 from dcsvm.training.solver import LevelSolver
 from dcsvm.training.state import RunControl
 
@@ -53,7 +54,7 @@ def level_of(X, y, level, *, overlap=1.5, sample_weight=None, **options):
     given = {"C": 4.0, "gamma": 2.0, "threads": 2, "early": True} | options
     chosen = TrainOptions(**given, early_level=level, overlap=overlap)
     run = Run(prepare_rows(Rows.from_array(X), y, chosen, sample_weight))
-    division = run.levels.divided(level, run.solver)
+    division = divided(run, level)
     solving = LevelSolver(run.prepared, RunControl(), run.solver.formulation, division, level)
     solving.solve_clusters(1e-5)
     return solving
@@ -64,8 +65,8 @@ def level_of(X, y, level, *, overlap=1.5, sample_weight=None, **options):
 
 def test_the_rows_nearest_to_borders_are_in_two_clusters(wavy):
     run = Run(prepare_rows(Rows.from_array(wavy[0]), wavy[1], TrainOptions(**SEARCH)))
-    run.levels.divided(2, run.solver)
-    partition, placed = run.levels.tree.partition(2), run.levels.tree.placed[2]
+    divided(run, 2)
+    partition, placed = run.tree.partition(2), run.tree.placed[2]
     for overlap in (1.0, 1.2, 1.5, 2.0):
         division = LevelPartition.overlapping(partition, placed, overlap)
         inside = division.is_in_two
@@ -233,8 +234,9 @@ def test_spans_are_distances_to_the_span_of_the_others():
         level = level_of(X, y, 1, overlap=1.0, bias=bias)
         a = level.solver.alpha
         sup = np.flatnonzero(a)
-        order = sup[np.argsort(level.part[sup], kind="stable")].astype(np.int32)
-        sizes = np.unique(level.part[sup], return_counts=True)[1]
+        part = level.parts()[0][sup]
+        order = sup[np.argsort(part, kind="stable")].astype(np.int32)
+        sizes = np.unique(part, return_counts=True)[1]
         start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
         found = dcsvm._core.squared_spans(
             level.solver.data.setup, level.solver.data.points, level.solver.problem,
@@ -269,7 +271,7 @@ def test_rows_that_support_nothing_are_not_missed(n_classes):
     values = loo_values(level, rows)
     _add_other_pairs(level, rows, values, np.arange(len(rows)))
     labels = level.solver.task.labels
-    model = Model(level.solver.data.kernel, labels, None, level.model()[0], "c_svc")
+    model = Model(level.solver.data.kernel, labels, None, early_model(level)[0], "c_svc")
     expected = model.decision_function(X[level.solver.prepared.row_map.order[rows]])
     assert len(rows) > 300 and np.abs(values - expected.reshape(values.shape)).max() < 1e-5
 

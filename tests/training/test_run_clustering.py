@@ -11,6 +11,7 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import MAX_PARTS
 from dcsvm.problem.options import MAX_BRANCHING, TrainOptions
 from dcsvm.training.memory import Plan
+from dcsvm.training.run import divided
 
 
 @pytest.fixture(scope="module")
@@ -99,9 +100,9 @@ def test_a_level_whose_support_vectors_have_changed_keeps_its_sample(spots, samp
     options = TrainOptions(C=10, gamma=2, levels=2, sample=200, clustering="adaptive")
     run = ready(Rows.from_array(X), y, options)
     problem = run.solver.problem
-    run.levels.divided(2, run.solver)
+    divided(run, 2)
     run.solver.alpha[:300] = 0.5 * (problem.lower + problem.upper)[:300]
-    run.levels.divided(2, run.solver)
+    divided(run, 2)
     assert samples[0] == samples[1]
 
 

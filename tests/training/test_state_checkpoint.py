@@ -28,7 +28,6 @@ from dcsvm.training.report import EarlyChoice, LevelReport, Progress
 from dcsvm.training.solver import FormulationSolver
 from dcsvm.training.state import (
     LIMITS,
-    BestSolution,
     Budget,
     Checkpoint,
     CheckpointError,
@@ -285,7 +284,8 @@ def test_a_state_comes_back_as_it_was_stored(data, tmp_path):
     state.n_moves, state.move, state.missing = 2, -0.25, 0.125
     values = [np.array([one]) for one in (-2.5, 1e-3, 0.5, 1e-6, 5, 0.25, 1.0)]
     state.certificate = Certificate(*values, np.zeros((1, run.solver.problem.n_constraints)))
-    state.best = BestSolution(state.iterate.alpha / 2, np.tan(state.iterate.alpha), np.ones(1))
+    state.best_alpha, state.best_excess = state.iterate.alpha / 2, np.ones(1)
+    state.best_gradient = np.tan(state.iterate.alpha)
     state.levels = [LevelReport(3, 8, 500, 0.1, 0.2, 900, -1.5, 7, 8)]
     state.support_by_level = [some]
     state.early_choice = EarlyChoice(2, 3, 1, 0.1, 0.01, 100, "error_rate")
@@ -521,18 +521,20 @@ def lies():
     yield values(next_step="level 99")
     yield values(early_choice={"level": "x"})
     yield values(costs="gone")
-    yield values(checks=-1)
+    yield values(checks="3")
     yield values(float64=1)
     yield lambda arrays: arrays.update(run=np.frombuffer(b"[]", np.uint8))
-    yield lambda arrays: arrays.update(alpha=arrays["alpha"][:-1])
-    yield lambda arrays: arrays.update(alpha=arrays["alpha"] + 1e9)
-    yield lambda arrays: arrays.update(known=arrays["known"] + np.uint8(7))
-    yield lambda arrays: arrays.update(gradient=np.full_like(arrays["alpha"], np.nan))
+    yield lambda arrays: arrays.update({"iterate.alpha": arrays["iterate.alpha"][:-1]})
+    yield lambda arrays: arrays.update({"iterate.alpha": arrays["iterate.alpha"] + 1e9})
+    yield lambda arrays: arrays.update({"iterate.known": arrays["iterate.known"] + np.uint8(7)})
+    yield lambda arrays: arrays.update(
+        {"iterate.gradient": np.full_like(arrays["iterate.alpha"], np.nan)}
+    )
     yield lambda arrays: arrays.update(begun_with=np.array([10**6], np.int32))
     yield lambda arrays: arrays.update(whole_tolerance=np.zeros(0))
     yield lambda arrays: arrays.update(solve=np.arange(50, dtype=np.uint8))
     yield lambda arrays: arrays.update(solve=np.zeros(50))
-    yield lambda arrays: arrays.pop("support_0")
+    yield lambda arrays: arrays.pop("support.0")
 
 
 @pytest.mark.parametrize("number", range(len(list(lies()))))
@@ -547,14 +549,16 @@ def test_checkpoints_that_lie_are_refused(data, tmp_path, number):
         train(data, tmp_path / "c", resume=True, **LEVELS)
 
 
-@pytest.mark.parametrize("name", ["alpha", "is_solved", "all_converged", "solve", "objective"])
+@pytest.mark.parametrize(
+    "name", ["iterate.alpha", "is_solved", "all_converged", "solve", "objective"]
+)
 def test_a_level_of_other_clusters_is_refused(data, tmp_path, name):
     how = {**LEVELS, "overlap": 1.5}
     train(data, tmp_path / "c", progress=StopAt(call=30), **how)
     path = tmp_path / "c" / "state.npz"
     with np.load(path) as stored:
         arrays = dict(stored)
-    np.savez(path, **arrays | {f"level_{name}": arrays[f"level_{name}"][:-1]})
+    np.savez(path, **arrays | {f"level.{name}": arrays[f"level.{name}"][:-1]})
     with pytest.raises(CheckpointError, match="the checkpoint is damaged: clusters differ"):
         train(data, tmp_path / "c", resume=True, **how)
 
