@@ -47,7 +47,7 @@ class Iterate:
 
     def take(self, variables: np.ndarray) -> Iterate:
         """Copy the state of these variables."""
-        return Iterate(*(one[variables] for one in vars(self).values()))
+        return Iterate(*(values[variables] for values in vars(self).values()))
 
     def put(self, variables: np.ndarray, other: Iterate) -> None:
         """Overwrite the state of these variables."""
@@ -182,10 +182,11 @@ class Certificate:
     multipliers: np.ndarray
 
     @staticmethod
-    def of_all(some: list[Certificate]) -> Certificate:
+    def of_all(certificates: list[Certificate]) -> Certificate:
         """Join the certificates of several problems."""
-        each = (np.concatenate([getattr(one, f.name) for one in some]) for f in fields(Certificate))
-        return Certificate(*each)
+        names = [one.name for one in fields(Certificate)]
+        columns = ([getattr(one, name) for one in certificates] for name in names)
+        return Certificate(*(np.concatenate(column) for column in columns))
 
     def take(self, problems: slice) -> Certificate:
         """Select the certificate of a slice of the problems."""
@@ -266,10 +267,11 @@ class CheckState:
         """Return views of the entries of one problem."""
         return CheckState(*(values[own] for values in vars(self).values()))
 
-    def replace(self, gradient: np.ndarray, some: np.ndarray, exact: np.ndarray) -> None:
-        self.difference[some] = exact - gradient[some]
-        gradient[some] = exact
-        self.is_exact[some] = 1
+    def replace(self, gradient: np.ndarray, variables: np.ndarray, exact: np.ndarray) -> None:
+        """Replace the gradient of these variables by float64 values."""
+        self.difference[variables] = exact - gradient[variables]
+        gradient[variables] = exact
+        self.is_exact[variables] = 1
 
 
 @dataclass(frozen=True)
@@ -317,8 +319,8 @@ def verify_optimality(
     """
 
     def make_exact(variables: np.ndarray) -> None:
-        for some, exact in exact_gradients(variables, checked.is_exact.view(bool)):
-            checked.replace(iterate.gradient, some, exact)
+        for batch, exact in exact_gradients(variables, checked.is_exact.view(bool)):
+            checked.replace(iterate.gradient, batch, exact)
 
     if scope.every_row or parts.sizes.max() <= MIN_ROWS:
         make_exact(parts.members)
@@ -332,15 +334,16 @@ def verify_optimality(
         _Check(problem.part(own), alpha[own], gradient[own], checked.part(own), draw, scope)
         for own in slices
     ]
-    if not checked.wanted.any():
-        for one in checks:
-            one.choose(one.first_variables())
+    if not checked.wanted.any():  # else the check is resumed
+        for check in checks:
+            check.choose(check.first_variables())
+    # each round shows the error of float32, and with it what else could hide a violation
     while checked.wanted.any():
         make_exact(np.flatnonzero(checked.wanted).astype(np.int32))
-        for one in checks:
-            if one.checked.wanted.any():
-                one.choose(one.doubtful(scope))
-    return Certificate.of_all([one.certificate(scope) for one in checks])
+        for check in checks:
+            if check.checked.wanted.any():
+                check.choose(check.doubtful(scope))
+    return Certificate.of_all([check.certificate(scope) for check in checks])
 
 
 def _certificate_of_all(
@@ -371,14 +374,18 @@ def certificate_of_known(
     counts = reduce_parts(np.add, known.astype(np.float64), parts.start).astype(np.int64)
     own = Subproblems.of_sizes(parts.problem, parts.members[known], counts)
     unknown = np.full(len(counts), np.nan)
-    found = _certificate(
+    certificate = _certificate(
         own.problem.part(own.members), own.start, iterate.alpha[own.members],
         iterate.gradient[own.members], neglected, has_gap=is_convex, kernel_errors=unknown,
         counts=counts,
     )  # fmt: skip
     is_whole = counts == parts.sizes
-    objectives, gaps = (np.where(is_whole, v, np.nan) for v in (found.objectives, found.gaps))
-    return replace(found, objectives=objectives, gaps=gaps, objective_errors=unknown)
+    return replace(
+        certificate,
+        objectives=np.where(is_whole, certificate.objectives, np.nan),
+        gaps=np.where(is_whole, certificate.gaps, np.nan),
+        objective_errors=unknown,
+    )
 
 
 class _Check:
@@ -441,6 +448,7 @@ class _Check:
         """
         reduced = np.abs(reduced_gradient(self.problem, self.alpha, self.gradient))
         doubt = scope.neglected + SAFETY * self.error
+        # first, what could violate: a free variable far from 0, a bounded one near it
         _, (violation,), (gap,), (unit,), _ = _optimality(self.problem, self.alpha, self.gradient)
         most = scope.tolerance * unit / (1 if self.problem.constraint_of is None else 2)
         free = self.is_free
@@ -448,6 +456,7 @@ class _Check:
         needed &= self.remaining
         if needed.any() or violation > scope.tolerance:
             return np.flatnonzero(needed)
+        # then, what the gap and the objective need
         if self._gap_error(~self.drawn) > FREE_SHARE * gap:
             needed |= free
         objective, error = self._objective(~self.drawn)
@@ -511,21 +520,22 @@ class _Check:
             kernel_errors=np.array([self.error]),
             counts=np.array([np.count_nonzero(self.checked.is_exact)]),
         )  # fmt: skip
-        found = replace(
+        certificate = replace(
             certified(self.gradient),
             objectives=np.array([objective]),
             objective_errors=np.array([error]),
         )
         free = self.is_free & self.remaining
         if not free.any():
-            return found
+            return certificate
+        # the worst that the error seen could do to unchecked free variables
         reduced = reduced_gradient(self.problem, self.alpha, self.gradient)
         outer = self.gradient.copy()
         outer[free] += np.copysign(SAFETY * self.error, reduced[free])
         return replace(
-            found,
+            certificate,
             violations=certified(outer).violations,
-            gaps=found.gaps + self._gap_error(self.remaining),
+            gaps=certificate.gaps + self._gap_error(self.remaining),
         )
 
 

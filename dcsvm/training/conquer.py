@@ -452,7 +452,7 @@ def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dic
     )
     parts = Subproblems.of_folds(solver.formulation, folds)
     try:
-        found = verify_optimality(
+        certificate = verify_optimality(
             parts, solver.iterate, state.checked, solver.exact_gradients, scope
         )
     finally:
@@ -460,7 +460,7 @@ def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dic
     state.checked = None
     fold = solver.formulation.problem_of(parts.members[parts.start[:-1]])
     ends = np.searchsorted(fold // solver.formulation.n_problems_of_fold, [*folds, folds[-1] + 1])
-    return {k: found.take(slice(*own)) for k, own in zip(folds, pairwise(ends), strict=True)}
+    return {k: certificate.take(slice(*own)) for k, own in zip(folds, pairwise(ends), strict=True)}
 
 
 def _weight(solver: FormulationSolver, folds: list[int]) -> float:

@@ -38,6 +38,7 @@ class Coefficients:
 
     def __init__(self, solver: FormulationSolver, cluster_of: np.ndarray | None = None):
         task, targets = solver.task, solver.prepared.targets
+        # the column of sv_coef: each support vector has one for every other class
         variables = np.flatnonzero(solver.alpha)
         rows = solver.formulation.problem.rows[variables]
         column = np.zeros(len(variables), np.int64)
@@ -46,6 +47,7 @@ class Coefficients:
             pair = solver.formulation.problem_index[variables]
             is_first = targets[rows] == first[pair]
             column = np.where(is_first, second[pair] - 1, first[pair])
+        # a row is one support vector of its cluster, whatever its variables
         cluster = np.zeros(len(rows), np.int64)
         if cluster_of is not None:
             cluster += cluster_of[variables]
@@ -53,8 +55,11 @@ class Coefficients:
         support = member % len(targets)
         coef = np.zeros((max(task.n_classes - 1, 1), len(support)))
         np.add.at(coef, (column, place.reshape(-1)), solver.alpha[variables])
-        found = solver.prepared.row_map.split(support, coef, task.bound_of(targets[support]))
-        place, self.row_numbers, self.coef, self.bound = found
+        # duplicates get their parts of the coefficient
+        bound = task.bound_of(targets[support])
+        place, self.row_numbers, self.coef, self.bound = solver.prepared.row_map.split(
+            support, coef, bound
+        )
         self.row, self.cluster = support[place], member[place] // len(targets)
 
     @property
@@ -64,20 +69,11 @@ class Coefficients:
 
 @dataclass(frozen=True, eq=False)
 class ExactResult:
-    """The exact model and its report values.
-
-    `n_bsv` counts bounded support vectors; `gap` has the scale of LIBSVM's objective.
-    """
+    """The exact model, the report of each problem, and the number of bounded support vectors."""
 
     model: ExactModel
     problems: ProblemReports
     n_bsv: int
-    violation: float
-    gap: float | None
-
-    @property
-    def objective(self) -> float | None:
-        return known_or_none(sum(self.problems.objective.tolist()))
 
 
 def exact_model(
@@ -85,7 +81,7 @@ def exact_model(
 ) -> ExactResult:
     """Make the model of the whole problem. Raises NoMarginError."""
     task, targets = solver.task, solver.prepared.targets
-    found, gap, violation = Coefficients(solver), certificate.gap, certificate.violation
+    support, gap, violation = Coefficients(solver), certificate.gap, certificate.violation
     rho, margin = solver.offsets_and_margins(Subproblems.of_problems(solver.formulation))
     if task.divides_by_margin:
         check_margins(margin)
@@ -93,22 +89,23 @@ def exact_model(
         if not converged:  # before convergence estimates of the margin differ
             violation = float((certificate.violations * certificate.units / margin).max())
     problems = _problem_reports(solver, certificate, rho, margin)
-    coef, classes, counts = found.coef, targets[found.row], None
-    order = np.argsort(found.row_numbers)
+    # the order of LIBSVM: by class, then by row
+    coef, classes, counts = support.coef, targets[support.row], None
+    order = np.argsort(support.row_numbers)
     if task.is_classification:
-        order = np.lexsort((found.row_numbers, classes))
+        order = np.lexsort((support.row_numbers, classes))
         counts = np.bincount(classes, minlength=task.n_classes).astype(np.int64)
         if task.divides_by_margin:
             coef = coef / _margins(task.n_classes, classes, margin)
     model = ExactModel(
-        rows=solver.prepared.rows_for_model(found.row[order]),
+        rows=solver.prepared.rows_for_model(support.row[order]),
         dual_coef=coef[:, order],
         rho=rho / margin if task.divides_by_margin else rho,
         n_sv=counts,
-        row_numbers=found.row_numbers[order],
+        row_numbers=support.row_numbers[order],
         status=ConvergenceStatus(converged, violation, gap),
     )
-    return ExactResult(model, problems, found.n_bounded, violation, gap)
+    return ExactResult(model, problems, support.n_bounded)
 
 
 def check_margins(margin: np.ndarray) -> None:
@@ -141,9 +138,10 @@ def _problem_reports(
     name, parameters = task.parameters(
         size, bound, start, n_rows / (2 if task.is_regression else 1), margin
     )
-    some = np.flatnonzero(size)
-    filled = prepared.row_map.count_filled(rows[some], size[some] / bound[some])
-    own = formulation.problem_of(some)
+    # count input rows: a variable of several may fill only some of them
+    support = np.flatnonzero(size)
+    filled = prepared.row_map.count_filled(rows[support], size[support] / bound[support])
+    own = formulation.problem_of(support)
     n_sv, n_bsv = (np.bincount(own, n, formulation.n_problems).astype(np.int64) for n in filled)
     return ProblemReports(
         objective=certificate.objectives / scale**2,

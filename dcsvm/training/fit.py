@@ -20,7 +20,12 @@ from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.problem.data_gamma import number_of_gamma, with_number
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.certificate import Certificate, Subproblems, certificate_of_known
+from dcsvm.training.certificate import (
+    Certificate,
+    Subproblems,
+    certificate_of_known,
+    known_or_none,
+)
 from dcsvm.training.conquer import put_back_best, restore_constraint
 from dcsvm.training.early_level import TestRows, check_test_rows
 from dcsvm.training.engine import LocalRows, RowSource, prepare
@@ -170,9 +175,9 @@ def useless_kernel(
         return None
     if len(distinct(numbers)) < NEARLY_ALL * n_rows:
         return None
-    some = part.rows.take(compared_rows(part.rows.n_samples)).as_floats()
-    found = distances(some, kernel, run.prepared.threads)
-    pairs = found[np.triu_indices(len(found), 1)]
+    rows = part.rows.take(compared_rows(part.rows.n_samples)).as_floats()
+    between = distances(rows, kernel, run.prepared.threads)
+    pairs = between[np.triu_indices(len(between), 1)]
     far, near = (fall.argument_at(kernel.gamma, K) for K in (TINY_VALUE, 1.0 - TINY_VALUE))
     sentence = None
     if np.mean(~(pairs <= far)) >= NEARLY_ALL:
@@ -204,15 +209,15 @@ def report_of(run: Run, result: ExactResult | None) -> TrainReport:
     )
     if result is None:
         return report
-    certificate = state.certificate
-    assert certificate is not None
+    certificate, status = state.certificate, result.model.status
+    assert certificate is not None and status is not None
     report.objective_error = certificate.objective_error
     report.relative_gap, report.kernel_error = certificate.relative_gap, certificate.kernel_error
     report.n_variables_checked = certificate.n_checked
     report.n_sv, report.n_bsv = result.model.rows.n_samples, result.n_bsv
-    report.violation, report.duality_gap = result.violation, result.gap
-    report.usable = bool(result.violation < run.solver.size_of_values)
-    report.objective = result.objective
+    report.violation, report.duality_gap = status.violation, status.gap
+    report.usable = bool(status.violation < run.solver.size_of_values)
+    report.objective = known_or_none(sum(result.problems.objective.tolist()))
     report.problems = replace(result.problems, iterations=state.n_iterations)
     return report
 

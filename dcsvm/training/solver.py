@@ -96,18 +96,22 @@ class ChunkingSolver:
                 return self.report
             self.n_rounds += 1
             self._join()
-            _core.trim_heap()
+            _core.trim_heap()  # the copy of the active rows needs the memory
+            # solve for the active variables
             active = self._numbers(self.is_active)
-            before = self.iterate.alpha[active]
-            one = Subproblems.of_sizes(self.whole, active, np.array([len(active)]))
-            wanted = max(self.settings.tolerance, ROUND_SHARE * worst)
-            settings = replace(self.settings, limits=budget.left)
-            settings = replace(settings, tolerance=wanted, neglected=self.neglected)
-            round_control = replace(control, state=_core.SolveState(one.sizes))
-            done = self.engine.solve_together(one, self.iterate, settings, round_control)
-            self._add(done)
-            self._bring_up_to_date(active, self.iterate.alpha[active] - before, control.stop)
-            budget.use(done)
+            alpha_before = self.iterate.alpha[active]
+            part = Subproblems.of_sizes(self.whole, active, np.array([len(active)]))
+            tolerance = max(self.settings.tolerance, ROUND_SHARE * worst)
+            settings = replace(
+                self.settings, limits=budget.left, tolerance=tolerance, neglected=self.neglected
+            )
+            round_control = replace(control, state=_core.SolveState(part.sizes))
+            report = self.engine.solve_together(part, self.iterate, settings, round_control)
+            self._add(report)
+            # the others learn of the step
+            step = self.iterate.alpha[active] - alpha_before
+            self._update_others(active, step, control.stop)
+            budget.use(report)
             if budget.is_used_up:
                 break
         self.report["converged"] = False
@@ -120,32 +124,32 @@ class ChunkingSolver:
 
     def _violation(self) -> float:
         """Return the largest KKT violation, in multiples of the violation scale."""
-        alpha, gradient = (one[self.members] for one in (self.iterate.alpha, self.iterate.gradient))
+        alpha, gradient = self.iterate.alpha[self.members], self.iterate.gradient[self.members]
         whole = np.array([0, self.problem.size])
         return float(_core.optimality(self.problem, whole, alpha, gradient)[1][0])
 
     def _join(self) -> None:
         """Activate the variables that violate most."""
-        alpha, gradient = (one[self.members] for one in (self.iterate.alpha, self.iterate.gradient))
+        alpha, gradient = self.iterate.alpha[self.members], self.iterate.gradient[self.members]
         size = reduced_gradient(self.problem, alpha, gradient)
+        # a variable violates if it can move against its gradient
         least = 0.5 * self.settings.tolerance * self.problem.violation_scale
-        new = ~self.is_active
-        new &= ((size < -least) & (alpha < self.problem.upper)) | (
-            (size > least) & (alpha > self.problem.lower)
-        )
-        joining = np.flatnonzero(new)
+        rises = (size < -least) & (alpha < self.problem.upper)
+        falls = (size > least) & (alpha > self.problem.lower)
+        joining = np.flatnonzero(~self.is_active & (rises | falls))
+        # the largest violations join first: a round stays small
         most = max(int(GROWTH * np.count_nonzero(self.is_active)), MIN_GROWTH)
         self.is_active[joining[np.argsort(-np.abs(size[joining]), kind="stable")[:most]]] = True
 
-    def _bring_up_to_date(self, active: np.ndarray, step: np.ndarray, stop: _core.Stop) -> None:
+    def _update_others(self, active: np.ndarray, step: np.ndarray, stop: _core.Stop) -> None:
         """Update the gradient of the other variables for the step of the active ones."""
         iterate, rows = self.iterate, self.whole.rows
         changed, others = step != 0, self._numbers(~self.is_active)
         sources, step = _together(rows[active[changed]]), step[changed]
-        how = KernelEvalOptions(self.settings.float64, self.settings.cutoff, stop)
-        for some in slices(len(others), self.engine.targets_at_once):
-            own = others[some]
-            sums, n_values = self.engine.sums(_together(rows[own]), sources, step, how)
+        evaluation = KernelEvalOptions(self.settings.float64, self.settings.cutoff, stop)
+        for batch in slices(len(others), self.engine.targets_at_once):
+            own = others[batch]
+            sums, n_values = self.engine.sums(_together(rows[own]), sources, step, evaluation)
             iterate.gradient[own] += sums
             iterate.base[own] = iterate.alpha[own]
             self.report["kernel_evaluations"] += n_values
@@ -153,11 +157,11 @@ class ChunkingSolver:
         self.neglected = max(self.neglected, float(self.report["neglected"][0]))
         self.report["neglected"] = self.neglected
 
-    def _add(self, one: np.ndarray) -> None:
+    def _add(self, report: np.ndarray) -> None:
         """Add the counts of a round to the report; replace the other fields."""
         for name in _core.SOLVE_REPORT.names or ():
             is_count = name not in ("objective", "violation", "gap", "converged", "neglected")
-            self.report[name] = one[name] + (self.report[name] if is_count else 0)
+            self.report[name] = report[name] + (self.report[name] if is_count else 0)
 
 
 def _is_nearly_solved(parts: Subproblems, iterate: Iterate) -> bool:
@@ -287,10 +291,11 @@ class FormulationSolver:
         rounding = AT_BOUND * np.minimum(upper - lower, largest[part])
         can_rise, can_fall = alpha < upper - rounding, alpha > lower + rounding
 
-        def of_sums(ufunc: np.ufunc, some: np.ndarray, initial: float) -> np.ndarray:
-            start = np.searchsorted(sums[some], np.arange(n_parts * problem.n_constraints + 1))
-            return reduce_parts(ufunc, gradient[some], start, initial)
+        def of_sums(ufunc: np.ufunc, mask: np.ndarray, initial: float) -> np.ndarray:
+            start = np.searchsorted(sums[mask], np.arange(n_parts * problem.n_constraints + 1))
+            return reduce_parts(ufunc, gradient[mask], start, initial)
 
+        # the mean gradient of free variables; without one, the middle of what bounded ones allow
         free = can_rise & can_fall
         n_free = np.bincount(sums[free], minlength=n_parts * problem.n_constraints)
         least = of_sums(np.fmin, can_rise, np.nan)
@@ -313,9 +318,9 @@ class FormulationSolver:
         rho = np.full((formulation.n_problems, n_clusters), np.nan)
         part = formulation.problem_index.astype(np.int64) * n_clusters + cluster_of
         if formulation.has_constraints:
-            found, sizes = group_sizes(part)
+            numbers, sizes = group_sizes(part)
             parts = Subproblems.of_sizes(formulation.problem, group_order(part), sizes)
-            rho.reshape(-1)[found] = self.offsets_and_margins(parts)[0]
+            rho.reshape(-1)[numbers] = self.offsets_and_margins(parts)[0]
         return self._deciding(rho.T, part)
 
     def _deciding(self, rho: np.ndarray, part: np.ndarray) -> np.ndarray:
@@ -326,17 +331,16 @@ class FormulationSolver:
         """
         n_clusters, n_problems = rho.shape
         linear, size = self.formulation.problem.linear, n_clusters * n_problems
-        counts = np.bincount(part, minlength=size)
-        there = counts > 0
-        total, some = np.bincount(part, linear, size), np.zeros(size, bool)
-        some[part[self.alpha != 0]] = True
-        found = rho.T.reshape(-1)
-        found[there & np.isnan(found)] = 0.0
-        decided = there & ~some
+        counts, total = np.bincount(part, minlength=size), np.bincount(part, linear, size)
+        has_support = np.zeros(size, bool)
+        has_support[part[self.alpha != 0]] = True
+        is_filled, rho_of_part = counts > 0, rho.T.reshape(-1)
+        rho_of_part[is_filled & np.isnan(rho_of_part)] = 0.0
+        is_constant = is_filled & ~has_support
         if self.task.is_classification:
-            decided |= there & (np.abs(total) == counts)
-        found[decided] = -total[decided] / counts[decided]
-        return np.ascontiguousarray(found.reshape(n_problems, n_clusters).T)
+            is_constant |= is_filled & (np.abs(total) == counts)  # one class
+        rho_of_part[is_constant] = -total[is_constant] / counts[is_constant]
+        return np.ascontiguousarray(rho_of_part.reshape(n_problems, n_clusters).T)
 
     @property
     def needs_float64(self) -> bool:
@@ -362,9 +366,11 @@ class FormulationSolver:
             state.begun_with = np.flatnonzero(~self.iterate.is_known).astype(np.int32)
         others = state.begun_with
         self.begin_phase("gradient", len(others))
-        how = KernelEvalOptions(False, self.cutoff, self.control.stop)
-        for some, gradient, n_values in self.gradients_of(others, self.iterate.is_known, how):
-            self.iterate.learn(some, gradient)
+        evaluation = KernelEvalOptions(False, self.cutoff, self.control.stop)
+        for batch, gradient, n_values in self.gradients_of(
+            others, self.iterate.is_known, evaluation
+        ):
+            self.iterate.learn(batch, gradient)
             self.costs.counts["kernel_evaluations"] += n_values
         state.begun_with = None
         left_out = self.cutoff.value * float(np.abs(self.alpha).sum())
@@ -382,7 +388,7 @@ class FormulationSolver:
     def gradient_of(
         self,
         variables: np.ndarray,
-        how: KernelEvalOptions,
+        evaluation: KernelEvalOptions,
         sources: tuple[TermIndex, np.ndarray] | None = None,
     ) -> tuple[np.ndarray, int]:
         """Compute the gradient of variables; kernel values between components count as 0.
@@ -390,17 +396,18 @@ class FormulationSolver:
         Also returns the number of kernel evaluations. Raises Stopped.
         """
         terms, alpha = sources or self.sources()
-        sums, n_values = self.engine.sums(self.units.terms(variables), terms, alpha, how)
+        sums, n_values = self.engine.sums(self.units.terms(variables), terms, alpha, evaluation)
         return sums - self.problem.linear[variables], n_values
 
     def gradients_of(
-        self, variables: np.ndarray, is_done: np.ndarray, how: KernelEvalOptions
+        self, variables: np.ndarray, is_done: np.ndarray, evaluation: KernelEvalOptions
     ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
         """Yield variables, their gradient and the number of kernel evaluations, batch by batch.
 
         Variables marked in `is_done`, bool (n_variables,), are skipped. Due checkpoints are stored
         between batches. Raises Stopped.
         """
+        # blocks that fit into memory, and that end when a checkpoint may be due
         n_blocks, sources = 1 + len(variables) // self.engine.targets_at_once, self.sources()
         if self.control.checkpoint is not None:
             unit = self.units.terms(variables).component
@@ -411,19 +418,20 @@ class FormulationSolver:
         if self.formulation.n_problems > 1:
             by_row = variables[group_order(self.problem.rows[variables])]
         for block in np.array_split(by_row, n_blocks):
-            some = np.sort(block[~is_done[block]])
-            if len(some):
-                yield some, *self.gradient_of(some, how, sources)
+            batch = np.sort(block[~is_done[block]])
+            if len(batch):
+                yield batch, *self.gradient_of(batch, evaluation, sources)
                 if self.control.is_checkpoint_due:
                     self.control.save()
 
     def exact_gradients(
         self, variables: np.ndarray, is_done: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        how = KernelEvalOptions(True, self.locality.between, self.control.stop)
-        for some, gradient, n_values in self.gradients_of(variables, is_done, how):
+        """Yield variables and their gradient from float64 kernel values, as `gradients_of`."""
+        evaluation = KernelEvalOptions(True, self.locality.between, self.control.stop)
+        for batch, gradient, n_values in self.gradients_of(variables, is_done, evaluation):
             self.costs.evaluations_by_phase["check"] += n_values
-            yield some, gradient
+            yield batch, gradient
 
     def solve(
         self, members: np.ndarray, sizes: np.ndarray, tolerance: float, attainable: float = 0.0

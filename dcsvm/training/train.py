@@ -12,7 +12,7 @@ Weights are normalised to keep the median distance of the rows, so gamma keeps i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,26 +53,17 @@ POWERS = (0.5, 1.0)
 BATCH_VALUES = 2**22  # feature values in a batch of permuted rows
 
 
-@dataclass(frozen=True, eq=False)
-class _Sample:
-    """Sampled rows with labels, split into training rows and held-out rows."""
-
-    rows: Rows
-    labels: np.ndarray
-    held: Rows
-    held_labels: np.ndarray
-
-    @staticmethod
-    def of(rows: Rows, labels: np.ndarray, seed: int) -> _Sample:
-        chosen = np.random.default_rng(seed).permutation(rows.n_samples)[:LEARNING_ROWS]
-        n_held = int(HELD_SHARE * len(chosen))
-        held, learned = np.sort(chosen[:n_held]), np.sort(chosen[n_held:])
-        floats = rows.take(np.concatenate([learned, held])).in_storage(Storage.FLOATS)
-        n = len(learned)
-        return _Sample(
-            floats.part(slice(0, n)), labels[learned], floats.part(slice(n, len(chosen))),
-            labels[held],
-        )  # fmt: skip
+def _sampled(rows: Rows, labels: np.ndarray, seed: int) -> tuple[Dataset, Dataset]:
+    """Draw the rows to learn from, and rows to compare weights on."""
+    chosen = np.random.default_rng(seed).permutation(rows.n_samples)[:LEARNING_ROWS]
+    n_held_out = int(HELD_SHARE * len(chosen))
+    held_out, learning = np.sort(chosen[:n_held_out]), np.sort(chosen[n_held_out:])
+    floats = rows.take(np.concatenate([learning, held_out])).in_storage(Storage.FLOATS)
+    first, second = slice(0, len(learning)), slice(len(learning), len(chosen))
+    return (
+        Dataset(floats.part(first), labels[learning]),
+        Dataset(floats.part(second), labels[held_out]),
+    )
 
 
 def with_weights(
@@ -131,26 +122,30 @@ def learn_weights(
         reason = f"can be learned for at most {MAX_FEATURES} features, got {rows.n_features}"
         raise OptionError("feature_weights", reason)
     options = replace(options, early=False, early_level=None, probability=False)
-    sample = _Sample.of(rows, labels, options.seed)
+    learning, held_out = _sampled(rows, labels, options.seed)
     none = np.ones(rows.n_features)
-    if len(sample.held_labels) == 0 or len(np.unique(sample.labels)) < 2:
+    # without held-out rows, classes or differences there is nothing to compare
+    if len(held_out.labels) == 0 or len(np.unique(learning.labels)) < 2:
         return none
-    if not sample.rows.unlike(sample.rows.part(slice(0, 1))).any():
+    if not learning.rows.unlike(learning.rows.part(slice(0, 1))).any():
         return none
     kernel = Kernel(options.kernel)  # only its distance is used
-    options = replace(options, tolerance=_loose_tolerance(options, sample.labels))
+    options = replace(options, tolerance=_loose_tolerance(options, learning.labels))
     control = RunControl(Progress(), stop or _core.Stop())
+    sample = learning, held_out
+    # compare powers of the slopes of a model without weights
     model, loss = _trained(sample, none, options, control)
     best, best_loss, best_power = none, loss, 0.0
-    slopes = _slopes(model, sample.held, options)
+    slopes = _slopes(model, held_out.rows, options)
     for power in POWERS:
-        weights = _normalised(slopes ** (power / 2), sample.rows, kernel)
+        weights = _normalised(slopes ** (power / 2), learning.rows, kernel)
         candidate, loss = _trained(sample, weights, options, control)
         if loss < best_loss:
             best, best_loss, best_power, model = weights, loss, power, candidate
+    # where the largest power is best, slopes of its model may say more
     if best_power == POWERS[-1]:
-        slopes = _slopes(model, sample.held.weighted(best), options)
-        weights = _normalised(best * slopes ** (best_power / 2), sample.rows, kernel)
+        slopes = _slopes(model, held_out.rows.weighted(best), options)
+        weights = _normalised(best * slopes ** (best_power / 2), learning.rows, kernel)
         _, loss = _trained(sample, weights, options, control)
         best = weights if loss < best_loss else best
     return best
@@ -166,14 +161,17 @@ def _loose_tolerance(options: TrainOptions, labels: np.ndarray) -> float:
 
 
 def _trained(
-    sample: _Sample, weights: np.ndarray, options: TrainOptions, control: RunControl
+    sample: tuple[Dataset, Dataset],
+    weights: np.ndarray,
+    options: TrainOptions,
+    control: RunControl,
 ) -> tuple[Model, float]:
     """Train on weighted rows. Returns the model and its loss on the held-out rows."""
-    data = Dataset(sample.rows.weighted(weights), sample.labels)
-    model = fit(data, options, control)
+    learning, held_out = sample
+    model = fit(Dataset(learning.rows.weighted(weights), learning.labels), options, control)
     threads = usable_threads(options.threads)
-    found = predictions(model, sample.held.weighted(weights), None, threads)
-    return model, loss_of(checked_metric(None, options.svm_type), sample.held_labels, found)
+    predicted = predictions(model, held_out.rows.weighted(weights), None, threads)
+    return model, loss_of(checked_metric(None, options.svm_type), held_out.labels, predicted)
 
 
 def _slopes(model: Model, rows: Rows, options: TrainOptions) -> np.ndarray:

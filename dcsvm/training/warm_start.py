@@ -197,23 +197,25 @@ class PathWarmStart:
         Returns the scaled kernel sums of all folds that have a solution for such a C.
         """
         solver.reserve(self.nbytes)
-        known, starts = {}, []
+        known, starts, distance, ratios = {}, [], 0.0, set()
         for k, fold in enumerate(batch):
             solved = self.of_fold.get(int(fold))
             if solved is not None and solved.C <= solver.options.C:
-                start = _start(solved, solver, solver.formulation.variables_of_fold(k))
+                variables = solver.formulation.variables_of_fold(k)
+                start, ratio, distance_of_fold = _start(solved, solver, variables)
+                distance += distance_of_fold
+                ratios.add(ratio)
                 starts.append(start)
                 known[int(fold)] = start.held
         if not starts or len(starts) < len(batch):
             return known
-        alpha = np.concatenate([one.held.alpha for one in starts])
-        if sum(one.distance for one in starts) <= np.count_nonzero(alpha):
-            sums = np.concatenate([one.sums for one in starts])
-            neglected = max(one.neglected for one in starts)
+        alpha = np.concatenate([start.held.alpha for start in starts])
+        if distance <= np.count_nonzero(alpha):
+            sums = np.concatenate([start.sums for start in starts])
+            neglected = max(start.neglected for start in starts)
             solver.begin_with(alpha, sums - solver.problem.linear, neglected)
-            ratio = {one.ratio for one in starts}
-            if len(ratio) == 1:
-                _take_steps(solver, ratio.pop())
+            if len(ratios) == 1:
+                _take_steps(solver, ratios.pop())
         return known
 
     def keep(
@@ -236,31 +238,25 @@ class PathWarmStart:
                 self.of_fold[int(fold)] = solved
 
 
-@dataclass(frozen=True, eq=False)
-class _Start:
-    """Start of a fold: alpha scaled by `ratio`, and `distance` in support vectors."""
-
-    held: FoldKernelSums
-    sums: np.ndarray
-    neglected: float
-    ratio: float
-    distance: float
-
-
-def _start(solved: FoldSolution, solver: FormulationSolver, own: np.ndarray) -> _Start:
+def _start(
+    solved: FoldSolution, solver: FormulationSolver, own: np.ndarray
+) -> tuple[FoldSolution, float, float]:
     """Make a start from the solution for a smaller C. `own` are the variables of the fold.
 
     Alpha is kept if fewer variables then leave their bound than are free; otherwise it is scaled.
+    Returns the start, the ratio by which alpha is scaled, and its distance in support vectors.
     """
-    alpha, ratio = solved.held.alpha, solver.options.C / solved.C
+    C = solver.options.C
+    alpha, ratio = solved.held.alpha, C / solved.C
     scaled, n_free = _feasible(ratio * alpha, solver.problem.part(own))
     if solver.options.svm_type in KEEPS_SUMS:
         kept, n_inside = _kept(alpha, ratio, solver, own)
         if n_inside < n_free:
             held = FoldKernelSums(kept, solved.held.sums)
-            return _Start(held, solved.sums, solved.neglected, 1.0, BOUNDED * n_inside)
+            return FoldSolution(C, solved.sums, solved.neglected, held), 1.0, BOUNDED * n_inside
     held = FoldKernelSums(scaled, ratio * solved.held.sums)
-    return _Start(held, ratio * solved.sums, ratio * solved.neglected, ratio, FREE * ratio * n_free)
+    start = FoldSolution(C, ratio * solved.sums, ratio * solved.neglected, held)
+    return start, ratio, FREE * ratio * n_free
 
 
 def _kept(
