@@ -370,6 +370,7 @@ def certificate_of_known(
 
     Kernel values are float32. `neglected` (n_parts,) bounds the truncation error of an entry.
     """
+    # only variables with a known gradient take part; a part that lacks some has no objective or gap
     known = iterate.is_known[parts.members]
     counts = reduce_parts(np.add, known.astype(np.float64), parts.start).astype(np.int64)
     own = Subproblems.of_sizes(parts.problem, parts.members[known], counts)

@@ -332,16 +332,18 @@ def conquer(solver: FormulationSolver) -> None:
     Raises Stopped, and NoMarginError if float64 cannot resolve the margin.
     """
     start, state = time.perf_counter(), solver.state
-    if not state.is_global:
+    if not state.is_global:  # the gradient is that of separate clusters
         solver.iterate.forget(np.arange(solver.problem.size))
         state.is_global = True
     solver.begin_phase("conquer", solver.problem.size)
     target = Target(solver)
     if state.multiplier is not None:
         solve_relaxed(solver, target.tolerance)
+    # solve, verify, refine the target
     certificates = solve_and_verify(solver, target)
     while target.refine(certificates):
         certificates |= solve_and_verify(solver, target)
+    # folds that miss it: an earlier solution may be better, a margin too small for float32
     certificates |= verify_better(solver, {k: certificates[k] for k in target.folds}, target)
     if target.folds and solver.problem.divides_by_margin and not state.budget.is_used_up:
         certificates = _with_small_margins(solver, certificates, target.tolerance)
@@ -458,6 +460,7 @@ def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dic
     finally:
         state.costs.seconds_verify += time.perf_counter() - start
     state.checked = None
+    # the certificate is by binary problem; a fold has several
     fold = solver.formulation.problem_of(parts.members[parts.start[:-1]])
     ends = np.searchsorted(fold // solver.formulation.n_problems_of_fold, [*folds, folds[-1] + 1])
     return {k: certificate.take(slice(*own)) for k, own in zip(folds, pairwise(ends), strict=True)}

@@ -172,6 +172,7 @@ def early_model(level: LevelSolver) -> tuple[EarlyModel, int]:
     """Make the early model of a level and count its bounded support vectors."""
     solver = level.solver
     support, targets = Coefficients(solver, level.cluster), solver.prepared.targets
+    # the order of the model file: by cluster, by class, then by row
     cluster, class_ = support.cluster, None
     order = np.lexsort((support.row_numbers, cluster))
     if solver.task.is_classification:

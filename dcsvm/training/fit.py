@@ -69,7 +69,7 @@ def fit(
         source: Any = data.row_source(control, test)
         if source is not None:
             columns = source.columns
-        else:
+        else:  # gamma "auto" depends on the number of columns, also on empty ones
             columns = UsedColumns.of_rows(data.rows, *([] if test is None else [test.rows]))
             options = number_of_gamma(options, data.rows)
             rows = columns.of(data.rows)
@@ -95,11 +95,13 @@ def begin(
     test: TestRows | None = None,
 ) -> Run:
     """Prepare a run on the rows of a source; gamma must be a number. Raises ValueError, Stopped."""
+    # the checkpoint knows the data before training reorders them
     weights = as_weights(sample_weight, len(labels))
     if control.checkpoint is not None:
         data, is_warm = source.fingerprint(labels, weights), init_model is not None
         control.checkpoint.begin(data, options, is_warm=is_warm)
     prepared = prepare(source, labels, options, weights, control.stop)
+    # tell what comes, and what the options asked for in vain
     control.progress.plan(prepared.describe())
     for level in prepared.plan.not_alone(options):
         control.progress.warn(
@@ -110,6 +112,7 @@ def begin(
         control.progress.warn("the rows are too few for clusters: overlap has no effect")
     if test is not None:
         check_test_rows(test, prepared.task)
+    # start at zero, at a model, or where a checkpoint ended
     run = Run(prepared, control, test=test)
     if init_model is not None:
         run.solver.begin_with(first_alpha(prepared, init_model))
@@ -175,6 +178,7 @@ def useless_kernel(
         return None
     if len(distinct(numbers)) < NEARLY_ALL * n_rows:
         return None
+    # distances of a sample tell nearly all kernel values
     rows = part.rows.take(compared_rows(part.rows.n_samples)).as_floats()
     between = distances(rows, kernel, run.prepared.threads)
     pairs = between[np.triu_indices(len(between), 1)]
@@ -207,7 +211,7 @@ def report_of(run: Run, result: ExactResult | None) -> TrainReport:
         early_choice=state.early_choice,
         traffic=prepared.engine.traffic,
     )
-    if result is None:
+    if result is None:  # an early model
         return report
     certificate, status = state.certificate, result.model.status
     assert certificate is not None and status is not None
@@ -227,6 +231,7 @@ def _result_of_stopped(run: Run) -> tuple[ExactResult | None, list[str]]:
 
     The state keeps the early model. Raises Stopped if no model exists.
     """
+    # what has been done is kept: on disk, in the costs, and as a model of the level in progress
     run.store()
     state, solver = run.state, run.solver
     run.count_unfinished()
@@ -235,6 +240,7 @@ def _result_of_stopped(run: Run) -> tuple[ExactResult | None, list[str]]:
     missing = ["probabilities"] if run.options.probability else []
     if run.plan.choices and state.early_choice is None:
         missing.insert(0, "choice of the early level")
+    # the whole problem again, with a gradient where it is known
     restore_constraint(solver)
     if not state.is_global:
         solver.iterate.forget(np.flatnonzero(~run.is_whole))

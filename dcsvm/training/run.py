@@ -296,6 +296,7 @@ def find_early_level(run: Run) -> None:
         costs[level] = level_solver.solver.costs
         return level_solver
 
+    # the clusters of all levels that are compared, at once
     grow(run, choices[0] if choice is None else choice.level)
     clustered = time.perf_counter()
     if choice is None:
@@ -305,6 +306,7 @@ def find_early_level(run: Run) -> None:
         else:
             choice = best_on_test(choices, begin, run.set_level, run.test)
         state.early_choice = choice
+    # after a search its solver has some clusters already; a resumed run begins it again
     level_solver = run.level_solver
     if level_solver is None or level_solver.level != choice.level:
         level_solver = begin(choice.level)

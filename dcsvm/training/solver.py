@@ -362,7 +362,7 @@ class FormulationSolver:
         The gradient must be known for all support vectors, or for none of them.
         """
         start, state = time.perf_counter(), self.state
-        if state.begun_with is None:
+        if state.begun_with is None:  # else the step is resumed
             state.begun_with = np.flatnonzero(~self.iterate.is_known).astype(np.int32)
         others = state.begun_with
         self.begin_phase("gradient", len(others))
@@ -373,6 +373,7 @@ class FormulationSolver:
             self.iterate.learn(batch, gradient)
             self.costs.counts["kernel_evaluations"] += n_values
         state.begun_with = None
+        # what the cutoff omitted may add up
         left_out = self.cutoff.value * float(np.abs(self.alpha).sum())
         state.neglected = max(state.neglected, left_out)
         seconds = time.perf_counter() - start
@@ -444,6 +445,7 @@ class FormulationSolver:
         """
         state = self.state
         state.solve = state.solve or _core.SolveState(sizes)
+        # the caches get the memory that the copies of the largest part leave
         nbytes = self.memory_bytes - self.prepared.memory.unplanned(int(sizes.max(initial=0)))
         settings = SolverSettings(
             tolerance, state.budget.left, max(nbytes, 0), self.threads, self.cutoff,
@@ -454,7 +456,7 @@ class FormulationSolver:
         control = SolveControl(state.solve, self.control.stop, progress)
         try:
             solved = solve_parts(self.engine, parts, state.iterate, settings, control)
-        finally:
+        finally:  # a stopped solve is counted after its state is stored
             self._unfinished = members, sizes
         if not state.solve.is_done:
             raise _core.Stopped

@@ -264,6 +264,7 @@ def _check_arrays(
     for name, (dtype, counted) in ARRAYS.items():
         if name in arrays:
             check_array(arrays[name], dtype, lengths[counted])
+    # alpha must be feasible: the solver keeps it so, but does not make it so
     for name in ("iterate.alpha", "iterate.base", "best_alpha"):
         alpha = arrays.get(name, problem.lower)
         if not np.all((problem.lower <= alpha) & (alpha <= problem.upper)):

@@ -181,6 +181,7 @@ def _slopes(model: Model, rows: Rows, options: TrainOptions) -> np.ndarray:
     X = rows.take(rng.permutation(rows.n_samples)[:n_permuted]).features
     others = X[rng.permutation(len(X))]
     threads = usable_threads(options.threads)
+    # decision values before, and with one feature of another row
     values = decision_values(model, Rows.from_array(X), None, threads).reshape(len(X), -1)
     slopes = np.zeros(X.shape[1])
     gaps = np.mean((X.astype(np.float64) - others) ** 2, axis=0)
@@ -345,6 +346,7 @@ def checked_input(  # noqa: PLR0913 (the arguments of train)
     ):
         if value is not None and not isinstance(value, kind):
             raise TypeError(f"{name} must be a dcsvm.{kind.__name__} or None, not {value!r}")
+    # data are checked last: that takes time
     control = RunControl(progress or default_progress(), stop or Stop(), checkpoint)
     data = as_dataset(X, y, sample_weight=sample_weight, scale=scale)
     if not data.has_labels and settings.svm_type != "one_class":

@@ -74,6 +74,7 @@ def first_alpha(prepared: Prepared, model: Model) -> np.ndarray:
     """
     task, formulation = prepared.task, prepared.formulation
     part, numbers = _support_of(_of_task(task, model))
+    # coefficients of input rows, per unit of weight
     weight = prepared.row_map.weight_of_input
     mask = weight[numbers] > 0
     numbers, stored = numbers[mask], part.dual_coef[:, mask]
@@ -87,6 +88,7 @@ def first_alpha(prepared: Prepared, model: Model) -> np.ndarray:
         if task.divides_by_margin and largest > 0:
             coef = coef / largest
             largest = 1.0
+        # vectors at the old bound go to the new one
         at_bound = np.abs(coef) >= AT_BOUND * largest
         size = weight * np.where(at_bound, bound, np.minimum(np.abs(coef), bound))
         signed = np.where(coef == 0, 0.0, np.copysign(size, coef))
@@ -209,6 +211,7 @@ class PathWarmStart:
                 known[int(fold)] = start.held
         if not starts or len(starts) < len(batch):
             return known
+        # a start that is farther from the solution than zero is no start
         alpha = np.concatenate([start.held.alpha for start in starts])
         if distance <= np.count_nonzero(alpha):
             sums = np.concatenate([start.sums for start in starts])
