@@ -16,7 +16,7 @@ import mmap
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from functools import partial
@@ -318,7 +318,11 @@ def as_float32(array: ArrayLike) -> np.ndarray:
         return np.ascontiguousarray(array, dtype=np.float32)
 
 
-def check_finite(values: np.ndarray, locate: Callable[[int], tuple[int, int]]) -> None:
+def check_finite(
+    values: np.ndarray,
+    locate: Callable[[int], tuple[int, int]],
+    problem: str = "is not a finite float32",
+) -> None:
     """Raise ValueError for values that are not finite.
 
     `locate` turns a position in the flattened values into (row, column).
@@ -326,122 +330,69 @@ def check_finite(values: np.ndarray, locate: Callable[[int], tuple[int, int]]) -
     finite = np.isfinite(values)
     if not finite.all():
         row, column = locate(int(np.argmin(finite)))
-        raise ValueError(f"the value in row {row}, column {column} is not a finite float32")
-
-
-def csr_arrays(X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Return indptr, indices, values and the number of features of a SciPy sparse matrix.
-
-    Values of float32 and indices of int32 that are sorted, without duplicates and zeros, are
-    shared with a CSR matrix.
-    """
-    check_form(X.shape, X.dtype)
-    csr = X.tocsr()
-    if csr is X:  # the checks change attributes, which are the caller's
-        csr = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
-    csr.check_format(full_check=True)
-    if not csr.has_canonical_format:
-        csr = csr.copy()
-        csr.sum_duplicates()
-    values = as_float32(csr.data)
-    indptr = np.asarray(csr.indptr, dtype=np.int64)
-    indices = np.asarray(csr.indices, dtype=np.int32)
-    check_finite(values, lambda k: (_row_of(indptr, k), int(indices[k])))
-    stored = values != 0
-    if not stored.all():
-        indptr = np.concatenate(([0], np.cumsum(stored)))[indptr]
-        indices, values = indices[stored], values[stored]
-    return indptr, indices, values, X.shape[1]
-
-
-def _row_of(indptr: np.ndarray, k: int) -> int:
-    """Return the row of the k-th value."""
-    return int(np.searchsorted(indptr, k, side="right")) - 1
-
-
-class Float64Parts:
-    """Batches of the rows (n, d) of an array or sparse matrix, for `Scaling.scaled_rows`.
-
-    Each batch is a CSR triple (indptr, indices, values) with float64 values. Raises ValueError for
-    values that are not finite real numbers.
-    """
-
-    def __init__(self, X: ArrayLike):
-        self.is_sparse = hasattr(X, "tocsr")
-        self.rows: Any  # a CSR matrix or an ndarray
-        self.rows = X.tocsr() if hasattr(X, "tocsr") else as_matrix(X)
-        check_form(self.rows.shape, self.rows.dtype)
-        if self.is_sparse and not self.rows.has_canonical_format:
-            self.rows = self.rows.copy()  # of the caller
-            self.rows.sum_duplicates()
-        n_samples, self.n_features = self.rows.shape
-        n_values = self.rows.nnz if self.is_sparse else self.rows.size
-        self.slices = slices(n_samples, BATCH_SIZE // max(n_values // max(n_samples, 1), 1))
-
-    @property
-    def n_rows(self) -> int:
-        return self.rows.shape[0]
-
-    def find_gaps(self) -> bool:
-        """Return whether values of an array are nan; a sparse matrix has no missing values.
-
-        Raises ValueError for other values that are not finite.
-        """
-        if self.rows.dtype.kind != "f":
-            return False
-        values = self.rows.data if self.is_sparse else None
-        parts = (self.rows[batch] for batch in self.slices) if values is None else [values]
-        if all(np.isfinite(part).all() for part in parts):
-            return False
-        if not self.is_sparse and any(np.isnan(self.rows[batch]).any() for batch in self.slices):
-            return True
-        for _ in self:  # raises the error of the value
-            pass
-        raise AssertionError("a value is not finite")
-
-    def take(self, row_numbers: np.ndarray) -> Float64Parts:
-        """Copy the rows with the given indices."""
-        return Float64Parts(self.rows[row_numbers])
-
-    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        for batch in self.slices:
-            indptr, indices, values = self._csr(self.rows[batch])
-            finite = np.isfinite(values)
-            if not finite.all():
-                k = int(np.argmin(finite))
-                row = batch.start + _row_of(indptr, k)
-                raise ValueError(f"the value in row {row}, column {indices[k]} is not finite")
-            yield indptr, indices, values
-
-    def _csr(self, part: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        if self.is_sparse:
-            return part.indptr, part.indices, part.data.astype(np.float64)
-        row, column = np.nonzero(part)
-        return (
-            _indptr(np.bincount(row, minlength=len(part))),
-            column,
-            part[row, column].astype(np.float64),
-        )
+        raise ValueError(f"the value in row {row}, column {column} {problem}")
 
 
 class Csr(NamedTuple):
-    """CSR arrays; they are shared, not copied: treat them as read-only."""
+    """CSR arrays; they are shared, not copied: treat them as read-only.
+
+    Values are float32 in Rows, float64 in batches of rows before scaling.
+    """
 
     indptr: np.ndarray
     indices: np.ndarray
     values: np.ndarray
 
     @staticmethod
-    def of_dense(dense: np.ndarray) -> Csr:
+    def of_matrix(X: Any) -> Csr:
+        """Return the float32 values of a SciPy sparse matrix. Raises ValueError.
+
+        Values of float32 and indices of int32 that are sorted, without duplicates and zeros, are
+        shared with a CSR matrix.
+        """
+        check_form(X.shape, X.dtype)
+        matrix = X.tocsr()
+        if matrix is X:  # the checks change attributes, which are the caller's
+            matrix = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+        matrix.check_format(full_check=True)
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        indptr = np.asarray(matrix.indptr, dtype=np.int64)
+        csr = Csr(indptr, np.asarray(matrix.indices, dtype=np.int32), as_float32(matrix.data))
+        check_finite(csr.values, csr.place_of)
+        return csr.without_zeros()
+
+    def without_zeros(self) -> Csr:
+        """Drop the values that are zero; without any, the arrays are shared."""
+        stored = self.values != 0
+        if stored.all():
+            return self
+        indptr = np.concatenate(([0], np.cumsum(stored)))[self.indptr]
+        return Csr(indptr, self.indices[stored], self.values[stored])
+
+    def place_of(self, k: int) -> tuple[int, int]:
+        """Return the row and the column of the k-th value."""
+        return int(np.searchsorted(self.indptr, k, side="right")) - 1, int(self.indices[k])
+
+    @staticmethod
+    def of_dense(dense: np.ndarray, dtype: DTypeLike = np.float32) -> Csr:
         batches = slices(len(dense), BATCH_SIZE // max(dense.shape[1], 1))
         lengths = [np.count_nonzero(dense[rows], axis=1) for rows in batches]
         indptr = _indptr(np.concatenate([np.zeros(0, np.int64), *lengths]))
-        made = Csr(indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32))
+        made = Csr(indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1], dtype))
         for rows in batches:
             part = slice(indptr[rows.start], indptr[rows.stop])
             row, made.indices[part] = np.nonzero(dense[rows])
             made.values[part] = dense[rows][row, made.indices[part]]
         return made
+
+    @staticmethod
+    def joined(parts: Sequence[Csr]) -> Csr:
+        """Join the rows of all parts, at least one, in order."""
+        indptr = _indptr(np.concatenate([np.diff(part.indptr) for part in parts]))
+        indices, values = (np.concatenate([part[k] for part in parts]) for k in (1, 2))
+        return Csr(indptr, indices, values)
 
     def part(self, rows: slice) -> Csr:
         """Return consecutive rows; their indices and values are views of these arrays."""
@@ -458,10 +409,10 @@ class Csr(NamedTuple):
         lengths = self.indptr[row_numbers + 1] - starts
         indptr = _indptr(lengths)
         size = (indptr[-1].item(),)
-        make: Callable[[tuple[int], type], np.ndarray] = np.empty
+        make: Callable[[tuple[int], DTypeLike], np.ndarray] = np.empty
         if is_mapped(self.values):
             make = partial(zeros, name="the rows", total_bytes=BYTES_OF_VALUE * size[0])
-        made = Csr(indptr, make(size, np.int32), make(size, np.float32))
+        made = Csr(indptr, make(size, self.indices.dtype), make(size, self.values.dtype))
         for rows in slices(len(starts), BATCH_SIZE // max(size[0] // max(len(starts), 1), 1)):
             part = slice(indptr[rows.start], indptr[rows.stop])
             shift = starts[rows] - indptr[rows]

@@ -10,18 +10,14 @@ The words in MISSING_TEXTS are missing values in files and in data frames.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from copy import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from dcsvm.data.arrays import BATCH_SIZE, slices
 from dcsvm.data.files import DataError
-from dcsvm.data.scaling import ONE_HOT
 
 NUMBER, BOOLEAN, CATEGORY = KINDS = ("number", "boolean", "category")
 LABELS = ("target", "label", "class", "y")  # names of the label column, by preference
@@ -337,12 +333,11 @@ class TableEncoding:
         sizes = [one.n_features for one in self.columns]
         return np.repeat([one.kind == CATEGORY for one in self.columns], sizes).astype(bool)
 
-    def rows(self, frame: Frame) -> TableRows:
-        """Encode the rows of a table, matched by name. Raises DataError."""
-        return TableRows(self, self._matched(frame))
+    def matched(self, frame: Frame) -> Frame:
+        """Check that a frame has the columns, by name; rename them if they match by position.
 
-    def _matched(self, frame: Frame) -> Frame:
-        """Check that a frame has the columns; rename them if they are matched by position."""
+        Raises DataError.
+        """
         names = [one.name for one in self.columns]
         if self.has_names and frame.has_names:
             missing = [name for name in names if name not in frame.names]
@@ -363,77 +358,6 @@ def _renamed(frame: Frame, names: list[str]) -> Frame:
     return Frame(
         frame.name, tuple(names), frame.n_rows, lambda name: frame.column(old[name]), frame.line_of
     )
-
-
-class TableRows:
-    """Batches of encoded rows as CSR arrays with float64 values, for `Scaling.scaled_rows`.
-
-    `unknown` counts the categories that the training set lacks, by column and text; a missing
-    boolean counts as one.
-    """
-
-    def __init__(self, encoding: TableEncoding, frame: Frame):
-        self.n_features, self.n_rows = encoding.n_features, frame.n_rows
-        self.unknown: dict[str, dict[str, int]] = {}
-        self.encoded = [one.encode(frame, self.unknown) for one in encoding.columns]
-        self.first = [int(start) for start in encoding.start[:-1]]
-        self.columns, self.frame = encoding.columns, frame
-        self.row_numbers: np.ndarray = np.arange(self.n_rows)
-
-    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        for batch in slices(self.n_rows, BATCH_SIZE // max(2 * len(self.encoded), 1)):
-            yield self._part(batch)
-
-    def _part(self, batch: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        n_rows = batch.stop - batch.start
-        blocks: list[tuple[np.ndarray, np.ndarray]] = []  # (feature, value) of each row
-        for values, first, column in zip(self.encoded, self.first, self.columns, strict=True):
-            own = values[batch]
-            if column.kind == CATEGORY:
-                blocks.append((first + own, np.where(own >= 0, ONE_HOT, 0.0)))
-                continue
-            is_missing = np.isnan(own)
-            blocks.append((np.full(n_rows, first), np.where(is_missing, column.fill, own)))
-            if column.has_indicator:
-                blocks.append((np.full(n_rows, first + 1), is_missing.astype(np.float64)))
-        if not blocks:
-            return np.zeros(n_rows + 1, np.int64), np.zeros(0, np.int64), np.zeros(0)
-        features, values = (np.stack([block[k] for block in blocks], axis=1) for k in (0, 1))
-        present = values != 0
-        indptr = np.concatenate(([0], np.cumsum(present.sum(axis=1))))
-        return indptr, features[present].astype(np.int64), values[present]
-
-    def part(self, some: slice) -> TableRows:
-        """Return consecutive rows."""
-        return self._selected(some, some.stop - some.start)
-
-    def take(self, row_numbers: np.ndarray) -> TableRows:
-        """Copy the rows with the given indices."""
-        return self._selected(row_numbers, len(row_numbers))
-
-    def _selected(self, some: slice | np.ndarray, n_rows: int) -> TableRows:
-        part = copy(self)
-        part.n_rows, part.row_numbers = n_rows, self.row_numbers[some]
-        part.encoded = [values[some] for values in self.encoded]
-        return part
-
-    def error(self, row: int, feature: int, reason: str) -> DataError:
-        """Return an error that names the file, the line and the column of a feature."""
-        column = self.columns[bisect_right(self.first, feature) - 1]
-        return self.frame.error(column.name, reason, int(self.row_numbers[row]))
-
-    def warnings(self) -> list[str]:
-        """Return a sentence for each column with unknown categories."""
-        sentences = []
-        for name, counts in self.unknown.items():
-            shown = ", ".join(repr(text) if text else "missing" for text in sorted(counts)[:SHOWN])
-            more = ", ..." if len(counts) > SHOWN else ""
-            n_rows = sum(counts.values())
-            sentences.append(
-                f"column {name}: {n_rows} row{'s'[: n_rows != 1]} with categories that the "
-                f"training set lacks: {shown}{more}"
-            )
-        return sentences
 
 
 def label_column(names: Sequence[str], given: str | None, file_name: str) -> tuple[str, str]:

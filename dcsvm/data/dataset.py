@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from dcsvm.data.arrays import Float64Parts, as_labels, as_weights, slices
-from dcsvm.data.columns import TableEncoding, TableRows
-from dcsvm.data.files import DataError, first_lines, text_pieces
+from dcsvm.data.arrays import as_labels, as_weights, slices
+from dcsvm.data.columns import TableEncoding
+from dcsvm.data.files import DataError, first_lines, read_text, text_pieces
 from dcsvm.data.frames import frame_of, frame_of_matrix, is_frame
 from dcsvm.data.reading import (
     Buffer,
     Encoded,
     FileOptions,
+    Source,
     SvmlightRows,
-    Unscaled,
+    TableRows,
     check_lines,
     is_comment,
     kind_of,
-    read_file,
     read_values,
     text_rows,
 )
 from dcsvm.data.rows import Rows, Storage, of_columns, stacked
-from dcsvm.data.scaling import Extremes, PartsInMemory, Scaling, Source, quantile_scaling
+from dcsvm.data.scaling import Scaling
 from dcsvm.data.used_columns import data_warnings
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ OWN_SCALINGS = ("auto", "quantile")  # computed from the data
 PIECE_ROWS = 2**17  # rows of a piece of a table
 AnyModel = TypeVar("AnyModel", bound=Any)
 Own = TypeVar("Own", bound="Dataset")
-Result = TypeVar("Result")
 
 
 class Dataset:
@@ -90,7 +89,7 @@ class Dataset:
 
     def __init__(
         self,
-        X: ArrayLike | Rows | Unscaled,
+        X: ArrayLike | Rows | Source,
         y: ArrayLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
@@ -98,33 +97,25 @@ class Dataset:
         feature_weights: ArrayLike | None = None,
         like: Encoded | None = None,
     ):
+        self.is_scaling_stored, self.is_disposable, self.first_index = True, False, 1
+        self._source: Source | None = None
         self._rows: Rows | None = None
         self.labels: np.ndarray
+        self.name, self.table, self.description = "X", None, ""
         if isinstance(X, Rows):  # of other modules of dcsvm
-            self._rows, self._data = X, Unscaled("X", PartsInMemory([], X.n_features))
+            self._rows = X
         else:
-            self._data = X if isinstance(X, Unscaled) else read_values(X, like)
-        self.name, self.table = self._data.name, self._data.table
-        self.is_scaling_stored, self.is_disposable, self.first_index = True, False, 1
+            self._source = source = X if isinstance(X, Source) else read_values(X, like)
+            self.name, self.table, self.description = source.name, source.table, source.description
         self.scaling = self._scaling_of(scale, like)
-        if self._rows is None:
-            self._check_width()
-        text = self._data.rows
-        if isinstance(text, SvmlightRows):
-            if not text.n_rows:
-                self._make_rows()  # a pass over the text finds its labels
-            self._set_labels(text.labels, sample_weight)
-            assert text.first_index is not None
-            self.first_index = text.first_index
-            if self.scaling is not None:
-                self.scaling = self.scaling.with_first_index(self.first_index)
-                self.labels = self.scaling.scaled_labels(text.labels, self.name)
+        self._check_width()
+        if isinstance(X, Rows):
+            self._n_features = X.n_features
+            # class indices are not converted
+            self._set_labels(None if y is None else np.asarray(y), sample_weight)
         else:
-            labels = self._data.labels if y is None else as_labels(y)
-            if isinstance(X, Rows) and y is not None:  # class indices are not converted
-                labels = np.asarray(y)
-            given = self._data.sample_weight if sample_weight is None else sample_weight
-            self._set_labels(labels, given)
+            self._take_labels(source, y, sample_weight)
+            self._n_features = source.n_features
         if feature_weights is not None:
             weighted = self.weighted(feature_weights)
             self.scaling, self._rows = weighted.scaling, weighted.rows
@@ -137,34 +128,43 @@ class Dataset:
             return scale
         if not isinstance(scale, str) or scale not in OWN_SCALINGS:
             raise ValueError(f"scale must be one of {', '.join(OWN_SCALINGS)}, got {scale!r}")
-        one_hot = None if self.table is None else self.table.one_hot
+        source = self._known_source
+        scaling = source.scaling(scale)
+        is_text = isinstance(source, SvmlightRows)
+        return replace(scaling, n_features=None if is_text else source.n_features)
 
-        def found(rows: Source) -> Scaling:
-            first_index = rows.first_index if isinstance(rows, SvmlightRows) else None
-            first_index = 1 if first_index is None else first_index
-            if scale == "auto":
-                return Extremes.of(rows).scaling(self.name, first_index, one_hot)
-            return quantile_scaling(rows, self.name, first_index, one_hot)
-
-        scaling = first_pass(self._data.rows, found)
-        is_text = isinstance(self._data.rows, SvmlightRows)
-        return replace(scaling, n_features=None if is_text else self.n_features)
+    @property
+    def _known_source(self) -> Source:
+        """The rows before scaling. Raises ValueError if they are not kept."""
+        if self._source is None:
+            raise ValueError(f"{self.name}: the rows before scaling are not kept")
+        return self._source
 
     def _check_width(self) -> None:
-        """Raise ValueError if the scaling was made of another number of features.
-
-        Sparse rows may have fewer, and features may be absent in LIBSVM text.
-        """
-        n_known = None if self.scaling is None else self.scaling.n_features
-        rows, n_features = self._data.rows, self.n_features
-        if n_known is None or n_known == n_features or isinstance(rows, SvmlightRows):
-            return
-        is_sparse = isinstance(rows, Float64Parts) and rows.is_sparse
-        if not (is_sparse and n_features < n_known):
+        """Raise ValueError if the scaling was made of another number of features."""
+        n_known, source = None if self.scaling is None else self.scaling.n_features, self._source
+        if n_known is not None and source is not None and not source.fits(n_known):
             raise ValueError(
-                f"rows have {n_features} features, the scaling was made of {n_known}: give the "
-                "same features"
+                f"rows have {source.n_features} features, the scaling was made of {n_known}: give "
+                "the same features"
             )
+
+    def _take_labels(
+        self, source: Source, y: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> None:
+        """Set labels and weights: the given ones, or those of the source. Raises ValueError."""
+        if not isinstance(source, SvmlightRows):
+            labels = source.labels if y is None else as_labels(y)
+            given = source.sample_weight if sample_weight is None else sample_weight
+            self._set_labels(labels, given)
+            return
+        if not source.n_rows:
+            self._make_rows()  # a pass over the text finds its labels
+        self._set_labels(source.labels, sample_weight)
+        self.first_index = source.first_index
+        if self.scaling is not None:
+            self.scaling = self.scaling.with_first_index(self.first_index)
+            self.labels = self.scaling.scaled_labels(self.labels, self.name)
 
     def _set_labels(self, labels: np.ndarray | None, sample_weight: ArrayLike | None) -> None:
         """Set labels and sample weights. Raises ValueError."""
@@ -179,17 +179,14 @@ class Dataset:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self._data.rows.n_rows if self._rows is None else self._rows.n_samples
+        if self._rows is not None:
+            return self._rows.n_samples
+        return self._known_source.n_rows
 
     @property
     def n_features(self) -> int:
         """Number of features before scaling, which may drop some."""
-        return self._data.rows.n_features
-
-    @property
-    def description(self) -> str:
-        """One line on a table, empty for other data."""
-        return self._data.description
+        return self._n_features
 
     def __repr__(self) -> str:
         labels = "labels" if self.has_labels else "no labels"
@@ -202,22 +199,10 @@ class Dataset:
 
     def _make_rows(self) -> Rows:
         """Make the rows, once."""
-        if self._rows is not None:
-            return self._rows
-        data, scaling = self._data.rows, self.scaling
-        if scaling is None and isinstance(data, SvmlightRows):
-            self._rows = data.unscaled()
-        elif scaling is None and isinstance(data, Float64Parts):
-            self._rows = Rows.from_array(data.rows)
-        else:
-            used = scaling or Scaling.identity(data.n_features, self.name)
-            self._rows = first_pass(data, lambda rows: self._scaled_rows(used, rows))
+        if self._rows is None:
+            source, scaling = self._known_source, self.scaling
+            self._rows = source.unscaled() if scaling is None else source.scaled(scaling)
         return self._rows
-
-    def _scaled_rows(self, scaling: Scaling, rows: Source) -> Rows:
-        if isinstance(rows, SvmlightRows) and rows.first_index is not None:
-            scaling = scaling.with_first_index(rows.first_index)
-        return scaling.scaled_rows(rows, self.name)
 
     @staticmethod
     def read(
@@ -267,11 +252,10 @@ class Dataset:
         TypeError
             For an unknown option.
         """
-        known = loaded(scale)
-        read = read_file(os.fspath(path), like, FileOptions(**options))
-        if is_lazy and isinstance(read.rows, SvmlightRows):
-            read.rows.check()
-        data = Dataset(read, scale=known, like=like)
+        known, source = loaded(scale), _source_of(os.fspath(path), like, FileOptions(**options))
+        if is_lazy and isinstance(source, SvmlightRows):
+            source.check()
+        data = Dataset(source, scale=known, like=like)
         if not is_lazy:
             data._make_rows()
         data.is_scaling_stored = known is scale
@@ -289,7 +273,7 @@ class Dataset:
     ) -> Dataset:
         """Parse a LIBSVM text, a part of the file `name`; for options see `read`."""
         rows = text_rows(text, name, like, FileOptions(**options), first_line)
-        data = Dataset(Unscaled(name, rows), scale=scale, like=like)
+        data = Dataset(rows, scale=scale, like=like)
         data._make_rows()
         return data
 
@@ -312,8 +296,8 @@ class Dataset:
             return
         if kind_of(name, how, like) is not None:
             table = Dataset.read(name, like=like, scale=known, is_lazy=True, **options)
-            for some in slices(table.n_rows, PIECE_ROWS):
-                yield table.part(some)
+            for piece in slices(table.n_rows, PIECE_ROWS):
+                yield table.take(np.arange(piece.start, piece.stop))
             return
         first_line, n_rows = 1, 0
         for text in text_pieces(name):
@@ -357,16 +341,11 @@ class Dataset:
 
     def scaled(self, scale: str | Scaling | None) -> Dataset:
         """Return the data set in a scaling, without weights; for `scale` see the constructor."""
-        self._check_source()
         return self._in_scaling(self._scaling_of(scale, None), is_scaling_stored=True)
-
-    def _check_source(self) -> None:
-        if self._data.rows.n_rows == 0 < self.n_rows:
-            raise ValueError(f"{self.name}: the rows before scaling are not kept")
 
     def _in_scaling(self, scaling: Scaling | None, **changes: Any) -> Dataset:
         """Return the data set in a scaling of the same features. Raises ValueError."""
-        data = self._with(scaling=scaling, _rows=None, **changes)
+        data = self._with(scaling=scaling, _source=self._known_source, _rows=None, **changes)
         data._check_width()  # noqa: SLF001
         return data
 
@@ -420,19 +399,17 @@ class Dataset:
     @property
     def unknown_categories(self) -> list[str]:
         """A sentence for each column with categories that the training rows lack."""
-        rows = self._data.rows
-        return rows.warnings() if isinstance(rows, TableRows) else []
+        return self._source.warnings() if isinstance(self._source, TableRows) else []
 
     def take(self, row_numbers: np.ndarray) -> Dataset:
         """Copy the rows with the given indices, which ascend."""
-        data = replace(self._data, rows=self._data.rows.take(row_numbers))
-        return self._with(_data=data, _rows=None, **self._labels_of(row_numbers))
-
-    def part(self, some: slice) -> Dataset:
-        """Return consecutive rows of a table."""
-        assert isinstance(self._data.rows, TableRows)
-        data = replace(self._data, rows=self._data.rows.part(some))
-        return self._with(_data=data, _rows=None, **self._labels_of(some))
+        source, weights = self._known_source.take(row_numbers), self.sample_weight
+        return self._with(
+            _source=source,
+            _rows=None,
+            labels=self.labels[row_numbers],
+            sample_weight=None if weights is None else weights[row_numbers],
+        )
 
     def followed_by(self, other: Dataset) -> Dataset:
         """Return these rows and then those of another data set, whose rows have weight 1."""
@@ -462,11 +439,6 @@ class Dataset:
         weights = None if sample_weight is None else as_weights(sample_weight, self.n_rows)
         return self._with(labels=labels, sample_weight=weights, has_labels=True)
 
-    def _labels_of(self, some: np.ndarray | slice) -> dict[str, np.ndarray | None]:
-        weights = self.sample_weight
-        weights = None if weights is None else weights[some]
-        return {"labels": self.labels[some], "sample_weight": weights}
-
     def as_floats(self) -> Dataset:
         """Return the data set with dense rows as float32, also where bytes would do."""
         rows = self.rows
@@ -481,9 +453,7 @@ class Dataset:
 
     def without_source(self) -> Dataset:
         """Return the data set without the rows before scaling."""
-        nothing = PartsInMemory([], self.n_features)
-        data = replace(self._data, rows=nothing, labels=None, sample_weight=None)
-        return self._with(_rows=self.rows, _data=data)
+        return self._with(_rows=self.rows, _source=None)
 
     def encoded_as(self, other: Encoded) -> Dataset:
         """Return these rows scaled and weighted as others, a data set or a model.
@@ -496,7 +466,6 @@ class Dataset:
         has_ranges = self.scaling is not None and not self.is_scaling_stored
         if self.scaling is other.scaling or (other.scaling is None and has_ranges):
             return self
-        self._check_source()
         return self._in_scaling(other.scaling)
 
     def _with(self: Own, **changes: Any) -> Own:
@@ -553,9 +522,16 @@ def as_dataset(
     return X.changed(sample_weight, scale)
 
 
-def first_pass(rows: Source, work: Callable[[Source], Result]) -> Result:
-    """Return work(rows); it is repeated for a text whose first index turns out to be 0."""
-    return rows.first_pass(work) if isinstance(rows, SvmlightRows) else work(rows)
+def _source_of(path: str, like: Encoded | None, options: FileOptions) -> Source:
+    """Read a file, with the options of `Dataset.read`. Raises DataError."""
+    kind = kind_of(path, options, like)
+    if kind is None:
+        return text_rows(read_text(path), path, like, options)
+    from dcsvm.data.tables import other_table, training_table
+
+    if like is None:
+        return training_table(path, kind, options.label, options.drop, options.weight)
+    return other_table(path, kind, like.table, options.label)
 
 
 def loaded(scale: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Read any kind of data as rows before scaling: arrays, data frames, LIBSVM text and tables.
+"""Sources: rows of any kind of data before scaling, of arrays, data frames, LIBSVM text and tables.
 
 The parser of LIBSVM text is in csrc/text.
 """
@@ -7,43 +7,164 @@ from __future__ import annotations
 
 import io
 import warnings
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
 from dcsvm import _core, _svmlight
-from dcsvm.data.arrays import BYTES_OF_VALUE, Float64Parts, zeros
-from dcsvm.data.columns import Frame, TableEncoding
-from dcsvm.data.files import DataError, FileText, check_room, read_text, table_format
+from dcsvm.data.arrays import (
+    BATCH_SIZE,
+    BYTES_OF_VALUE,
+    Csr,
+    as_matrix,
+    check_finite,
+    check_form,
+    slices,
+    zeros,
+)
+from dcsvm.data.columns import CATEGORY, Frame, TableEncoding, labels_of
+from dcsvm.data.files import DataError, FileText, check_room, table_format
 from dcsvm.data.frames import check_collected, frame_of, frame_of_matrix, is_frame, matrix_of
 from dcsvm.data.rows import Rows, Storage, storage_of, with_ends, zero_bytes
-from dcsvm.data.scaling import Part, PartsInMemory, Scaling, Source
+from dcsvm.data.scaling import ONE_HOT, Extremes, Scaling, quantile_scaling
 from dcsvm.machine import usable_threads
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 PART_BYTES = 2**23  # bytes of text parsed at once into float64
+SHOWN = 3  # unknown categories in a warning
 
 Buffer = bytes | bytearray | FileText
+Encoded = Any  # a Dataset, a Model or an Encoding: rows to predict are encoded as its rows
 Serials = Literal["training", "any"]
 Result = TypeVar("Result")
 
 
+class Source:
+    """Rows before scaling, with what is known of them; iterate for batches with float64 values.
+
+    `name` is for errors. `labels` (n_rows,) is None without labels. `table` encodes the columns of
+    a table, and `description` is a line on it. `first_index` is the index of column 0 in the file.
+    """
+
+    name: str
+    n_rows: int
+    n_features: int
+    labels: np.ndarray | None = None
+    sample_weight: np.ndarray | None = None
+    table: TableEncoding | None = None
+    description: str = ""
+    first_index: int = 1
+
+    def __iter__(self) -> Iterator[Csr]:
+        raise NotImplementedError
+
+    def take(self, row_numbers: np.ndarray) -> Source:
+        """Copy the rows with the given indices, which ascend, without their labels."""
+        raise NotImplementedError
+
+    def fits(self, n_features: int) -> bool:
+        """Return whether a scaling made of arrays or tables with `n_features` features suits."""
+        return self.n_features == n_features
+
+    def scaling(self, kind: str) -> Scaling:
+        """Compute a scaling of these rows: "auto" or "quantile"."""
+        one_hot = None if self.table is None else self.table.one_hot
+        if kind == "auto":
+            return Extremes.of(self).scaling(self.name, self.first_index, one_hot)
+        return quantile_scaling(self, self.name, self.first_index, one_hot)
+
+    def scaled(self, scaling: Scaling) -> Rows:
+        """Return the scaled rows. Raises DataError for values beyond float32."""
+        return scaling.scaled_rows(self, self.name)
+
+    def unscaled(self) -> Rows:
+        """Return the rows as they are, in the storage that suits them. Raises ValueError."""
+        return self.scaled(Scaling.identity(self.n_features, self.name, self.first_index))
+
+
+class MatrixRows(Source):
+    """The rows (n, d) of an array or a sparse matrix of real numbers.
+
+    An iteration raises ValueError for values that are not finite.
+    """
+
+    def __init__(self, X: ArrayLike, name: str = "X", table: TableEncoding | None = None):
+        self.name, self.table, self.is_sparse = name, table, hasattr(X, "tocsr")
+        self.matrix: Any  # a CSR matrix or an ndarray
+        self.matrix = X.tocsr() if hasattr(X, "tocsr") else as_matrix(X)
+        check_form(self.matrix.shape, self.matrix.dtype)
+        if self.is_sparse and not self.matrix.has_canonical_format:
+            self.matrix = self.matrix.copy()  # of the caller
+            self.matrix.sum_duplicates()
+        self.n_rows, self.n_features = self.matrix.shape
+        n_values = self.matrix.nnz if self.is_sparse else self.matrix.size
+        mean_values = max(n_values // max(self.n_rows, 1), 1)
+        self.slices = slices(self.n_rows, BATCH_SIZE // mean_values)
+
+    def find_gaps(self) -> bool:
+        """Return whether values of an array are nan; a sparse matrix has no missing values.
+
+        Raises ValueError for other values that are not finite.
+        """
+        if self.matrix.dtype.kind != "f":
+            return False
+        values = self.matrix.data if self.is_sparse else None
+        parts = (self.matrix[batch] for batch in self.slices) if values is None else [values]
+        if all(np.isfinite(part).all() for part in parts):
+            return False
+        if not self.is_sparse and any(np.isnan(self.matrix[batch]).any() for batch in self.slices):
+            return True
+        for _ in self:  # raises the error of the value
+            pass
+        raise AssertionError("a value is not finite")
+
+    def __iter__(self) -> Iterator[Csr]:
+        for batch in self.slices:
+            part = self.matrix[batch]
+            if self.is_sparse:
+                csr = Csr(part.indptr, part.indices, part.data.astype(np.float64))
+            else:
+                csr = Csr.of_dense(part, np.float64)
+
+            def locate(k: int, csr: Csr = csr, first: int = batch.start) -> tuple[int, int]:
+                row, column = csr.place_of(k)
+                return first + row, column
+
+            check_finite(csr.values, locate, "is not finite")
+            yield csr
+
+    def take(self, row_numbers: np.ndarray) -> MatrixRows:
+        return MatrixRows(self.matrix[row_numbers], self.name, self.table)
+
+    def fits(self, n_features: int) -> bool:
+        """Sparse rows may lack the last features."""
+        is_narrow = self.is_sparse and self.n_features < n_features
+        return is_narrow or self.n_features == n_features
+
+    def unscaled(self) -> Rows:
+        return Rows.from_array(self.matrix)
+
+
 @dataclass(eq=False)
-class SvmlightRows:
-    """The rows of a LIBSVM text, a Source of rows before scaling, and their labels.
+class SvmlightRows(Source):
+    """The rows of a LIBSVM text, or some of them, and their labels.
 
     Attributes
     ----------
     name, first_line : name of the file and number of the first line of `text`, for errors.
-    first_index : index of column 0; None before the first pass over a text that decides it: 0 if a
-        feature has index 0, else 1.
+    first_index : index of column 0. Unless `is_index_known`, the first pass over the text decides:
+        it is 0 if a feature has index 0, else 1.
     lenient : accept comments, and malformed lines that LIBSVM's reader accepts.
     serials : only for a precomputed kernel; "training" for training rows, "any" for rows to
         predict, whose serial numbers are arbitrary.
-    labels : float64 (n_rows,), known after a pass over the text.
-    n_features : number of features, likewise.
+    labels : float64 (n_rows,), known after a pass over the text, as are n_rows and n_features.
 
     A pass raises DataError for text that cannot be parsed.
     """
@@ -51,61 +172,66 @@ class SvmlightRows:
     text: Buffer
     name: str
     first_line: int = 1
-    first_index: int | None = None
+    first_index: int = 1
+    is_index_known: bool = False
     lenient: bool = False
     threads: int = 1
     serials: Serials | None = None
+    labels: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
-        self.labels, self.n_features = np.zeros(0), 0
+        self.labels, self.n_rows, self.n_features = np.zeros(0), 0, 0
+        self.taken: Csr | None = None  # the chosen rows
         if not len(self.text):
             raise DataError(f"{self.name}: no rows")
 
-    @property
-    def n_rows(self) -> int:
-        return len(self.labels)
-
-    def first_pass(self, work: Callable[[Source], Result]) -> Result:
-        """Return work(self), which passes over the text; repeat it if the first index is 0."""
-        is_known = self.first_index is not None
-        self.first_index = self.first_index if is_known else 1
+    def first_pass(self, work: Callable[[], Result]) -> Result:
+        """Return work(), which passes over the text; repeat it if the first index is 0."""
         try:
             try:
-                return work(self)
+                return work()
             except _svmlight.ZeroIndex:
-                if is_known or self.serials is not None:
+                if self.is_index_known or self.serials is not None:
                     raise
                 self.first_index = 0
-                return work(self)
+                return work()
         except _svmlight.ParseError as error:
             raise DataError(f"{self.name}:{error}") from None
 
-    def unscaled(self) -> Rows:
-        """Parse the rows as they are, in the storage that suits them."""
-        return self.first_pass(lambda _rows: self._unscaled())
+    def fits(self, n_features: int) -> bool:  # noqa: ARG002  # features may be absent in a text
+        return True
 
-    def _unscaled(self) -> Rows:
+    def scaling(self, kind: str) -> Scaling:
+        return self.first_pass(partial(super().scaling, kind))
+
+    def scaled(self, scaling: Scaling) -> Rows:
+        return self.first_pass(
+            lambda: scaling.with_first_index(self.first_index).scaled_rows(self, self.name)
+        )
+
+    def unscaled(self) -> Rows:
+        """Parse the text into the rows, which takes one pass."""
+        return self.first_pass(self._parsed) if self.taken is None else super().unscaled()
+
+    def _parsed(self) -> Rows:
         text = self._parser(self.first_line)
         if self.serials is not None:
             check_room(self.name, text.n_rows * (8 + 4 * text.n_features))
-            self.labels, rows = _kernel_rows(text, self.serials)
+            labels, rows = _kernel_rows(text, self.serials)
         else:
             prefix, rows = parsed_rows(text, name=self.name)
-            self.labels = prefix[:, 0]
-        self.n_features = rows.n_features
+            labels = prefix[:, 0]
+        self.labels, self.n_rows, self.n_features = labels, len(labels), rows.n_features
         return rows
 
     def check(self) -> None:
-        """Parse the text."""
+        """Parse the text. Raises DataError."""
+        self.first_pass(lambda: [None for _ in self])
 
-        def parse(rows: Source) -> None:
-            for _ in rows:
-                pass
-
-        self.first_pass(parse)
-
-    def __iter__(self) -> Iterator[Part]:
-        """Yield batches as CSR arrays with float64 values."""
+    def __iter__(self) -> Iterator[Csr]:
+        if self.taken is not None:
+            yield self.taken
+            return
         if self.serials is not None:
             raise DataError(f"{self.name}: the values of a precomputed kernel cannot be scaled")
         labels, self.n_features = [], 0
@@ -113,28 +239,24 @@ class SvmlightRows:
             prefix, indptr, indices, values, n_features = part.csr(float64=True)
             labels.append(prefix[:, 0])
             self.n_features = max(self.n_features, n_features)
-            yield indptr, indices, values
+            yield Csr(indptr, indices, values)
         self.labels = np.concatenate(labels)
+        self.n_rows = len(self.labels)
 
-    def take(self, row_numbers: np.ndarray) -> PartsInMemory:
-        """Parse the text again; return the rows with the given indices, which ascend."""
-        counts, columns, taken, begin = [np.zeros(1, np.int64)], [], [], 0
-        for indptr, indices, values in self:
-            lengths, end = np.diff(indptr), begin + len(indptr) - 1
+    def take(self, row_numbers: np.ndarray) -> SvmlightRows:
+        """Copy the rows with the given indices, which ascend: the text is parsed again."""
+        parts, begin = [], 0
+        for part in self:
+            end = begin + len(part.indptr) - 1
             first, last = np.searchsorted(row_numbers, [begin, end])
-            is_taken = np.zeros(len(lengths), bool)
-            is_taken[row_numbers[first:last] - begin] = True
-            stored = np.repeat(is_taken, lengths)
-            counts.append(lengths[is_taken])
-            columns.append(indices[stored])
-            taken.append(values[stored])
+            parts.append(part.take(row_numbers[first:last] - begin))
             begin = end
-        indptr = np.cumsum(np.concatenate(counts))
-        part = indptr, np.concatenate(columns), np.concatenate(taken)
-        return PartsInMemory([part], self.n_features)
+        taken = copy(self)
+        taken.text, taken.taken = b"", Csr.joined(parts)
+        taken.labels, taken.n_rows = self.labels[row_numbers], len(row_numbers)
+        return taken
 
     def _parser(self, first_line: int, part: tuple[int, int] | None = None) -> _svmlight.Text:
-        assert self.first_index is not None  # a pass begins with `first_pass`
         return _svmlight.Text(
             self.text, 1, first_line, self.threads,
             lenient=self.lenient, serials=self.serials, first_index=self.first_index, part=part,
@@ -158,7 +280,7 @@ def is_comment(text: bytes) -> bool:
 
 def check_lines(text: bytes, name: str, *, lenient: bool = False, first_index: int = 1) -> None:
     """Check the first lines of a LIBSVM file. Raises DataError for an empty or an invalid text."""
-    rows = SvmlightRows(text, name, first_index=first_index, lenient=lenient)
+    rows = SvmlightRows(text, name, first_index=first_index, is_index_known=True, lenient=lenient)
     if not (lenient and is_comment(text)):  # rows may follow
         rows.check()
 
@@ -236,6 +358,87 @@ def _kernel_rows(text: _svmlight.Text, serials: Serials) -> tuple[np.ndarray, Ro
     return prefix[:, 0].copy(), Rows(n_samples, n_features, dense=dense, columns=columns)
 
 
+class TableRows(Source):
+    """The rows of a table, encoded; `label` is the column of their labels, None without labels.
+
+    `unknown` counts the categories that the training set lacks, by column and text; a missing
+    boolean counts as one. Raises DataError.
+    """
+
+    table: TableEncoding
+
+    def __init__(
+        self,
+        table: TableEncoding,
+        frame: Frame,
+        label: str | None = None,
+        sample_weight: np.ndarray | None = None,
+        description: str = "",
+        name: str = "",
+    ):
+        self.table, self.frame = table, table.matched(frame)
+        self.name, self.n_rows = name or frame.name, frame.n_rows
+        self.n_features = table.n_features
+        self.sample_weight, self.description = sample_weight, description
+        self.unknown: dict[str, dict[str, int]] = {}
+        self.encoded = [column.encode(self.frame, self.unknown) for column in table.columns]
+        self.first_features = table.start[:-1].tolist()  # of each column
+        self.row_numbers: np.ndarray = np.arange(self.n_rows)
+        self.labels = None if label is None else labels_of(frame, label)
+
+    def __iter__(self) -> Iterator[Csr]:
+        for batch in slices(self.n_rows, BATCH_SIZE // max(2 * len(self.encoded), 1)):
+            yield self._csr(batch)
+
+    def _csr(self, batch: slice) -> Csr:
+        n_rows = batch.stop - batch.start
+        blocks: list[tuple[np.ndarray, np.ndarray]] = []  # (feature, value) of each row
+        columns = zip(self.encoded, self.first_features, self.table.columns, strict=True)
+        for encoded, first, column in columns:
+            own = encoded[batch]
+            if column.kind == CATEGORY:
+                blocks.append((first + own, np.where(own >= 0, ONE_HOT, 0.0)))
+                continue
+            is_missing = np.isnan(own)
+            blocks.append((np.full(n_rows, first), np.where(is_missing, column.fill, own)))
+            if column.has_indicator:
+                blocks.append((np.full(n_rows, first + 1), is_missing.astype(np.float64)))
+        if not blocks:
+            return Csr(np.zeros(n_rows + 1, np.int64), np.zeros(0, np.int64), np.zeros(0))
+        features, values = (np.stack([block[k] for block in blocks], axis=1) for k in (0, 1))
+        present = values != 0
+        indptr = np.concatenate(([0], np.cumsum(present.sum(axis=1))))
+        return Csr(indptr, features[present].astype(np.int64), values[present])
+
+    def take(self, row_numbers: np.ndarray) -> TableRows:
+        taken = copy(self)
+        taken.row_numbers = self.row_numbers[row_numbers]
+        taken.n_rows = len(taken.row_numbers)
+        taken.encoded = [values[row_numbers] for values in self.encoded]
+        return taken
+
+    def scaled(self, scaling: Scaling) -> Rows:
+        return scaling.scaled_rows(self, self.name, self.error)
+
+    def error(self, row: int, feature: int, reason: str) -> DataError:
+        """Return an error that names the file, the line and the column of a feature."""
+        column = self.table.columns[bisect_right(self.first_features, feature) - 1]
+        return self.frame.error(column.name, reason, int(self.row_numbers[row]))
+
+    def warnings(self) -> list[str]:
+        """Return a sentence for each column with unknown categories."""
+        sentences = []
+        for name, counts in self.unknown.items():
+            shown = ", ".join(repr(text) if text else "missing" for text in sorted(counts)[:SHOWN])
+            more = ", ..." if len(counts) > SHOWN else ""
+            n_rows = sum(counts.values())
+            sentences.append(
+                f"column {name}: {n_rows} row{'s'[: n_rows != 1]} with categories that the "
+                f"training set lacks: {shown}{more}"
+            )
+        return sentences
+
+
 @dataclass(frozen=True, eq=False)
 class Encoding:
     """What rows to predict share with the training rows, where it is not a Dataset or a Model."""
@@ -259,40 +462,7 @@ class FileOptions:
     threads: int | None = None
 
 
-class Encoded(Protocol):
-    """What rows to predict share with the training rows: a Dataset or a Model."""
-
-    @property
-    def table(self) -> TableEncoding | None: ...
-
-    @property
-    def scaling(self) -> Scaling | None: ...
-
-    @property
-    def first_index(self) -> int: ...
-
-    @property
-    def says_first_index(self) -> bool:
-        """Whether `first_index` is known to be the index of column 0 in files."""
-
-
-@dataclass(frozen=True, eq=False)
-class Unscaled:
-    """Rows before scaling, named `name` in errors.
-
-    `labels` (n,) is None without labels; those of a LIBSVM text are in its rows. `table` encodes
-    the columns of a table. `description` is a line on a table.
-    """
-
-    name: str
-    rows: Source
-    labels: np.ndarray | None = None
-    sample_weight: np.ndarray | None = None
-    table: TableEncoding | None = None
-    description: str = ""
-
-
-def read_values(X: Any, like: Encoded | None) -> Unscaled:
+def read_values(X: Any, like: Encoded | None) -> Source:
     """Take the rows of an array, a sparse matrix or a data frame. Raises ValueError."""
     name = "X" if like is None else "the rows"
     table = None if like is None else like.table
@@ -301,42 +471,24 @@ def read_values(X: Any, like: Encoded | None) -> Unscaled:
         X = matrix_of(X, name)
     if is_frame(X):
         frame = frame_of(X, name)
-        table = table or encoding_of(frame)
-        return Unscaled(name, table.rows(frame), table=table)
+        return TableRows(table or encoding_of(frame), frame)
+    rows = MatrixRows(X, name, table)
     if table is not None:
-        return Unscaled(name, _rows_of_matrix(X, table), table=table)
-    parts = Float64Parts(X)
-    if like is not None or not parts.find_gaps():
-        return Unscaled(name, parts)
-    frame = frame_of_matrix(parts.rows)
-    table = encoding_of(frame)
-    return Unscaled(name, table.rows(frame), table=table)
-
-
-def read_file(path: str, like: Encoded | None, options: FileOptions) -> Unscaled:
-    """Read a file, with the options of `Dataset.read`. Raises DataError."""
-    kind = kind_of(path, options, like)
-    if kind is None:
-        return Unscaled(path, text_rows(read_text(path), path, like, options))
-    from dcsvm.data.tables import other_table, training_table
-
-    if like is None:
-        found = training_table(path, kind, options.label, options.drop, options.weight)
-    else:
-        assert like.table is not None
-        found = other_table(path, kind, like.table, options.label)
-    return Unscaled(
-        path, found.rows, found.labels, found.sample_weight, found.encoding, found.description
-    )
+        return _in_columns(rows, table)
+    if like is not None or not rows.find_gaps():
+        return rows
+    frame = frame_of_matrix(rows.matrix)
+    return TableRows(encoding_of(frame), frame)
 
 
 def text_rows(
     text: Buffer, name: str, like: Encoded | None, options: FileOptions, first_line: int = 1
 ) -> SvmlightRows:
     """Return the rows of a LIBSVM text, read with the options of `Dataset.read`."""
-    is_known = like is not None and like.says_first_index
+    known = Encoding(says_first_index=False) if like is None else like
     return SvmlightRows(
-        text, name, first_line, like.first_index if is_known and like is not None else None,
+        text, name, first_line, known.first_index if known.says_first_index else 1,
+        known.says_first_index,
         lenient=options.lenient, threads=usable_threads(options.threads),
         serials=("training" if like is None else "any") if options.kernel_values else None,
     )  # fmt: skip
@@ -374,27 +526,26 @@ def encoding_of(frame: Frame) -> TableEncoding:
     return encoding
 
 
-def _rows_of_matrix(X: Any, table: TableEncoding) -> Source:
-    """Return the rows of an array for the model of a table.
+def _in_columns(rows: MatrixRows, table: TableEncoding) -> Source:
+    """Return the rows of an array for the model of a table. Raises ValueError.
 
-    The array has the columns of a table of numbers, or the encoded features. Raises ValueError.
+    The array has the columns of a table of numbers, or the encoded features.
     """
-    parts = Float64Parts(X)
     if table.is_of_matrix:
         n_features = table.n_columns_of_matrix
-        if parts.is_sparse or parts.n_features < n_features:
-            given = "a sparse matrix" if parts.is_sparse else f"{parts.n_features} features"
+        if rows.is_sparse or rows.n_features < n_features:
+            given = "a sparse matrix" if rows.is_sparse else f"{rows.n_features} features"
             raise ValueError(
                 f"the model was trained on an array of {n_features} features with missing values, "
                 f"got {given}"
             )
-        return table.rows(frame_of_matrix(parts.rows))
-    if table.are_numbers and parts.n_features == len(table.columns) and not parts.is_sparse:
+        return TableRows(table, frame_of_matrix(rows.matrix), name=rows.name)
+    if table.are_numbers and rows.n_features == len(table.columns) and not rows.is_sparse:
         names = tuple(column.name for column in table.columns)
-        return table.rows(frame_of_matrix(parts.rows, names))
-    if parts.n_features != table.n_features:
+        return TableRows(table, frame_of_matrix(rows.matrix, names), name=rows.name)
+    if rows.n_features != table.n_features:
         raise ValueError(
             f"the model was trained on a table: give a data frame, or {table.n_features} features "
-            f"instead of {parts.n_features}"
+            f"instead of {rows.n_features}"
         )
-    return parts
+    return rows

@@ -22,7 +22,6 @@ from dcsvm.data.arrays import (
     as_float32,
     check_finite,
     check_form,
-    csr_arrays,
     distinct,
     fits_memory,
     gather,
@@ -172,7 +171,7 @@ class Rows:
         ValueError for values that are not finite float32 numbers.
         """
         if hasattr(X, "tocsr"):
-            return Rows.of_csr(*csr_arrays(X))
+            return Rows.of_csr(*Csr.of_matrix(X), X.shape[1])
         dense = np.asarray(X)
         check_form(dense.shape, dense.dtype)
         n_samples, n_features = dense.shape
@@ -307,12 +306,9 @@ class Rows:
             if columns is not None:
                 factors = of_columns(factors, columns, np.arange(self.n_features))
             return replace(floats, dense=floats.dense * factors)
-        indptr, indices, values = floats.csr
-        own = factors[indices] if columns is None else of_columns(factors, columns, indices)
-        values = values * own
-        kept = values != 0
-        ends = np.concatenate(([0], np.cumsum(kept)))
-        return Rows.of_csr(ends[indptr], indices[kept], values[kept], self.n_features)
+        csr = floats.csr
+        own = factors[csr.indices] if columns is None else of_columns(factors, columns, csr.indices)
+        return Rows.of_csr(*csr._replace(values=csr.values * own).without_zeros(), self.n_features)
 
     def squared_norms(self) -> np.ndarray:
         """Return |x|^2 of each row, float64 (n_samples,); inf beyond float64."""

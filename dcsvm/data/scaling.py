@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any
 
 import numpy as np
 
-from dcsvm.data.arrays import BATCH_SIZE, BYTES_OF_VALUE, MAX_N_FEATURES, group_order, slices
+from dcsvm.data.arrays import BATCH_SIZE, BYTES_OF_VALUE, MAX_N_FEATURES, Csr, group_order, slices
 from dcsvm.data.files import DataError, check_room, read_text
 from dcsvm.data.rows import Rows, Storage, are_byte_values, storage_of, zero_bytes
 
@@ -33,71 +33,16 @@ FOUND_LIMITS = (-1.0, 1.0)  # svm-scale's default
 ONE_HOT = 0.5  # |u - v|_1 of two categories is 1, the width of a range [0, 1]
 MAX_KNOTS = 254  # per column, in addition to the smallest and largest value
 RANKED_VALUES = 2**24  # largest number of values to rank; larger data are sampled
-# consecutive rows as CSR arrays (indptr, indices, values) with float64 values
-Part = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-class Source(Protocol):
-    """Rows before they are scaled or rounded, in batches of `Part`."""
-
-    @property
-    def n_rows(self) -> int: ...
-
-    @property
-    def n_features(self) -> int: ...
-
-    def __iter__(self) -> Iterator[Part]: ...
-
-    def take(self, row_numbers: np.ndarray) -> Source:
-        """Copy the rows with the given indices, which ascend."""
-
-
-@dataclass(frozen=True, eq=False)
-class PartsInMemory:
-    """A Source of rows that were copied from another one."""
-
-    parts: list[Part]
-    n_features: int
-
-    @property
-    def n_rows(self) -> int:
-        return sum(len(indptr) - 1 for indptr, _, _ in self.parts)
-
-    def __iter__(self) -> Iterator[Part]:
-        return iter(self.parts)
-
-    def take(self, row_numbers: np.ndarray) -> PartsInMemory:
-        """Copy the rows with the given indices, which ascend."""
-        taken, begin = [], 0
-        for indptr, indices, values in self.parts:
-            end = begin + len(indptr) - 1
-            own = row_numbers[(row_numbers >= begin) & (row_numbers < end)] - begin
-            lengths = np.diff(indptr)[own]
-            ends = np.concatenate(([0], np.cumsum(lengths)))
-            at = np.arange(ends[-1]) + np.repeat(indptr[own] - ends[:-1], lengths)
-            taken.append((ends, indices[at], values[at]))
-            begin = end
-        return PartsInMemory(taken, self.n_features)
-
-
-@runtime_checkable
-class NamesColumns(Protocol):
-    """Rows of a table, whose errors name the column of a feature."""
-
-    def error(self, row: int, feature: int, reason: str) -> DataError: ...
-
-
-Bound = TypeVar("Bound", float, np.ndarray)
 
 
 @dataclass(frozen=True)
-class Interval(Generic[Bound]):
-    """Linear map of the interval [minimum, maximum] to [lower, upper]."""
+class Interval:
+    """Linear map of an interval [minimum, maximum], or of one per column, to [lower, upper]."""
 
     lower: float
     upper: float
-    minimum: Bound
-    maximum: Bound
+    minimum: Any  # a float, or float64 (n_columns,)
+    maximum: Any
 
     def scaled(self, values: np.ndarray) -> np.ndarray:
         """Scale values to float64; overflow gives values that are not finite."""
@@ -108,11 +53,11 @@ class Interval(Generic[Bound]):
         inside = np.where(values == self.maximum, self.upper, inside)
         return np.where(values == self.minimum, self.lower, inside)
 
-    def of(self: Interval[np.ndarray], which: np.ndarray) -> Interval[np.ndarray]:
+    def of(self, which: np.ndarray) -> Interval:
         """Return the maps of the columns `which`."""
         return Interval(self.lower, self.upper, self.minimum[which], self.maximum[which])
 
-    def scaled_at(self: Interval[np.ndarray], which: np.ndarray, values: np.ndarray) -> np.ndarray:
+    def scaled_at(self, which: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Scale each values[k] (m,) by the map of column which[k]."""
         return self.of(which).scaled(values)
 
@@ -171,8 +116,8 @@ class Scaling:
 
     name: str
     columns: np.ndarray
-    features: Interval[np.ndarray] | Quantiles
-    labels: Interval[float] | None
+    features: Interval | Quantiles
+    labels: Interval | None
     first_index: int = 1
     weights: np.ndarray | None = None
     n_features: int | None = None
@@ -233,52 +178,114 @@ class Scaling:
             raise DataError(f"{name}:{row + 1}: the label{self._too_large(name)}")
         return scaled
 
-    def scaled_rows(self, parts: Iterable[Part], name: str) -> Rows:
+    def scaled_rows(
+        self,
+        parts: Iterable[Csr],
+        name: str,
+        error_of: Callable[[int, int, str], DataError] | None = None,
+    ) -> Rows:
         """Scale the rows of the file `name`; their storage is as if read from scaled text.
 
-        The method iterates over `parts` twice. Raises DataError for values beyond
-        float32, and for rows that do not fit in memory.
+        The method iterates over `parts` twice. Raises DataError for values beyond float32, and for
+        rows that do not fit in memory. `error_of` makes the error of a row, a column and a reason.
         """
         absent = self._absent
         k = _first_overflow(absent)
         if k is not None:
             raise DataError(f"{name}: 0 of feature {self.indices[k]}{self._too_large(name)}")
+        # count the nonzero values, and see whether bytes can hold them: both tell the storage
         used, n_present = absent != 0, np.zeros(len(absent), np.int64)
         n_samples, n_values, are_bytes = 0, 0, True
         for part in parts:
             row, position, present = self._present(part)
             k = _first_overflow(present)
             if k is not None:
-                at, reason = n_samples + int(row[k]), self._too_large(name)
-                if isinstance(parts, NamesColumns):
-                    raise parts.error(at, int(self.columns[position[k]]), f"the value{reason}")
-                raise DataError(f"{name}:{at + 1}: feature {self.indices[position[k]]}{reason}")
+                at, column, reason = n_samples + int(row[k]), position[k], self._too_large(name)
+                if error_of is not None:
+                    raise error_of(at, int(self.columns[column]), f"the value{reason}")
+                raise DataError(f"{name}:{at + 1}: feature {self.indices[column]}{reason}")
             used[position[present != 0]] = True
             n_present += np.bincount(position, minlength=len(absent))
             present = present.astype(np.float32)
             n_values += int(np.count_nonzero(present))
             are_bytes = are_bytes and are_byte_values(present)
             n_samples += len(part[0]) - 1
+        # rows that do not list a feature have its scaled value of 0
         n_features = int(self.columns[used].max()) + 1 if used.any() else 0
         is_filled = (n_samples > n_present) & (absent.astype(np.float32) != 0)
         n_values += int((n_samples - n_present)[is_filled].sum())
         are_bytes = are_bytes and are_byte_values(absent[is_filled].astype(np.float32))
         storage = storage_of(n_samples, n_features, n_values, are_bytes=are_bytes)
+        is_dense = storage in (Storage.BYTES, Storage.FLOATS)
         n_bytes = BYTES_OF_VALUE * n_values
-        if storage in (Storage.BYTES, Storage.FLOATS):
+        if is_dense:
             n_bytes = n_samples * n_features * (4 if storage is Storage.FLOATS else 1)
         check_room(name + self._by(name), n_bytes)
+        if is_dense:
+            return self._dense_rows(parts, n_samples, n_features, storage)
+        return self._csr_rows(parts, n_samples, n_features, n_values).in_storage(storage)
 
-        def blocks() -> Iterator[_Block]:
-            for part in parts:
-                n_rows, present = len(part[0]) - 1, self._present(part)
-                yield _Block(self.columns, n_features, absent, n_rows, *present)
+    def _dense_rows(
+        self, parts: Iterable[Csr], n_samples: int, n_features: int, storage: Storage
+    ) -> Rows:
+        is_bytes, first = storage is Storage.BYTES, 0
+        shape = n_samples, n_features
+        dense = zero_bytes(*shape) if is_bytes else np.empty(shape, np.float32)
+        filled, fill = self._filled
+        for part in parts:
+            row, column, values = self._entries(part, n_features)
+            block = dense[first : first + len(part[0]) - 1]
+            block[:] = 0
+            block[:, filled] = fill
+            block[row, column] = values + np.float32(0)  # removes negative zeros
+            first += len(block)
+        return Rows(*shape, dense=dense)
 
-        if storage in (Storage.BYTES, Storage.FLOATS):
-            return _dense_rows(blocks(), n_samples, n_features, storage)
-        return _csr_rows(blocks(), n_samples, n_features, n_values).in_storage(storage)
+    def _csr_rows(
+        self, parts: Iterable[Csr], n_samples: int, n_features: int, n_values: int
+    ) -> Rows:
+        indptr = np.zeros(n_samples + 1, np.int64)
+        indices, values = np.empty(n_values, np.int32), np.empty(n_values, np.float32)
+        filled, fill = self._filled
+        first = begin = 0
+        for part in parts:
+            n_rows, (row, column, present) = len(part[0]) - 1, self._entries(part, n_features)
+            # a batch of rows in which all columns of `filled` have values fits in memory
+            for batch in slices(n_rows, BATCH_SIZE // (len(filled) + 1)):
+                # a key is row * n_features + column; absent ones have a value of `fill`
+                n_own = batch.stop - batch.start
+                own = slice(*np.searchsorted(row, [batch.start, batch.stop]))
+                keys = (row[own] - batch.start) * n_features + column[own]
+                fill_keys = (np.arange(n_own)[:, None] * n_features + filled).ravel()
+                rest = ~np.isin(fill_keys, keys, assume_unique=True)
+                stored = present[own] != 0
+                keys = np.concatenate((keys[stored], fill_keys[rest]))
+                fills = np.broadcast_to(fill, (n_own, len(filled))).ravel()[rest]
+                order = np.argsort(keys, kind="stable")
+                rows, columns = np.divmod(keys[order], max(n_features, 1))
+                end = begin + len(keys)
+                indices[begin:end] = columns
+                values[begin:end] = np.concatenate((present[own][stored], fills))[order]
+                ends = begin + np.cumsum(np.bincount(rows, minlength=n_own))
+                indptr[first + batch.start + 1 : first + batch.stop + 1] = ends
+                begin = end
+            first += n_rows
+        return Rows(n_samples, n_features, indptr=indptr, indices=indices, values=values)
 
-    def _present(self, part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    @property
+    def _filled(self) -> tuple[np.ndarray, np.ndarray]:
+        """The columns where rows that do not list them have a value, and these float32 values."""
+        absent = self._absent.astype(np.float32)
+        return self.columns[absent != 0], absent[absent != 0]
+
+    def _entries(self, part: Csr, n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (row in the part, column, scaled float32 value) of the listed features."""
+        row, position, present = self._present(part)
+        column = self.columns[position]
+        kept = column < n_features
+        return row[kept], column[kept], present[kept].astype(np.float32)
+
+    def _present(self, part: Csr) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Scale the values of the features in `columns`, the listed ones.
 
         Returns (row in the part, position of the feature in `columns`, scaled value), each of
@@ -310,79 +317,6 @@ def _first_overflow(values: np.ndarray) -> int | None:
     return None if finite.all() else int(np.argmin(finite))
 
 
-class _Block:
-    """Batch of scaled rows.
-
-    The value present[k] is in row row[k], column columns[position[k]]. Rows without a value in
-    column columns[j] have absent[j] there.
-    """
-
-    def __init__(
-        self,
-        columns: np.ndarray,
-        n_features: int,
-        absent: np.ndarray,
-        n_rows: int,
-        row: np.ndarray,
-        position: np.ndarray,
-        present: np.ndarray,
-    ):
-        kept = columns[position] < n_features
-        self.n_rows, self.n_features = n_rows, n_features
-        self.row, self.column = row[kept], columns[position[kept]]
-        self.values = present[kept].astype(np.float32)
-        absent = absent.astype(np.float32)
-        self.filled, self.fill = columns[absent != 0], absent[absent != 0]
-
-    def write_dense(self, dense: np.ndarray) -> None:
-        dense[:] = 0
-        dense[:, self.filled] = self.fill
-        dense[self.row, self.column] = self.values + np.float32(0)  # removes negative zeros
-
-    def csr(self, batch: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return (number of values of each row, columns, values) of consecutive rows."""
-        n_rows = batch.stop - batch.start
-        own = slice(*np.searchsorted(self.row, [batch.start, batch.stop]))
-        # a key is row * n_features + column
-        keys = (self.row[own] - batch.start) * self.n_features + self.column[own]
-        filled = (np.arange(n_rows)[:, None] * self.n_features + self.filled).ravel()
-        rest = ~np.isin(filled, keys, assume_unique=True)
-        fill = np.broadcast_to(self.fill, (n_rows, len(self.filled))).ravel()[rest]
-        stored = self.values[own] != 0
-        keys = np.concatenate((keys[stored], filled[rest]))
-        values = np.concatenate((self.values[own][stored], fill))
-        order = np.argsort(keys, kind="stable")
-        rows, columns = np.divmod(keys[order], max(self.n_features, 1))
-        return np.bincount(rows, minlength=n_rows), columns, values[order]
-
-
-def _dense_rows(
-    blocks: Iterable[_Block], n_samples: int, n_features: int, storage: Storage
-) -> Rows:
-    is_bytes, first = storage is Storage.BYTES, 0
-    shape = n_samples, n_features
-    dense = zero_bytes(*shape) if is_bytes else np.empty(shape, np.float32)
-    for block in blocks:
-        block.write_dense(dense[first : first + block.n_rows])
-        first += block.n_rows
-    return Rows(*shape, dense=dense)
-
-
-def _csr_rows(blocks: Iterable[_Block], n_samples: int, n_features: int, n_values: int) -> Rows:
-    indptr = np.zeros(n_samples + 1, np.int64)
-    indices, values = np.empty(n_values, np.int32), np.empty(n_values, np.float32)
-    first = begin = 0
-    for block in blocks:
-        for batch in slices(block.n_rows, BATCH_SIZE // (len(block.filled) + 1)):
-            lengths, columns, stored = block.csr(batch)
-            end = begin + len(stored)
-            indices[begin:end], values[begin:end] = columns, stored
-            indptr[first + batch.start + 1 : first + batch.stop + 1] = begin + np.cumsum(lengths)
-            begin = end
-        first += block.n_rows
-    return Rows(n_samples, n_features, indptr=indptr, indices=indices, values=values)
-
-
 @dataclass(frozen=True, eq=False)
 class Extremes:
     """Minimum, maximum and number of the values of each column of `n_samples` rows.
@@ -398,7 +332,7 @@ class Extremes:
     n_samples: int
 
     @staticmethod
-    def of(parts: Iterable[Part]) -> Extremes:
+    def of(parts: Iterable[Csr]) -> Extremes:
         total = Extremes.joined([])
         for indptr, indices, values in parts:
             ones = np.ones(len(values), np.int64)
@@ -450,7 +384,7 @@ class Extremes:
 
 
 def quantile_scaling(
-    parts: Iterable[Part], name: str, first_index: int = 1, one_hot: np.ndarray | None = None
+    parts: Iterable[Csr], name: str, first_index: int = 1, one_hot: np.ndarray | None = None
 ) -> Scaling:
     """Return the scaling of data to normal quantiles, without constant columns.
 
@@ -519,7 +453,74 @@ def load_scaling(path: str | os.PathLike[str]) -> Scaling:
 
 def parse_scaling(text: bytes, name: str) -> Scaling:
     """Parse the text of a range file; `name` is the file name for errors."""
-    return _RangeReader(name, text.decode("ascii", "replace").splitlines()).read()
+    lines = text.decode("ascii", "replace").splitlines()
+    words_of = ((f"{name}:{k}", line.split()) for k, line in enumerate(lines, 1))
+    at_end = f"{name}:{max(len(lines), 1)}", None
+
+    def next_line() -> tuple[str, list[str]]:
+        place, words = next(words_of, at_end)
+        if words is None:
+            raise DataError(f"{place}: the range file ends too early")
+        return place, words
+
+    place, words = next_line()
+    labels = None
+    if words == ["y"]:
+        labels = Interval(*_limits(*next_line()), *_extent(*next_line()))
+        place, words = next_line()
+    if words != ["x"]:
+        raise DataError(f"{place}: this is not a range file of svm-scale: expected a line x")
+    limits = _limits(*next_line())
+    indices, extents, previous = [], [], -1
+    for place, words in words_of:
+        word, *rest = words or [""]
+        previous = _index(place, word, previous)
+        minimum, maximum = _extent(place, rest)
+        if minimum < maximum:
+            indices.append(previous)
+            extents.append((minimum, maximum))
+    minima, maxima = np.array(extents, np.float64).reshape(-1, 2).T
+    first_index = 0 if indices[:1] == [0] else 1
+    columns = np.array(indices, np.int64) - first_index
+    return Scaling(name, columns, Interval(*limits, minima, maxima), labels, first_index)
+
+
+def _limits(place: str, words: list[str]) -> tuple[float, float]:
+    lower, upper = _two_numbers(place, words, "a lower and an upper limit")
+    if lower >= upper:
+        raise DataError(
+            f"{place}: the lower limit {lower:g} is not below the upper limit {upper:g}"
+        )
+    return lower, upper
+
+
+def _extent(place: str, words: list[str]) -> tuple[float, float]:
+    minimum, maximum = _two_numbers(place, words, "a minimum and a maximum")
+    if minimum > maximum:
+        raise DataError(f"{place}: the minimum {minimum:g} is above the maximum {maximum:g}")
+    return minimum, maximum
+
+
+def _two_numbers(place: str, words: list[str], what: str) -> tuple[float, float]:
+    try:
+        first, second = (float(word) for word in words)
+    except ValueError:
+        shown = " ".join(words)[:40]
+        raise DataError(f"{place}: expected {what}, found {shown!r}") from None
+    if not (math.isfinite(first) and math.isfinite(second)):
+        raise DataError(f"{place}: {what} must be finite numbers")
+    return first, second
+
+
+def _index(place: str, word: str, previous: int) -> int:
+    if not (word.isascii() and word.isdecimal() and len(word) <= 10):
+        raise DataError(f"{place}: the feature index {word[:40]!r} is not a whole number")
+    index = int(word)
+    if index > MAX_N_FEATURES:
+        raise DataError(f"{place}: the feature index {index} is above {MAX_N_FEATURES}")
+    if index <= previous:
+        raise DataError(f"{place}: feature indices must ascend: {index} follows {previous}")
+    return index
 
 
 def range_text(scaling: Scaling) -> bytes:
@@ -545,76 +546,3 @@ def is_range(scaling: Scaling) -> bool:
 
 def _two(first: float, second: float) -> str:
     return f"{first:.17g} {second:.17g}"
-
-
-class _RangeReader:
-    """Parser of a range file, line by line."""
-
-    def __init__(self, name: str, lines: list[str]):
-        self.name, self.lines = name, lines
-        self.line = 0  # number of lines read
-
-    def error(self, reason: str) -> DataError:
-        return DataError(f"{self.name}:{max(self.line, 1)}: {reason}")
-
-    def words(self) -> list[str]:
-        if self.line == len(self.lines):
-            raise self.error("the range file ends too early")
-        self.line += 1
-        return self.lines[self.line - 1].split()
-
-    def numbers(self, words: list[str], what: str) -> tuple[float, float]:
-        """Parse two finite numbers."""
-        try:
-            first, second = (float(word) for word in words)
-        except ValueError:
-            raise self.error(f"expected {what}, found {' '.join(words)[:40]!r}") from None
-        if not (math.isfinite(first) and math.isfinite(second)):
-            raise self.error(f"{what} must be finite numbers")
-        return first, second
-
-    def limits(self) -> tuple[float, float]:
-        lower, upper = self.numbers(self.words(), "a lower and an upper limit")
-        if lower >= upper:
-            raise self.error(f"the lower limit {lower:g} is not below the upper limit {upper:g}")
-        return lower, upper
-
-    def extent(self, words: list[str]) -> tuple[float, float]:
-        minimum, maximum = self.numbers(words, "a minimum and a maximum")
-        if minimum > maximum:
-            raise self.error(f"the minimum {minimum:g} is above the maximum {maximum:g}")
-        return minimum, maximum
-
-    def index(self, word: str, previous: int) -> int:
-        if not (word.isascii() and word.isdecimal() and len(word) <= 10):
-            raise self.error(f"the feature index {word[:40]!r} is not a whole number")
-        index = int(word)
-        if index > MAX_N_FEATURES:
-            raise self.error(f"the feature index {index} is above {MAX_N_FEATURES}")
-        if index <= previous:
-            raise self.error(f"feature indices must ascend: {index} follows {previous}")
-        return index
-
-    def read(self) -> Scaling:
-        words = self.words()
-        labels = None
-        if words == ["y"]:
-            limits = self.limits()
-            labels = Interval(*limits, *self.extent(self.words()))
-            words = self.words()
-        if words != ["x"]:
-            raise self.error("this is not a range file of svm-scale: expected a line x")
-        limits = self.limits()
-        indices, extents, previous = [], [], -1
-        while self.line < len(self.lines):
-            word, *rest = self.words() or [""]
-            previous = self.index(word, previous)
-            minimum, maximum = self.extent(rest)
-            if minimum < maximum:
-                indices.append(previous)
-                extents.append((minimum, maximum))
-        minima, maxima = np.array(extents, np.float64).reshape(-1, 2).T
-        first_index = 0 if indices[:1] == [0] else 1
-        columns = np.array(indices, np.int64) - first_index
-        features = Interval(*limits, minima, maxima)
-        return Scaling(self.name, columns, features, labels, first_index)

@@ -26,13 +26,12 @@ from dcsvm.data.columns import (
     MISSING_TEXTS,
     Frame,
     TableEncoding,
-    TableRows,
     Texts,
     label_column,
-    labels_of,
 )
 from dcsvm.data.files import DataError, as_file, check_room, first_lines, read_text
 from dcsvm.data.frames import frame_of_arrow
+from dcsvm.data.reading import TableRows
 
 DELIMITERS = ",;\t"
 FIRST_LINE = 2**16  # bytes that have the first line
@@ -337,20 +336,9 @@ def _is_number(text: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """A table from a file. `labels` (n,) is None without a label column."""
-
-    rows: TableRows
-    encoding: TableEncoding
-    labels: np.ndarray | None
-    sample_weight: np.ndarray | None = None
-    description: str = ""
-
-
 def training_table(
     path: str, format: str, label: str | None, drop: Sequence[str], weight: str | None
-) -> Table:
+) -> TableRows:
     """Read a training set and find its encoding.
 
     `label`, `drop` and `weight` name columns. Raises DataError.
@@ -369,8 +357,7 @@ def training_table(
     lost = set(left) - {label} - {one.name for one in encoding.columns}
     for name in sorted(lost):
         warnings.warn(f"{path}: column {name} has no values: dropped", stacklevel=2)
-    rows, labels = encoding.rows(frame), labels_of(frame, label)
-    return Table(rows, encoding, labels, sample_weight, _described(encoding, frame, how))
+    return TableRows(encoding, frame, label, sample_weight, _described(encoding, frame, how))
 
 
 def _weights(frame: Frame, name: str) -> np.ndarray:
@@ -400,36 +387,29 @@ def _described(encoding: TableEncoding, frame: Frame, how: str) -> str:
     )
 
 
-def other_table(path: str, format: str, encoding: TableEncoding, label: str | None) -> Table:
+def other_table(path: str, format: str, encoding: TableEncoding, label: str | None) -> TableRows:
     """Read rows to predict or to test, encoded as the training set.
 
     Unknown categories give a warning. Raises DataError.
     """
-    rows, labels = _encoded(read_table(path, format), encoding, label)
+    rows = _encoded(read_table(path, format), encoding, label)
     for sentence in rows.warnings():
         warnings.warn(f"{path}: {sentence}", stacklevel=2)
-    return Table(rows, encoding, labels)
+    return rows
 
 
 def first_table_rows(
     path: str, format: str, encoding: TableEncoding, label: str | None
 ) -> TableRows:
     """Encode the first rows of a table to predict or to test. Raises DataError."""
-    return _encoded(read_table(path, format, is_head=True), encoding, label)[0]
+    return _encoded(read_table(path, format, is_head=True), encoding, label)
 
 
-def _encoded(
-    frame: Frame, encoding: TableEncoding, label: str | None
-) -> tuple[TableRows, np.ndarray | None]:
-    """Return the rows of a frame, and their labels if it has them. Raises DataError."""
+def _encoded(frame: Frame, encoding: TableEncoding, label: str | None) -> TableRows:
+    """Return the rows of a frame, with their labels if it has them. Raises DataError."""
     name = label or encoding.label
     if label is not None and label not in frame.names:
         name, _ = label_column(frame.names, label, frame.name)
-    rows = encoding.rows(frame)
-    has_labels = name in frame.names and (label or _has_label(encoding, frame))
-    return rows, labels_of(frame, name) if name is not None and has_labels else None
-
-
-def _has_label(encoding: TableEncoding, frame: Frame) -> bool:
-    """Return whether a table without names has the label column, by its number of columns."""
-    return frame.has_names or len(frame.names) > len(encoding.columns)
+    # without names, the number of columns tells whether the label is among them
+    may_have_label = label or frame.has_names or len(frame.names) > len(encoding.columns)
+    return TableRows(encoding, frame, name if name in frame.names and may_have_label else None)

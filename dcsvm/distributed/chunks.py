@@ -18,12 +18,12 @@ import numpy as np
 from dask.sizeof import sizeof
 from distributed import get_worker
 
-from dcsvm.data.arrays import BATCH_SIZE, distinct, slices
+from dcsvm.data.arrays import BATCH_SIZE, Csr, distinct, slices
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import COMPRESSED, DataError
-from dcsvm.data.reading import Encoding, FileOptions, read_values, text_rows
+from dcsvm.data.reading import Encoding, FileOptions, Source, read_values, text_rows
 from dcsvm.data.rows import Rows, Storage, stacked, storage_of
-from dcsvm.data.scaling import Extremes, Part, PartsInMemory, Source
+from dcsvm.data.scaling import Extremes
 from dcsvm.data.used_columns import narrowed
 from dcsvm.kernel.kernel_rows import TermIndex
 from dcsvm.training.state import digest_of
@@ -264,16 +264,14 @@ def _size(rows: Source) -> tuple[int, int]:
     return sum(n_rows for n_rows, _ in ends), sum(n_values for _, n_values in ends)
 
 
-def sample_of(
-    block: Any, first: int, step: int, encoding: Encoding, *, lenient: bool
-) -> list[Part]:
+def sample_of(block: Any, first: int, step: int, encoding: Encoding, *, lenient: bool) -> list[Csr]:
     """Return every `step`-th row of a block before scaling; its first row has number `first`."""
-    parts: list[Part] = []
+    parts: list[Csr] = []
     for own in _of_sources(block, encoding, list, lenient=lenient):
         for part in own:
             n_rows = len(part[0]) - 1
             chosen = np.flatnonzero((first + np.arange(n_rows)) % step == 0)
-            parts += PartsInMemory([part], 0).take(chosen).parts
+            parts.append(part.take(chosen))
             first += n_rows
     return parts
 
@@ -283,11 +281,11 @@ def _of_sources(
 ) -> list[Parsed]:
     """Apply `work` to the rows before scaling of each range of a block, or of its values."""
     if not is_ranges(block):
-        return [work(read_values(block, encoding).rows)]
+        return [work(read_values(block, encoding))]
 
     def of_text(text: bytes, name: str, first_line: int = 1) -> Parsed:
         rows = text_rows(text, name, encoding, FileOptions(lenient=lenient), first_line)
-        return rows.first_pass(work)
+        return rows.first_pass(partial(work, rows))
 
     found = [_parse_range(one, of_text) for one in block]
     return [one for one in found if one is not None]

@@ -18,7 +18,7 @@ from dask.delayed import Delayed
 from distributed import Client, Future
 
 from dcsvm import _core
-from dcsvm.data.arrays import Float64Parts, as_labels, as_weights, distinct
+from dcsvm.data.arrays import as_labels, as_weights, distinct
 from dcsvm.data.columns import Frame, TableEncoding, Values
 from dcsvm.data.dataset import OWN_SCALINGS, Dataset, loaded
 from dcsvm.data.files import DataError
@@ -33,9 +33,9 @@ from dcsvm.data.frames import (
     names_of,
     plain_column,
 )
-from dcsvm.data.reading import Encoded, Encoding, encoding_of
+from dcsvm.data.reading import Encoded, Encoding, MatrixRows, encoding_of
 from dcsvm.data.rows import Rows, are_far
-from dcsvm.data.scaling import RANKED_VALUES, Extremes, PartsInMemory, Scaling, quantile_scaling
+from dcsvm.data.scaling import RANKED_VALUES, Extremes, Scaling, quantile_scaling
 from dcsvm.data.used_columns import UsedColumns
 from dcsvm.distributed.chunks import (
     Section,
@@ -99,9 +99,9 @@ class ChunkForm:
         if frame is not None:
             names = names_of(frame)
             return ChunkForm(frame.shape[0], len(names), names)
-        parts = Float64Parts(chunk)
+        rows = MatrixRows(chunk)
         return ChunkForm(
-            parts.n_rows, parts.n_features, is_sparse=parts.is_sparse, has_gaps=parts.find_gaps()
+            rows.n_rows, rows.n_features, is_sparse=rows.is_sparse, has_gaps=rows.find_gaps()
         )
 
 
@@ -521,7 +521,7 @@ class RemoteDataset(Dataset):
         step = max(-(-int(n_values.sum()) // RANKED_VALUES), 1)
         first = [int(one) for one in np.cumsum(n_rows) - n_rows]
         found = self._results("sample", sample_of, self._blocks, first, step=step, **options)
-        parts = PartsInMemory([part for own in found for part in own], 0)
+        parts = [part for own in found for part in own]
         return quantile_scaling(parts, self.name, one_hot=one_hot)
 
     @property

@@ -439,7 +439,7 @@ class ModelReader(ModelTextReader):
         columns = self.integers(self.numbers(values, COLUMNS, n)) - self.first_index
         if np.any(np.diff(columns, prepend=-1) <= 0) or np.any(columns >= MAX_N_FEATURES):
             raise self.error(f"{COLUMNS} must be ascending indices of features", COLUMNS)
-        features: Interval[np.ndarray] | Quantiles
+        features: Interval | Quantiles
         if kind == "minmax":
             limits, minima, maxima = (
                 self.numbers(values, key, size)

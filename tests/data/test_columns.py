@@ -6,6 +6,7 @@ import pytest
 from dcsvm.data import frames
 from dcsvm.data.columns import Column, Frame, TableEncoding, Texts, label_column, labels_of
 from dcsvm.data.files import DataError
+from dcsvm.data.reading import TableRows
 from dcsvm.data.scaling import Extremes, quantile_scaling
 from dcsvm.model.writer import table_lines, table_of
 
@@ -23,7 +24,7 @@ def frame_of(**columns):
 def dense(encoding, frame):
     rows = np.zeros((frame.n_rows, encoding.n_features))
     first = 0
-    for indptr, indices, values in encoding.rows(frame):
+    for indptr, indices, values in TableRows(encoding, frame):
         for k in range(len(indptr) - 1):
             own = slice(indptr[k], indptr[k + 1])
             rows[first + k, indices[own]] = values[own]
@@ -54,13 +55,13 @@ def test_numbers_booleans_and_categories_become_features():
 def test_columns_are_matched_by_name_and_unknown_categories_are_zeros():
     encoding = TableEncoding.of(frame_of(a=np.array([1.0, 2.0]), b=["x", "y"]))
     other = frame_of(extra=np.zeros(3), b=["y", "z", None], a=np.array([5.0, np.nan, 0.0]))
-    rows = encoding.rows(other)
+    rows = TableRows(encoding, other)
     assert np.array_equal(dense(encoding, other), [[5, 0, 0.5], [1.5, 0, 0], [0, 0, 0]])
     assert rows.warnings() == [
         "column b: 2 rows with categories that the training set lacks: missing, 'z'"
     ]
     with pytest.raises(DataError, match="t.csv: no column b, which the model needs"):
-        encoding.rows(frame_of(a=np.zeros(1)))
+        TableRows(encoding, frame_of(a=np.zeros(1)))
 
 
 def test_columns_without_names_are_matched_by_position():
@@ -68,14 +69,14 @@ def test_columns_without_names_are_matched_by_position():
     named = Frame("t.csv", ("1", "2"), 1, lambda name: np.array([float(name)]), None, False)
     assert np.array_equal(dense(encoding, named), [[1, 2]])
     with pytest.raises(DataError, match="3 columns, the model needs 2"):
-        encoding.rows(Frame("t.csv", ("4", "5", "6"), 1, lambda _: np.zeros(1), None, False))
+        TableRows(encoding, Frame("t.csv", ("4", "5", "6"), 1, lambda _: np.zeros(1), None, False))
 
 
 def test_one_hot_features_keep_their_values_under_each_scaling():
     rng = np.random.default_rng(0)
     frame = frame_of(a=rng.normal(size=50), b=list("xyz") * 16 + ["x", "y"])
     encoding = TableEncoding.of(frame)
-    rows = encoding.rows(frame)
+    rows = TableRows(encoding, frame)
     minmax = Extremes.of(rows).scaling("t", one_hot=encoding.one_hot)
     scaled = minmax.scaled_rows(rows, "t").features
     assert set(np.unique(scaled[:, 1:])) == {0, 1}
@@ -99,7 +100,7 @@ def test_wrong_values_are_named(columns, message):
 def test_text_in_a_column_of_numbers_is_named():
     encoding = TableEncoding.of(frame_of(a=np.zeros(2)))
     with pytest.raises(DataError, match="row 1, column a: 'x' is not a number"):
-        encoding.rows(frame_of(a=["1", "x"]))
+        TableRows(encoding, frame_of(a=["1", "x"]))
 
 
 def test_a_column_without_values_is_left_out():
@@ -142,7 +143,7 @@ def test_values_that_are_missing_only_in_rows_to_predict(library):
     )
     table = made({"a": ["?", "7"], "b": ["?", "y"], "c": ["NA", "true"]})
     assert np.array_equal(dense(encoding, frames.frame_of(table)), [[1.5, 0, 0, 0], [7, 0, 0.5, 1]])
-    assert encoding.rows(frames.frame_of(table)).warnings() == [
+    assert TableRows(encoding, frames.frame_of(table)).warnings() == [
         f"column {name}: 1 row with categories that the training set lacks: missing"
         for name in "bc"
     ]
@@ -168,7 +169,7 @@ def test_100_000_categories_stay_sparse():
     frame = frame_of(a=[str(k) for k in range(100_000)])
     encoding = TableEncoding.of(frame)
     assert encoding.n_features == 100_000
-    n_values = sum(len(values) for _, _, values in encoding.rows(frame))
+    n_values = sum(len(values) for _, _, values in TableRows(encoding, frame))
     assert n_values == 100_000
 
 

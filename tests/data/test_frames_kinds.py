@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from dcsvm.data.arrays import Float64Parts
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError
 from dcsvm.data.frames import array_of, has_only_numbers, known_frame, matrix_of, plain_column
+from dcsvm.data.reading import MatrixRows
 
 pandas = pytest.importorskip("pandas")
 
@@ -54,7 +54,7 @@ def test_numbers_may_have_equal_names():
 
 def test_a_sparse_matrix_is_copied_only_to_sum_duplicates():
     plain = sparse.random(20, 5, 0.3, format="csr", random_state=0)
-    assert Float64Parts(plain).rows is plain
+    assert MatrixRows(plain).matrix is plain
     double = sparse.csr_matrix(([1.0, 2.0], [1, 1], [0, 2]), shape=(1, 3))
     assert Dataset(double).rows.count_values() == 1
     assert double.nnz == 2
