@@ -2,7 +2,7 @@
 
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.rows import Rows
-from dcsvm.problem.data_gamma import RowStatistics, with_number
+from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training import probability as cross_validation
 from dcsvm.training.engine import LocalRows
@@ -21,7 +21,7 @@ def train_rows(rows: Rows, labels, options: TrainOptions, control=None, *, sampl
 
 def ready(rows: Rows, labels, options: TrainOptions, control=None, **how):
     """Prepare a run."""
-    options = with_number(options, RowStatistics.of(rows, 1))
+    options = number_of_gamma(options, rows)
     return begin(LocalRows.of(rows, options), labels, options, control or RunControl(), **how)
 
 

@@ -278,7 +278,7 @@ def text_pieces(name: str, n_bytes: int | None = None) -> Iterator[bytes]:
             with decompressing(source, name, module) as text:
                 yield from _whole_lines(iter(lambda: text.read(n_bytes), b""))
         elif data is None:
-            yield from _whole_lines(_ReadAhead(start, file.raw.read))
+            yield from _whole_lines(_read_ahead(start, file.raw.read))
         else:
             yield from _lines_of(data, n_bytes)
 
@@ -313,49 +313,38 @@ def _whole_lines(parts: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(rest)
 
 
-class _ReadAhead:
-    """Text that a thread reads from a raw file, at most about PIECE_BYTES ahead.
+def _read_ahead(start: bytes, read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """Yield `start`, and then each time all text that a thread has read meanwhile.
 
-    Each iteration yields all text received since the last one. The file is raw because closing a
-    buffered file would need a lock that the thread holds while it waits for input.
+    The thread is at most about PIECE_BYTES ahead. It reads a raw file because closing a buffered
+    one would need a lock that the thread holds while it waits for input.
     """
+    from queue import Queue
 
-    def __init__(self, start: bytes, read: Callable[[int], bytes]):
-        self.read, self.parts = read, [start] if start else []
-        self.error: OSError | ValueError | None = None
-        self.is_at_end = not start
-        self.changed = threading.Condition()
+    if not start:  # the file is at its end
+        return
+    received: Queue[bytes] = Queue(max(PIECE_BYTES // BATCH_READ, 1))  # b"" is the end
+    errors: list[Exception] = []
 
-    def __iter__(self) -> Iterator[bytes]:
-        if self.is_at_end:
-            return
-        threading.Thread(target=self._read, daemon=True).start()
-        while text := self._received():
-            yield text
-        if self.error is not None:
-            raise self.error
-
-    def _received(self) -> bytes:
-        """Wait for text; return b"" at the end of the file."""
-        with self.changed:
-            self.changed.wait_for(lambda: self.parts or self.is_at_end)
-            text = b"".join(self.parts)
-            self.parts.clear()
-            self.changed.notify()
-        return text
-
-    def _read(self) -> None:
+    def receive() -> None:
         try:
-            while part := self.read(BATCH_READ):
-                with self.changed:
-                    self.parts.append(part)
-                    self.changed.notify()
-                    self.changed.wait_for(lambda: sum(map(len, self.parts)) < PIECE_BYTES)
+            while part := read(BATCH_READ):
+                received.put(part)
         except (OSError, ValueError) as error:  # ValueError: the consumer has closed it
-            self.error = error
-        with self.changed:
-            self.is_at_end = True
-            self.changed.notify()
+            errors.append(error)
+        received.put(b"")
+
+    threading.Thread(target=receive, daemon=True).start()
+    parts = [start]
+    while parts[-1]:
+        yield b"".join(parts)
+        parts = [received.get()]
+        while parts[-1] and not received.empty():
+            parts.append(received.get())
+    if len(parts) > 1:
+        yield b"".join(parts)
+    if errors:
+        raise errors[0]
 
 
 UNFINISHED = ".dcsvm-"  # prefix of the names of temporary files

@@ -539,6 +539,39 @@ def stacked(*parts: Rows) -> Rows:
     )
 
 
+def row_hashes(rows: Rows, seed: int = 0, *, by_value: bool = False) -> np.ndarray:
+    """Return a 64-bit hash of each row of features, uint64 (n,).
+
+    Equal rows in the same storage have equal hashes; with `by_value` also rows in other storages,
+    and rows that differ in the sign of zeros.
+    """
+    n_words = rows.n_features
+    if rows.dense is not None and not by_value:  # bytes are hashed by fours
+        n_words = rows.stored.view(np.uint32).shape[1]
+    factors = np.random.default_rng(seed).integers(2**63, size=n_words, dtype=np.uint64)
+    factors |= np.uint64(1)
+    hashes = np.empty(rows.n_samples, np.uint64)
+    for batch in rows.slices(BATCH_SIZE // 4):
+        part = rows.part(batch)
+        if by_value and rows.is_dense:
+            part = part.as_floats()
+        if part.dense is None:  # a zero adds nothing
+            csr = part.csr
+            terms = _mixed(csr.values) * factors[csr.indices]
+            sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(terms)))
+            hashes[batch] = np.diff(sums[csr.indptr])
+        else:
+            words = part.matrix + np.float32(0) if by_value else part.stored  # no negative zeros
+            hashes[batch] = np.einsum("ij,j->i", _mixed(words), factors)
+    return hashes ^ (hashes >> np.uint64(32))
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """Return the 32-bit words of values as uint64, with upper bits mixed into lower bits."""
+    words = values.view(np.uint32).astype(np.uint64)
+    return words ^ (words >> np.uint64(15))
+
+
 def are_byte_values(values: np.ndarray) -> bool:
     """Return whether all float32 values are integers from 0 to 255."""
     is_inside = values.min(initial=0.0) >= 0 and values.max(initial=0.0) <= 255

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dcsvm.data.arrays import distinct
-from dcsvm.data.rows import ChosenRows, Rows, Storage, are_far
+from dcsvm.data.rows import ChosenRows, Rows, Storage, are_far, row_hashes
 
 AnyModel = TypeVar("AnyModel", bound=Any)
 
@@ -179,7 +179,7 @@ def _extremes(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def part_among(rows: Rows, others: Rows) -> float:
     """Return the fraction of `rows` that also occur in `others`.
 
-    Rows are compared by 64-bit keys: two distinct rows have equal keys with probability 2^-64.
+    Rows are compared by hashes: two distinct rows have equal ones with probability 2^-64.
     """
     if rows.n_samples == 0:
         return 0.0
@@ -187,23 +187,5 @@ def part_among(rows: Rows, others: Rows) -> float:
     rows, others = without_empty_columns(
         rows.with_features(n_features), others.with_features(n_features)
     )
-    n_features = rows.n_features
-    weights = np.random.default_rng(0).integers(2**63, size=n_features, dtype=np.uint64)
-    return float(np.isin(_keys(rows, weights), _keys(others, weights)).mean())
-
-
-def _keys(rows: Rows, weights: np.ndarray) -> np.ndarray:
-    """Return a key per row: the sum of its value bits times feature weights, modulo 2^64."""
-    keys = np.empty(rows.n_samples, np.uint64)
-    for batch in rows.slices():
-        part = rows.part(batch).as_floats()
-        if part.is_dense:
-            # adding 0.0 turns -0.0 into 0.0
-            bits = (part.features + np.float32(0)).view(np.uint32).astype(np.uint64)
-            keys[batch] = (bits * weights[: part.n_features]).sum(axis=1)
-            continue
-        indptr, indices, values = part.csr
-        bits = values.view(np.uint32).astype(np.uint64) * weights[indices]
-        totals = np.concatenate((np.zeros(1, np.uint64), np.cumsum(bits)))
-        keys[batch] = np.diff(totals[indptr])
-    return keys
+    hashes, others_hashes = (row_hashes(side, by_value=True) for side in (rows, others))
+    return float(np.isin(hashes, others_hashes).mean())

@@ -67,12 +67,11 @@ from dcsvm.distributed.engine import (
     RemoteRows,
     find_remote_components,
 )
-from dcsvm.kernel.distances import median_distance
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.row_components import RowComponents
 from dcsvm.machine import usable_threads
-from dcsvm.problem.data_gamma import RowStatistics
-from dcsvm.problem.duplicates import Duplicates, all_different, duplicates_by_keys, row_keys
+from dcsvm.problem.data_gamma import number_of_gamma
+from dcsvm.problem.duplicates import RowMap, all_different, duplicates_by_keys, row_keys
 from dcsvm.problem.formulation import Formulation
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.training.memory import Plan
@@ -243,14 +242,10 @@ class DaskRows:
         digests = " ".join(str(one.digest) for one in self.facts)
         return fingerprint(self.rows, digests, labels, sample_weight)
 
-    @property
-    def statistics(self) -> RowStatistics:
-        return RowStatistics(self.columns.n_features, lambda: self.variance, self._median)
-
-    def _median(self, kernel: Kernel) -> float:
-        """Return the median kernel argument of sampled rows, the same rows as without workers."""
+    def with_gamma(self, options: TrainOptions) -> TrainOptions:
+        """Replace a gamma that is no number by its number for these rows, as without workers."""
         rows: Rows = self.rows  # type: ignore[assignment]  # has RemoteRows instead of Rows
-        return median_distance(rows, kernel, 1)
+        return number_of_gamma(options, rows, self.columns.n_features, lambda: self.variance)
 
     @property
     def variance(self) -> float:
@@ -264,7 +259,7 @@ class DaskRows:
 
     def duplicates(
         self, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop
-    ) -> Duplicates:
+    ) -> RowMap:
         tasks = self.rows.tasks
         if not self.rows.is_dense:
             return all_different(sample_weight)
@@ -545,12 +540,11 @@ class RemoteDataset(Dataset):
         assert self._kept is not None
         return self._kept.columns.n_features
 
-    @property
-    def statistics(self) -> RowStatistics:
-        """Statistics of the rows, for gamma."""
+    def variance(self) -> float:
+        """Return the variance of all feature values, as `numpy.var`."""
         assert self.rows
         assert self._kept is not None
-        return self._kept.statistics
+        return self._kept.variance
 
     def scaled(self, scale: str | Scaling | None) -> RemoteDataset:
         """Return the data set in a scaling, without weights."""

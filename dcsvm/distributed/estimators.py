@@ -80,7 +80,7 @@ class OnWorkers(Estimator):
         self._keep_columns(X, data)
         own = data.with_labels(labels, weights).disposable()
         rows = TrainingRows((data.n_rows, data.n_features))
-        return Given((X, y, sample_weight), own, rows, data.n_features, own.statistics.variance)
+        return Given((X, y, sample_weight), own, rows, data.n_features, own.variance)
 
     def _keep_columns(self, X: Any, data: RemoteDataset) -> None:
         """Set the names and the number of the columns."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,65 +25,49 @@ class EqualRowsError(OptionError):
     """All rows are equal, so they have no distance to divide by."""
 
 
-@dataclass(frozen=True)
-class RowStatistics:
-    """Statistics of training rows, computed when they are called. Sample weights are ignored.
+def number_of_gamma(
+    options: TrainOptions,
+    rows: Rows,
+    n_features: int | None = None,
+    variance: Callable[[], float] | None = None,
+) -> TrainOptions:
+    """Replace a gamma that is text, or the default, by its number for rows.
 
-    `variance` returns the variance of all values, including the zeros of sparse rows. `median`
-    returns the median argument of a kernel of a distance, see `median_distance`.
+    The gamma of a kernel without gamma becomes None if it is text. Sample weights are ignored.
+    `n_features` and `variance` are given for rows on workers: the number of features, also of those
+    that no row uses, and a function that computes the variance of all values, with the zeros of
+    sparse rows. Raises OptionError.
     """
-
-    n_features: int
-    variance: Callable[[], float]
-    median: Callable[[Kernel], float]
-
-    @staticmethod
-    def of(rows: Rows, threads: int) -> RowStatistics:
-        median = partial(median_distance, rows, threads=threads)
-        return RowStatistics(rows.n_features, partial(variance_of_rows, rows), median)
-
-
-def with_number(options: TrainOptions, rows: RowStatistics) -> TrainOptions:
-    """Replace a gamma that is text, or the default, by its number for these rows.
-
-    The gamma of a kernel without gamma becomes None if it is text. Raises OptionError.
-    """
-    if isinstance(options.gamma, float):
+    gamma, n_features = options.gamma, rows.n_features if n_features is None else n_features
+    if isinstance(gamma, float):
         return options
     if not options.kernel_type.has_gamma:
-        return replace(options, gamma=None) if options.gamma else options
-    if options.gamma is None:
-        return replace(options, gamma=1.0 / max(rows.n_features, 1))
-    return replace(options, gamma=_number_of(options.gamma, Kernel(options.kernel), rows))
-
-
-def number_of_gamma(options: TrainOptions, rows: Rows) -> TrainOptions:
-    """Replace a gamma that is no number by its number for rows. Raises OptionError."""
-    return with_number(options, RowStatistics.of(rows, 1))
-
-
-def median_unit(options: TrainOptions, rows: RowStatistics) -> float:
-    """Return the number for gamma="1/median". Raises OptionError."""
-    unit = with_number(replace(options, gamma="1/median"), rows).gamma
-    assert isinstance(unit, float)
-    return unit
-
-
-def _number_of(gamma: str, kernel: Kernel, rows: RowStatistics) -> float:
-    if gamma == AUTO:
-        variance = rows.variance()
-        factor, scale = 1.0, rows.n_features * variance
-        described = f"of variance {variance:g}"
+        return replace(options, gamma=None) if gamma else options
+    if gamma is None:
+        number = 1.0 / max(n_features, 1)
+    elif gamma == AUTO:
+        size = variance_of_rows(rows) if variance is None else variance()
+        number = _ratio(gamma, 1.0, n_features * size, f"of variance {size:g}")
     else:
-        fall = kernel.type.fall
-        assert fall is not None  # checked by TrainOptions
-        median = rows.median(kernel)
-        factor, scale = median_factor(gamma), max(median, 0.0) ** fall.power
-        described = f"of median distance {median:g}"
-        if median == 0:
-            raise EqualRowsError("gamma", f"must be a number, got {gamma!r}: all rows are equal")
-        if math.isnan(median):
-            described = "whose distances are beyond float32"
+        number = number_per_median(gamma, options.kernel, rows)
+    return replace(options, gamma=number)
+
+
+def number_per_median(gamma: str, kernel: str, rows: Rows) -> float:
+    """Return the number of a gamma F/median of a kernel. Raises OptionError."""
+    used = Kernel(kernel)
+    assert used.type.fall is not None  # checked by TrainOptions
+    median = median_distance(rows, used, 1)
+    if median == 0:
+        raise EqualRowsError("gamma", f"must be a number, got {gamma!r}: all rows are equal")
+    described = f"of median distance {median:g}"
+    if math.isnan(median):
+        described = "whose distances are beyond float32"
+    return _ratio(gamma, median_factor(gamma), max(median, 0.0) ** used.type.fall.power, described)
+
+
+def _ratio(gamma: str, factor: float, scale: float, described: str) -> float:
+    """Return factor / scale. Raises OptionError, which describes the rows."""
     number = factor / scale if scale > 0 else math.inf
     if not 0 < number < math.inf:
         raise OptionError("gamma", f"must be a number for rows {described}, got {gamma!r}")

@@ -422,10 +422,6 @@ def option_of(one: Field) -> Option:
     return one.metadata["option"]
 
 
-class UnknownOptionError(TypeError):
-    """An unknown keyword; the message has a hint."""
-
-
 Table = TypeVar("Table", bound="OptionTable")
 
 
@@ -440,10 +436,10 @@ class OptionTable:
 
     @classmethod
     def of(cls: type[Table], **options: Any) -> Table:
-        """Make a table from keywords. Raises UnknownOptionError and OptionError."""
+        """Make a table from keywords. Raises TypeError for unknown ones, OptionError."""
         for name in options:
             if name not in cls.names():
-                raise UnknownOptionError(f"unknown option {name!r}; {cls._hint(name)}")
+                raise TypeError(f"unknown option {name!r}; {cls._hint(name)}")
         return cls(**options)
 
     @classmethod

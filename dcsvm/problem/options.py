@@ -38,7 +38,6 @@ from dcsvm.problem.option_table import (
     OptionError,
     OptionTable,
     Rule,
-    UnknownOptionError,
     checked_metric,
     is_per_median,
     label_text,
@@ -228,7 +227,7 @@ class TrainOptions(OptionTable):
         return TYPES[self.kernel]
 
     def kernel_on(self, n_features: int) -> Kernel:
-        """Return the kernel on rows of `n_features` features; see `with_number` for gamma."""
+        """Return the kernel on rows of `n_features` features; see `number_of_gamma`."""
         assert not isinstance(self.gamma, str)
         gamma = 1.0 / max(n_features, 1) if self.gamma is None else self.gamma
         return Kernel(self.kernel, gamma, self.coef0, self.degree)
@@ -275,11 +274,9 @@ class TrainOptions(OptionTable):
 
     @classmethod
     def check_easy(cls, svm_type: object, options: dict[str, Any]) -> None:
-        """Check what is given to `dcsvm.easy`. Raises UnknownOptionError and OptionError."""
+        """Check what is given to `dcsvm.easy`. Raises TypeError and OptionError."""
         for name in set(options) & set(cls.names()) - set(cls.of_easy):
-            raise UnknownOptionError(
-                f"easy chooses {name} itself: its options are {', '.join(cls.of_easy)}"
-            )
+            raise TypeError(f"easy chooses {name} itself: its options are {', '.join(cls.of_easy)}")
         if svm_type not in (None, *WITH_LEVELS):
             reason = f"must be {' or '.join(map(repr, WITH_LEVELS))}, got {svm_type!r}"
             raise OptionError("svm_type", reason)

@@ -318,9 +318,8 @@ def estimate_loss(choice: EarlyChoice, level: LevelSolver, seed: int) -> EarlyCh
     n_rows = len(level.division.cluster)
     rng = np.random.default_rng(seed)
     n_sampled = min(n_rows, TOLD_ROWS, MAX_VALUES // level.formulation.n_problems)
-    rows = level.solver.prepared.row_map.row_of_variable[
-        rng.choice(n_rows, n_sampled, replace=False)
-    ]
+    by_input = np.argsort(level.solver.prepared.row_map.first)
+    rows = by_input[rng.choice(n_rows, n_sampled, replace=False)]
     rows = _affordable(np.sort(rows), (level,), rng)
     losses = _compared(level, rows, TOLD_EXACT)
     return replace(choice, loss=losses.mean, standard_error=losses.error, n_rows=len(rows))
@@ -414,9 +413,8 @@ def _affordable(
     if most <= MAX_SPANS:
         return rows
     n_rows = max(len(rows) * MAX_SPANS // most, 1)
-    row_map = levels[0].solver.prepared.row_map
-    chosen = rng.choice(np.sort(row_map.order[rows]), n_rows, replace=False)
-    return np.sort(row_map.row_of_variable[chosen])
+    first_input = levels[0].solver.prepared.row_map.first[rows]
+    return np.sort(rng.choice(rows[np.argsort(first_input)], n_rows, replace=False))
 
 
 def _compared(level: LevelSolver, rows: np.ndarray, n_exact: int = MAX_EXACT) -> LossSample:

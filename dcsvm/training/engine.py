@@ -24,8 +24,7 @@ from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows, TermIndex, c
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.row_components import RowComponents, find_components
 from dcsvm.machine import threads_to_train
-from dcsvm.problem.data_gamma import RowStatistics
-from dcsvm.problem.duplicates import Duplicates, RowMap, find_duplicates
+from dcsvm.problem.duplicates import RowMap, find_duplicates
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY
 from dcsvm.problem.formulation import BoxQP, Formulation, Task, task_of
 from dcsvm.problem.options import OptionError, TrainOptions
@@ -122,10 +121,6 @@ class RowSource(Protocol):
     def owns_rows(self) -> bool:
         """Whether training may change the rows."""
 
-    @property
-    def statistics(self) -> RowStatistics:
-        """Statistics of the rows, for gamma."""
-
     def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
         """Return the fingerprint of the data; see `checkpoint.fingerprint`."""
 
@@ -137,7 +132,7 @@ class RowSource(Protocol):
 
     def duplicates(
         self, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop
-    ) -> Duplicates:
+    ) -> RowMap:
         """Find duplicates. Raises Stopped."""
 
     def plan_memory(
@@ -184,20 +179,21 @@ def prepare(
     source, kernel = source.with_kernel(options)
     if options.gap is not None and not kernel.is_positive_semidefinite:
         raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
-    duplicates = source.duplicates(task.targets, sample_weight, stop)
-    targets, sample_weight = task.targets[duplicates.first], duplicates.sample_weight
+    row_map = source.duplicates(task.targets, sample_weight, stop)
+    targets, sample_weight = task.targets[row_map.first], row_map.sample_weight
     formulation = task.formulate(targets, sample_weight)
     plan = plan_of(options, formulation, len(targets))
     memory = source.plan_memory(options, formulation, plan)
     weight, budget = formulation.weight, negligible(formulation, options)
     del formulation  # rebuilt in the final order of rows
     if len(targets) < n_rows:
-        source = source.reordered(duplicates.first)
+        source = source.reordered(row_map.first)
     stop.check()
     locality, tree = source.find_components(kernel, weight, budget, plan, options, stop)
     if locality.is_ordered:
         targets, sample_weight = targets[locality.order], sample_weight[locality.order]
         source = source.reordered(locality.order)
+        row_map = row_map.reordered(locality.order)
     formulation = task.formulate(targets, sample_weight)
     stop.check()
     engine = source.engine(kernel, memory, formulation.problem.size, stop)
@@ -208,7 +204,7 @@ def prepare(
         threads=engine.data.threads,
         memory=memory,
         owns_rows=source.owns_rows,
-        row_map=RowMap(duplicates, locality.order, len(labels)),
+        row_map=row_map,
         components=locality,
         targets=targets,
         sample_weight=sample_weight,
@@ -244,10 +240,6 @@ class LocalRows:
         threads = min(threads, max(rows.n_samples, 1))
         return LocalRows(rows, _core.usable_threads(threads), consume)
 
-    @property
-    def statistics(self) -> RowStatistics:
-        return RowStatistics.of(self.rows, self.threads)
-
     def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
         return fingerprint(self.rows, digest_of(self.rows), labels, sample_weight)
 
@@ -270,7 +262,7 @@ class LocalRows:
         targets: np.ndarray,
         sample_weight: np.ndarray,
         stop: _core.Stop,  # noqa: ARG002  # RowSource has it
-    ) -> Duplicates:
+    ) -> RowMap:
         return find_duplicates(self.rows, targets, sample_weight)
 
     def plan_memory(

@@ -18,7 +18,7 @@ from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import MAX_PARTS
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel, ExactModel
-from dcsvm.problem.data_gamma import number_of_gamma, with_number
+from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.certificate import (
     Certificate,
@@ -68,7 +68,7 @@ def fit(
     with control.held():
         source: Any = data.row_source(control, test)
         if source is not None:
-            columns = source.columns
+            columns, options = source.columns, source.with_gamma(options)
         else:  # gamma "auto" depends on the number of columns, also on empty ones
             columns = UsedColumns.of_rows(data.rows, *([] if test is None else [test.rows]))
             options = number_of_gamma(options, data.rows)
@@ -77,7 +77,7 @@ def fit(
         if init_model is not None:
             check_rows(init_model, source.rows, options, columns)
         run = begin(
-            source, data.labels, with_number(options, source.statistics), control,
+            source, data.labels, options, control,
             sample_weight=data.sample_weight, init_model=init_model,
             test=None if test is None else TestRows(columns.of(test.rows), test.labels),
         )  # fmt: skip

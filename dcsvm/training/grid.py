@@ -13,7 +13,7 @@ from dcsvm._core import Stop
 from dcsvm.data.dataset import Dataset
 from dcsvm.machine import threads_to_train
 from dcsvm.model.metrics import DEFINITIONS, table_html
-from dcsvm.problem.data_gamma import RowStatistics, median_unit, with_number
+from dcsvm.problem.data_gamma import number_of_gamma, number_per_median
 from dcsvm.problem.option_table import MEDIAN, checked_metric
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.held_out import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, best_of
@@ -136,10 +136,9 @@ class GridSearch:
             (progress or Progress()).warn(sentence)
         self.data = data = with_weights(data, feature_weights, options, self.stop)
         tested = as_test_rows(test, data)
-        statistics, self.gamma_unit = RowStatistics.of(data.rows, 1), 1.0
-        options = with_number(options, statistics)
+        options, self.gamma_unit = number_of_gamma(options, data.rows), 1.0
         if gamma_unit == MEDIAN:
-            self.gamma_unit = median_unit(options, statistics)
+            self.gamma_unit = number_per_median("1/median", options.kernel, data.rows)
             grid = grid.in_gamma_unit(self.gamma_unit)
         self.grid = grid
         work = data.rows.work_with(data.n_rows)

@@ -243,7 +243,7 @@ BATCH_VALUES = 2**21
 
 def folds_of(prepared: Prepared, n_folds: int) -> Folds:
     """Make folds with the seed of the options: stratified for classifiers, else shuffled."""
-    task, given = prepared.task, prepared.row_map.input_rows
+    task, given = prepared.task, prepared.row_map.weighted_inputs
     labels = task.labels[task.targets[given]] if task.is_classification else None
     fold = fold_numbers(labels, len(given), n_folds, prepared.options.seed)
     return as_folds(prepared, n_folds, fold)
@@ -258,7 +258,7 @@ def fold_numbers(labels: np.ndarray | None, n_rows: int, n_folds: int, seed: int
 
 def as_folds(prepared: Prepared, n_folds: int, fold: np.ndarray) -> Folds:
     """Make folds from the `fold` of each input row of positive weight, -1 if never held out."""
-    row_map, given = prepared.row_map, prepared.row_map.input_rows
+    row_map, given = prepared.row_map, prepared.row_map.weighted_inputs
     return Folds.of(n_folds, fold, row_map.row_of_input[given], row_map.weight_of_input[given])
 
 

@@ -148,7 +148,7 @@ def laplace_sigma(residuals: np.ndarray, weights: np.ndarray | None = None) -> f
 def fitted_probability(run: Run) -> Probability:
     """Fit probabilities for a finished run and add the cost to the run. Raises Stopped."""
     start, progress, prepared = time.perf_counter(), run.control.progress, run.prepared
-    folds = folds_of(prepared, min(FOLDS_FOR_PROBABILITY, len(prepared.row_map.input_rows)))
+    folds = folds_of(prepared, min(FOLDS_FOR_PROBABILITY, len(prepared.row_map.weighted_inputs)))
     batch = _learning_folds(prepared, folds)
     values = np.full((len(folds.row), run.solver.formulation.n_problems), np.nan)
     if len(batch) == 0:

@@ -30,7 +30,7 @@ from dcsvm.machine import usable_threads
 from dcsvm.model.metrics import loss_of
 from dcsvm.model.model import Model
 from dcsvm.model.predict import decision_values, predictions
-from dcsvm.problem.data_gamma import RowStatistics, with_number
+from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.formulation import check_labels
 from dcsvm.problem.option_table import checked_metric, described, label_text
 from dcsvm.problem.options import LEARN, OptionError, TrainOptions
@@ -86,7 +86,7 @@ def with_weights_and_gamma(
     data: Dataset, given: ArrayLike | str | None, options: TrainOptions, stop: _core.Stop
 ) -> tuple[Dataset, TrainOptions]:
     """Return `with_weights`, and the options with the gamma of the rows before weighting."""
-    options = with_number(options, RowStatistics.of(data.rows, 1))
+    options = number_of_gamma(options, data.rows)
     return with_weights(data, given, options, stop), options
 
 

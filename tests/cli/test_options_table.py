@@ -10,7 +10,7 @@ import pytest
 import dcsvm
 from dcsvm.cli import compress, grid, man, predict, train
 from dcsvm.kernel.kernels import users_of
-from dcsvm.problem.option_table import UnknownOptionError, described, option_of
+from dcsvm.problem.option_table import described, option_of
 from dcsvm.problem.options import CompressOptions, TrainOptions
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
@@ -78,7 +78,7 @@ def test_help_of_train_is_made_from_the_table():
 
 def test_a_table_refuses_other_names():
     hint = r"unknown option 'x'; help\(dcsvm.Model.compress\)"
-    with pytest.raises(UnknownOptionError, match=hint):
+    with pytest.raises(TypeError, match=hint):
         CompressOptions.of(x=1)
-    with pytest.raises(UnknownOptionError, match="did you mean 'vectors'"):
+    with pytest.raises(TypeError, match="did you mean 'vectors'"):
         CompressOptions.of(vector=1)

@@ -161,5 +161,5 @@ def test_mapped_rows_are_in_the_order_of_their_clusters(little_memory):
     assert np.all(np.diff(cluster) >= 0) and len(np.unique(cluster)) == 4
     again = prepared.tree.partition(1).assign(prepared.data.rows, 1)
     assert np.array_equal(again, cluster)
-    order = prepared.row_map.order
+    order = prepared.row_map.first
     assert np.array_equal(prepared.data.rows.dense, rows.dense[order])

@@ -10,7 +10,7 @@ from scipy.spatial.distance import pdist
 
 from dcsvm.data.rows import Rows, Storage
 from dcsvm.kernel.distances import compared_rows
-from dcsvm.problem.data_gamma import RowStatistics, median_unit, variance_of_rows, with_number
+from dcsvm.problem.data_gamma import number_of_gamma, number_per_median, variance_of_rows
 from dcsvm.problem.options import OptionError, TrainOptions
 
 RNG = np.random.default_rng(4)
@@ -30,8 +30,7 @@ def rows_of(storage):
 
 
 def number(rows, gamma, **options):
-    statistics = RowStatistics.of(rows, 1)
-    return with_number(TrainOptions(gamma=gamma, **options), statistics).gamma
+    return number_of_gamma(TrainOptions(gamma=gamma, **options), rows).gamma
 
 
 @pytest.mark.parametrize("storage", Storage)
@@ -56,7 +55,7 @@ def test_a_median_is_that_of_the_distance_of_the_kernel(storage, factor):
 
 def test_a_unit_is_one_by_the_median():
     rows, X = rows_of(Storage.FLOATS)
-    unit = median_unit(TrainOptions(kernel="exponential", gamma=3), RowStatistics.of(rows, 1))
+    unit = number_per_median("1/median", "exponential", rows)
     assert unit == pytest.approx(1 / sqrt(np.median(pdist(X, "sqeuclidean"))), rel=1e-5)
 
 

@@ -19,10 +19,10 @@ def repeated(n, n_distinct, seed=0, noise=0.1):
 def test_the_rows_of_a_variable_are_equal_and_of_one_label():
     X, y = repeated(700, 60)
     found = find_duplicates(Rows.from_array(X), y, np.ones(700))
-    assert np.array_equal(np.sort(found.rows), np.arange(700))
+    assert np.array_equal(found.weighted_inputs, np.arange(700))
     keys = set()
     for variable in range(len(found.first)):
-        rows = found.rows[found.start[variable] : found.start[variable + 1]]
+        rows = found.input_rows[found.start[variable] : found.start[variable + 1]]
         assert rows[0] == found.first[variable] and np.all(np.diff(rows) > 0)
         assert np.all(X[rows] == X[rows[0]]) and np.all(y[rows] == y[rows[0]])
         keys.add((*X[rows[0]], y[rows[0]]))
@@ -36,8 +36,8 @@ def test_few_duplicates_are_left_alone():
 
 
 def test_rows_with_the_same_hash_are_still_compared(monkeypatch):
-    zeros = lambda rows, values: np.zeros(rows.n_samples, np.uint64)  # noqa: E731
-    monkeypatch.setattr(duplicates, "_hash", zeros)
+    zeros = lambda rows: np.zeros(rows.n_samples, np.uint64)  # noqa: E731
+    monkeypatch.setattr(duplicates, "row_hashes", zeros)
     X = np.random.default_rng(0).random((300, 4)).astype(np.float32)
     assert len(find_duplicates(Rows.from_array(X), np.ones(300), np.ones(300)).first) == 300
 
@@ -48,8 +48,9 @@ def test_shares_are_filled_one_after_the_other(C):
     y[::2] = -1
     found = find_duplicates(Rows.from_array(X), y, np.ones(50))
     total = np.array([-3.25 * C, 25 * C])
-    place, own, share = found.split(np.array([0, 1]), total[None], np.full(2, C))
-    row, share = found.rows[own], share[0]
+    place, row, share, bound = found.split(np.array([0, 1]), total[None], np.full(2, C))
+    share = share[0]
+    assert np.all(bound == C)
     assert np.allclose(np.bincount(place, share), total)
     assert np.all(np.abs(share) <= C)
     first = share[place == 0]
@@ -68,5 +69,5 @@ def test_keys_of_parts_tell_the_same_as_the_rows():
         find_duplicates(rows, targets, weight),
     )
     assert found.n_merged == wanted.n_merged > 0
-    for name in ("first", "rows", "start", "weights"):
+    for name in ("first", "input_rows", "start", "weights"):
         assert np.array_equal(getattr(found, name), getattr(wanted, name))

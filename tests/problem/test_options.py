@@ -14,7 +14,6 @@ from dcsvm.problem.option_table import (
     SVM_NAMES,
     SVM_TYPES,
     OptionError,
-    UnknownOptionError,
     option_of,
 )
 from dcsvm.problem.options import TrainOptions
@@ -168,9 +167,8 @@ def test_scalars_of_numpy_become_plain():
      ("max_iter", "did you mean 'max_iterations'?"), ("xyz", "help(dcsvm.train) lists them")],
 )  # fmt: skip
 def test_an_unknown_option_is_a_type_error_with_a_hint(name, hint):
-    with pytest.raises(UnknownOptionError) as caught:
+    with pytest.raises(TypeError) as caught:
         TrainOptions.of(**{name: 1})
-    assert isinstance(caught.value, TypeError)
     assert str(caught.value).startswith(f"unknown option {name!r}; {hint}")
 
 
@@ -187,10 +185,10 @@ def test_other_names_of_types_are_refused(wrong):
     assert reason(svm_type=wrong).startswith("svm_type must be one of c_svc, nu_svc, one_class")
 
 
-def test_errors_survive_pickling():
-    for error in (OptionError("C", "is odd"), UnknownOptionError("unknown option 'gama'")):
-        again = pickle.loads(pickle.dumps(error))
-        assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+def test_an_error_survives_pickling():
+    error = OptionError("C", "is odd")
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
 
 
 def test_the_options_are_there_without_numpy():

@@ -272,7 +272,7 @@ def test_rows_that_support_nothing_are_not_missed(n_classes):
     _add_other_pairs(level, rows, values, np.arange(len(rows)))
     labels = level.solver.task.labels
     model = Model(level.solver.data.kernel, labels, None, early_model(level)[0], "c_svc")
-    expected = model.decision_function(X[level.solver.prepared.row_map.order[rows]])
+    expected = model.decision_function(X[level.solver.prepared.row_map.first[rows]])
     assert len(rows) > 300 and np.abs(values - expected.reshape(values.shape)).max() < 1e-5
 
 
