@@ -57,8 +57,8 @@ def group_sizes(group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if group.max(initial=0) > SPARSE * len(group):
         return np.unique(group, return_counts=True)
     counts = np.bincount(group)
-    found = np.flatnonzero(counts)
-    return found, counts[found]
+    groups = np.flatnonzero(counts)
+    return groups, counts[groups]
 
 
 def reduce_parts(
@@ -380,12 +380,12 @@ class Csr(NamedTuple):
         batches = slices(len(dense), BATCH_SIZE // max(dense.shape[1], 1))
         lengths = [np.count_nonzero(dense[rows], axis=1) for rows in batches]
         indptr = _indptr(np.concatenate([np.zeros(0, np.int64), *lengths]))
-        made = Csr(indptr, np.empty(indptr[-1], np.int32), np.empty(indptr[-1], dtype))
+        indices, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], dtype)
         for rows in batches:
             part = slice(indptr[rows.start], indptr[rows.stop])
-            row, made.indices[part] = np.nonzero(dense[rows])
-            made.values[part] = dense[rows][row, made.indices[part]]
-        return made
+            row, indices[part] = np.nonzero(dense[rows])
+            values[part] = dense[rows][row, indices[part]]
+        return Csr(indptr, indices, values)
 
     @staticmethod
     def joined(parts: Sequence[Csr]) -> Csr:
@@ -412,13 +412,13 @@ class Csr(NamedTuple):
         make: Callable[[tuple[int], DTypeLike], np.ndarray] = np.empty
         if is_mapped(self.values):
             make = partial(zeros, name="the rows", total_bytes=BYTES_OF_VALUE * size[0])
-        made = Csr(indptr, make(size, self.indices.dtype), make(size, self.values.dtype))
+        taken = Csr(indptr, make(size, self.indices.dtype), make(size, self.values.dtype))
         for rows in slices(len(starts), BATCH_SIZE // max(size[0] // max(len(starts), 1), 1)):
             part = slice(indptr[rows.start], indptr[rows.stop])
             shift = starts[rows] - indptr[rows]
             source = np.arange(part.start, part.stop) + np.repeat(shift, lengths[rows])
-            made.indices[part], made.values[part] = self.indices[source], self.values[source]
-        return made
+            taken.indices[part], taken.values[part] = self.indices[source], self.values[source]
+        return taken
 
 
 def _indptr(lengths: np.ndarray) -> np.ndarray:

@@ -197,8 +197,8 @@ class Column:
             )
             counts = np.append(texts.counts, np.count_nonzero(texts.codes < 0))
             for code in np.flatnonzero((places < 0) & (counts > 0)):
-                own = unknown.setdefault(self.name, {})
-                own[(*texts.values, MISSING)[code]] = int(counts[code])
+                counted = unknown.setdefault(self.name, {})
+                counted[(*texts.values, MISSING)[code]] = int(counts[code])
             return places[texts.codes]
         numbers = as_numbers(frame, self.name, values, self.kind)
         _check_finite(frame, self.name, numbers)
@@ -216,19 +216,20 @@ def as_texts(values: Values) -> Texts:
         return Texts(values.astype(np.int32), ("false", "true"))
     distinct, codes = np.unique(values, return_inverse=True)
     texts = [None if np.isnan(one) else number_text(one) for one in distinct.tolist()]
-    found = Texts.of(texts)
-    return Texts(found.codes[codes.reshape(-1)], found.values)
+    merged = Texts.of(texts)
+    return Texts(merged.codes[codes.reshape(-1)], merged.values)
 
 
 def as_numbers(frame: Frame, name: str, values: Values, kind: str) -> np.ndarray:
     """Return a column of a kind as float64. Raises DataError for text that is no number."""
     if not isinstance(values, Texts):
         return values.astype(np.float64, copy=False)
-    found = values.as_numbers(kind)
-    is_wrong = np.array([one is None for one in found], bool) & (values.counts > 0)
-    if is_wrong.any():
-        raise _no_number(frame, name, values, is_wrong)
-    numbers = np.array([np.nan if one is None else one for one in (*found, None)])
+    distinct = values.as_numbers(kind)
+    is_text = np.array([number is None for number in distinct], bool) & (values.counts > 0)
+    if is_text.any():
+        raise _no_number(frame, name, values, is_text)
+    # missing texts have the code -1, the last place
+    numbers = np.array([np.nan if number is None else number for number in (*distinct, None)])
     return numbers[values.codes]
 
 
@@ -264,15 +265,15 @@ def _check_finite(frame: Frame, name: str, values: np.ndarray) -> None:
 
 def _check_not_numeric(frame: Frame, name: str, texts: Texts) -> None:
     """Raise DataError if almost all texts of a column are numbers."""
-    is_other = np.array([_as_number(one) is None for one in texts.values], bool)
-    n_others = int(texts.counts[is_other].sum())
-    if 0 < n_others < (1 - NUMERIC_SHARE) * texts.counts.sum():
-        raise _no_number(frame, name, texts, is_other)
+    is_word = np.array([_as_number(text) is None for text in texts.values], bool)
+    n_words = int(texts.counts[is_word].sum())
+    if 0 < n_words < (1 - NUMERIC_SHARE) * texts.counts.sum():
+        raise _no_number(frame, name, texts, is_word)
 
 
-def _no_number(frame: Frame, name: str, texts: Texts, is_wrong: np.ndarray) -> DataError:
-    """Return the error of the first text that is no number."""
-    row = int(np.argmax(np.append(is_wrong, False)[texts.codes]))
+def _no_number(frame: Frame, name: str, texts: Texts, is_word: np.ndarray) -> DataError:
+    """Return the error of the first text that is no number, one of those marked in `is_word`."""
+    row = int(np.argmax(np.append(is_word, False)[texts.codes]))
     text = texts.values[texts.codes[row]]
     return frame.error(name, f"{text[:40]!r} is not a number; leave the cell empty", row)
 
@@ -383,10 +384,10 @@ def labels_of(frame: Frame, name: str) -> np.ndarray:
     """Return labels: float64 (n,), or str (n,) for text and booleans. Raises DataError."""
     values = frame.column(name)
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
-        is_wrong = ~np.isfinite(values)
-        if not is_wrong.any():
+        is_finite = np.isfinite(values)
+        if is_finite.all():
             return values
-        row = int(np.argmax(is_wrong))
+        row = int(np.argmin(is_finite))
         if not np.isnan(values[row]):
             raise frame.error(name, f"the label {values[row]:g} is not a finite number", row)
         raise frame.error(name, "the label is missing", row)

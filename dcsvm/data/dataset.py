@@ -252,13 +252,14 @@ class Dataset:
         TypeError
             For an unknown option.
         """
-        known, source = loaded(scale), _source_of(os.fspath(path), like, FileOptions(**options))
+        scaling = loaded(scale)
+        source = _source_of(os.fspath(path), like, FileOptions(**options))
         if is_lazy and isinstance(source, SvmlightRows):
             source.check()
-        data = Dataset(source, scale=known, like=like)
+        data = Dataset(source, scale=scaling, like=like)
         if not is_lazy:
             data._make_rows()
-        data.is_scaling_stored = known is scale
+        data.is_scaling_stored = scaling is scale
         return data.disposable() if is_disposable else data
 
     @staticmethod
@@ -290,20 +291,20 @@ class Dataset:
         Only one piece of a LIBSVM text is in memory; each has its own number of features. Rows of a
         precomputed kernel are one piece.
         """
-        name, known, how = os.fspath(path), loaded(scale), FileOptions(**options)
-        if how.kernel_values:
-            yield Dataset.read(name, like=like, scale=known, **options)
+        name, scaling, reading = os.fspath(path), loaded(scale), FileOptions(**options)
+        if reading.kernel_values:
+            yield Dataset.read(name, like=like, scale=scaling, **options)
             return
-        if kind_of(name, how, like) is not None:
-            table = Dataset.read(name, like=like, scale=known, is_lazy=True, **options)
+        if kind_of(name, reading, like) is not None:
+            table = Dataset.read(name, like=like, scale=scaling, is_lazy=True, **options)
             for piece in slices(table.n_rows, PIECE_ROWS):
                 yield table.take(np.arange(piece.start, piece.stop))
             return
         first_line, n_rows = 1, 0
         for text in text_pieces(name):
-            if not (how.lenient and is_comment(text)):
+            if not (reading.lenient and is_comment(text)):
                 data = Dataset.of_text(
-                    text, name, first_line=first_line, like=like, scale=known, **options
+                    text, name, first_line=first_line, like=like, scale=scaling, **options
                 )
                 n_rows += data.n_rows
                 yield data
@@ -319,16 +320,16 @@ class Dataset:
         """
         if not os.path.isfile(path):
             return
-        how = FileOptions(**options)
-        kind = kind_of(path, how, like)
+        reading = FileOptions(**options)
+        kind = kind_of(path, reading, like)
         if kind is None:
             text, first_index = first_lines(path), like.first_index
-            check_lines(text, path, lenient=how.lenient, first_index=first_index)
+            check_lines(text, path, lenient=reading.lenient, first_index=first_index)
             return
         from dcsvm.data.tables import first_table_rows
 
         assert like.table is not None
-        for _ in first_table_rows(path, kind, like.table, how.label):
+        for _ in first_table_rows(path, kind, like.table, reading.label):
             pass
 
     @staticmethod
@@ -414,7 +415,7 @@ class Dataset:
     def followed_by(self, other: Dataset) -> Dataset:
         """Return these rows and then those of another data set, whose rows have weight 1."""
         n_features = max(self.rows.n_features, other.rows.n_features)
-        rows, others = (one.rows.with_features(n_features) for one in (self, other))
+        rows, others = (data.rows.with_features(n_features) for data in (self, other))
         weights = self.sample_weight
         if weights is not None:
             weights = np.append(weights, np.ones(other.n_rows))

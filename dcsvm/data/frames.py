@@ -102,8 +102,8 @@ def matrix_of(X: Any, name: str = "X") -> np.ndarray:
     table = as_arrow(X, name) if is_arrow(X) else X
     values = np.empty(table.shape)
     for k, (key, column) in enumerate(zip(names_of(table), _columns(table, name), strict=True)):
-        one = Frame(name, (key,), len(values), {key: column}.__getitem__)
-        values[:, k] = as_numbers(one, key, column, BOOLEAN)
+        frame = Frame(name, (key,), len(values), {key: column}.__getitem__)
+        values[:, k] = as_numbers(frame, key, column, BOOLEAN)
     return values
 
 
@@ -177,8 +177,8 @@ def plain_column(values: np.ndarray, name: str, column: str) -> Values:
         return Texts.of([str(one) for one in values.tolist()]).read()
     if kind == "O":
         return _of_objects(values, name, column)
-    found = "dates or times" if kind in "Mm" else f"values of type {values.dtype}"
-    raise DataError(f"{name}: column {column} has {found}{HINT}")
+    described = "dates or times" if kind in "Mm" else f"values of type {values.dtype}"
+    raise DataError(f"{name}: column {column} has {described}{HINT}")
 
 
 def _of_objects(values: np.ndarray, name: str, column: str) -> Values:
@@ -202,15 +202,15 @@ def frame_of_arrow(
     """Make a frame of a pyarrow.Table. `path` is its name in errors, `drop` their last words."""
     names = tuple(str(name) for name in table.column_names)
     unread = dict(zip(names, table.columns, strict=True))
-    found: dict[str, Values] = {}
+    converted: dict[str, Values] = {}
     n_rows = table.num_rows
 
     def column(name: str) -> Values:
-        if name not in found:  # one of both is in memory
-            found[name] = _column(unread[name], path, name, drop)
+        if name not in converted:  # then the column of Arrow is not kept
+            converted[name] = _column(unread[name], path, name, drop)
             del unread[name]
             _release()
-        return found[name]
+        return converted[name]
 
     return Frame(path, names, n_rows, column, line_of, has_names)
 

@@ -312,11 +312,8 @@ def parsed_rows(
         if form == "dense" or storage is chosen:
             return prefix, Rows(n_rows, n_features, dense=dense)
         del parsed, prefix, dense
-    prefix, csr = _csr_rows(text, name)
-    storage = storage_of(
-        csr.n_samples, csr.n_features, csr.count_values(), are_bytes=csr.are_bytes()
-    )
-    return prefix, csr.in_storage(storage)
+    prefix, rows = _csr_rows(text, name)
+    return prefix, rows.in_chosen_storage()
 
 
 def _dense_rows(
@@ -395,12 +392,12 @@ class TableRows(Source):
         blocks: list[tuple[np.ndarray, np.ndarray]] = []  # (feature, value) of each row
         columns = zip(self.encoded, self.first_features, self.table.columns, strict=True)
         for encoded, first, column in columns:
-            own = encoded[batch]
+            codes = numbers = encoded[batch]
             if column.kind == CATEGORY:
-                blocks.append((first + own, np.where(own >= 0, ONE_HOT, 0.0)))
+                blocks.append((first + codes, np.where(codes >= 0, ONE_HOT, 0.0)))
                 continue
-            is_missing = np.isnan(own)
-            blocks.append((np.full(n_rows, first), np.where(is_missing, column.fill, own)))
+            is_missing = np.isnan(numbers)
+            blocks.append((np.full(n_rows, first), np.where(is_missing, column.fill, numbers)))
             if column.has_indicator:
                 blocks.append((np.full(n_rows, first + 1), is_missing.astype(np.float64)))
         if not blocks:
@@ -485,10 +482,10 @@ def text_rows(
     text: Buffer, name: str, like: Encoded | None, options: FileOptions, first_line: int = 1
 ) -> SvmlightRows:
     """Return the rows of a LIBSVM text, read with the options of `Dataset.read`."""
-    known = Encoding(says_first_index=False) if like is None else like
+    encoding = Encoding(says_first_index=False) if like is None else like
     return SvmlightRows(
-        text, name, first_line, known.first_index if known.says_first_index else 1,
-        known.says_first_index,
+        text, name, first_line, encoding.first_index if encoding.says_first_index else 1,
+        encoding.says_first_index,
         lenient=options.lenient, threads=usable_threads(options.threads),
         serials=("training" if like is None else "any") if options.kernel_values else None,
     )  # fmt: skip
@@ -518,11 +515,17 @@ def kind_of(path: str, options: FileOptions, like: Encoded | None) -> str | None
     return kind
 
 
-def encoding_of(frame: Frame) -> TableEncoding:
-    """Return the encoding of a frame; warn of columns without values. Raises DataError."""
-    encoding = TableEncoding.of(frame)
-    for name in sorted(set(frame.names) - {column.name for column in encoding.columns}):
-        warnings.warn(f"column {name} has no values: dropped", stacklevel=5)
+def encoding_of(
+    frame: Frame, label: str | None = None, dropped: Sequence[str] = (), prefix: str = ""
+) -> TableEncoding:
+    """Return the encoding of a frame without some columns, see `TableEncoding.of`.
+
+    Columns without values give a warning, which begins with `prefix`. Raises DataError.
+    """
+    encoding = TableEncoding.of(frame, label, dropped)
+    known = {label, *dropped, *(column.name for column in encoding.columns)}
+    for name in sorted(set(frame.names) - known):
+        warnings.warn(f"{prefix}column {name} has no values: dropped", stacklevel=5)
     return encoding
 
 

@@ -152,16 +152,11 @@ class Rows:
 
     @staticmethod
     def of_csr(
-        indptr: np.ndarray,
-        indices: np.ndarray,
-        values: np.ndarray,
-        n_features: int,
-        *,
-        threads: int = 1,
+        indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, n_features: int
     ) -> Rows:
         """Create rows from CSR arrays, in the storage chosen by `storage_of`."""
         rows = Rows(len(indptr) - 1, n_features, indptr=indptr, indices=indices, values=values)
-        return rows._in_chosen_storage(threads)
+        return rows.in_chosen_storage()
 
     @staticmethod
     def from_array(X: Any) -> Rows:
@@ -180,9 +175,9 @@ class Rows:
         else:
             dense = as_float32(dense)
             check_finite(dense, lambda k: divmod(k, n_features))
-        return Rows(n_samples, n_features, dense=dense)._in_chosen_storage(1)  # noqa: SLF001  # this class
+        return Rows(n_samples, n_features, dense=dense).in_chosen_storage()
 
-    def _in_chosen_storage(self, threads: int) -> Rows:
+    def in_chosen_storage(self) -> Rows:
         """Convert the rows to the storage that `storage_of` chooses.
 
         Dense rows are returned unchanged if the copy does not fit in memory.
@@ -194,7 +189,7 @@ class Rows:
         if storage is Storage.PACKED:
             n_bytes = BYTES_OF_VALUE * self.count_values()
         if self.dense is None or storage is self.storage or fits_memory(n_bytes):
-            return self.in_storage(storage, threads)
+            return self.in_storage(storage)
         return self
 
     @property
@@ -252,23 +247,23 @@ class Rows:
             return True
         if self.dense is None:
             values = self.csr.values
-            parts = (values[some] for some in slices(len(values), BATCH_SIZE))
+            parts = (values[batch] for batch in slices(len(values), BATCH_SIZE))
             return all(are_byte_values(part) for part in parts)
         dense = self.dense
         if not are_byte_values(dense[:: -(-self.n_samples // TRIED_ROWS) or 1]):
             return False
-        return all(are_byte_values(dense[some]) for some in self.slices())
+        return all(are_byte_values(dense[batch]) for batch in self.slices())
 
-    def in_storage(self, storage: Storage, threads: int = 1) -> Rows:
+    def in_storage(self, storage: Storage) -> Rows:
         """Convert the rows to a storage; BYTES requires integers from 0 to 255."""
         if storage is self.storage:
             return self
         if storage is Storage.FLOATS:
-            return self._dense_floats(threads)
+            return self._dense_floats(1)
         if storage is Storage.BYTES:
             dense = zero_bytes(self.n_samples, self.n_features)
-            for some in self.slices():
-                dense[some] = self.part(some)._dense_floats(threads).dense  # noqa: SLF001  # this class
+            for batch in self.slices():
+                dense[batch] = self.part(batch)._dense_floats(1).dense  # noqa: SLF001  # this class
             return Rows(self.n_samples, self.n_features, dense=dense)
         csr = self.csr if self.dense is None else Csr.of_dense(self.dense)
         is_packed = storage is Storage.PACKED
@@ -307,13 +302,16 @@ class Rows:
                 factors = of_columns(factors, columns, np.arange(self.n_features))
             return replace(floats, dense=floats.dense * factors)
         csr = floats.csr
-        own = factors[csr.indices] if columns is None else of_columns(factors, columns, csr.indices)
-        return Rows.of_csr(*csr._replace(values=csr.values * own).without_zeros(), self.n_features)
+        if columns is None:
+            values = csr.values * factors[csr.indices]
+        else:
+            values = csr.values * of_columns(factors, columns, csr.indices)
+        return Rows.of_csr(*csr._replace(values=values).without_zeros(), self.n_features)
 
     def squared_norms(self) -> np.ndarray:
         """Return |x|^2 of each row, float64 (n_samples,); inf beyond float64."""
         if self.is_dense:
-            parts = (self.part(some).features for some in self.slices())
+            parts = (self.part(batch).features for batch in self.slices())
             squares = [np.square(x, dtype=np.float64).sum(axis=1) for x in parts]
             return np.concatenate([np.zeros(0), *squares])
         row = np.repeat(np.arange(self.n_samples), np.diff(self.csr.indptr))
@@ -332,9 +330,9 @@ class Rows:
             used = distinct(csr.indices)
             places, n_columns = np.searchsorted(used, csr.indices), len(used)
         sums, squares = np.zeros(n_columns), 0.0
-        for some in slices(len(csr.values), BATCH_SIZE):
-            values = csr.values[some].astype(np.float64)
-            sums += np.bincount(places[some], values, len(sums))
+        for batch in slices(len(csr.values), BATCH_SIZE):
+            values = csr.values[batch].astype(np.float64)
+            sums += np.bincount(places[batch], values, len(sums))
             squares += float(values @ values)
         means = sums / self.n_samples
         return 2.0 * float(squares / self.n_samples - means @ means)
@@ -377,31 +375,32 @@ class Rows:
         """Return slices that split the rows into batches of about `n_values` values."""
         return slices(self.n_samples, n_values // self.row_size)
 
-    def unlike(self, one: Rows) -> np.ndarray:
+    def unlike(self, single: Rows) -> np.ndarray:
         """Mark the rows that differ from a single row in the same storage, bool (n_samples,)."""
         differ = np.zeros(self.n_samples, bool)
-        for some in self.slices():
-            part = self.part(some)
+        for batch in self.slices():
+            part = self.part(batch)
             if self.is_dense:
-                differ[some] = (part.features != one.features).any(axis=1)
+                differ[batch] = (part.features != single.features).any(axis=1)
                 continue
-            own, row = part.csr, one.csr
-            is_other = np.diff(own.indptr) != len(row.values)
+            csr, row = part.csr, single.csr
+            # only rows with as many values need be compared value by value
+            is_other = np.diff(csr.indptr) != len(row.values)
             alike = np.flatnonzero(~is_other)
-            at = own.indptr[alike, None] + np.arange(len(row.values))
-            is_other[alike] = (own.indices[at] != row.indices).any(axis=1)
-            is_other[alike] |= (own.values[at] != row.values).any(axis=1)
-            differ[some] = is_other
+            at = csr.indptr[alike, None] + np.arange(len(row.values))
+            is_other[alike] = (csr.indices[at] != row.indices).any(axis=1)
+            is_other[alike] |= (csr.values[at] != row.values).any(axis=1)
+            differ[batch] = is_other
         return differ
 
-    def part(self, some: slice) -> Rows:
+    def part(self, batch: slice) -> Rows:
         """Return consecutive rows; their values share memory with these rows."""
-        n_samples = some.stop - some.start
+        n_samples = batch.stop - batch.start
         if self.indptr is None:
-            dense = None if self.dense is None else self.dense[some]
-            columns = None if self.columns is None else self.columns[some]
+            dense = None if self.dense is None else self.dense[batch]
+            columns = None if self.columns is None else self.columns[batch]
             return replace(self, n_samples=n_samples, dense=dense, columns=columns)
-        return replace(self, n_samples=n_samples, **self.csr.part(some)._asdict())
+        return replace(self, n_samples=n_samples, **self.csr.part(batch)._asdict())
 
     def take(self, row_numbers: ArrayLike) -> Rows:
         """Copy the rows with the given indices, in that order and the same storage.
@@ -460,8 +459,7 @@ class Rows:
         """
         if n_features < self.n_features:
             raise ValueError(f"rows of {self.n_features} features do not fit {n_features}")
-        is_open = self.dense is None and not self.is_packed  # needs no padding
-        if n_features == self.n_features or is_open:
+        if n_features == self.n_features or self.storage is Storage.SPARSE:
             return replace(self, n_features=n_features)
         if n_features > max(DENSE_FEATURES, 2 * self.n_features):
             return replace(self.in_storage(Storage.SPARSE), n_features=n_features)
@@ -506,11 +504,11 @@ class ChosenRows:
     def row_size(self) -> int:
         return self.rows.row_size
 
-    def part(self, some: slice) -> Rows:
-        return self.rows.take(self.numbers[some])
+    def part(self, batch: slice) -> Rows:
+        return self.rows.take(self.numbers[batch])
 
-    def take(self, some: np.ndarray) -> Rows:
-        return self.rows.take(self.numbers[some])
+    def take(self, row_numbers: np.ndarray) -> Rows:
+        return self.rows.take(self.numbers[row_numbers])
 
     def with_features(self, n_features: int) -> Rows:
         return self.rows.take(self.numbers).with_features(n_features)

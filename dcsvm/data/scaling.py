@@ -21,6 +21,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -98,8 +99,8 @@ class Quantiles:
         return scaled
 
     def _column(self, j: int) -> tuple[np.ndarray, np.ndarray]:
-        own = slice(self.start[j], self.start[j + 1])
-        return self.knots[own], self.levels[own]
+        entries = slice(self.start[j], self.start[j + 1])
+        return self.knots[entries], self.levels[entries]
 
 
 @dataclass(frozen=True)
@@ -343,6 +344,7 @@ class Extremes:
     @staticmethod
     def joined(several: Iterable[Extremes]) -> Extremes:
         """Merge extremes; their columns may be unsorted and repeated."""
+        # without any, the arrays must have their types all the same
         empty = Extremes(np.empty(0, np.int64), np.empty(0), np.empty(0), np.empty(0, np.int64), 0)
         several = [empty, *several]
         columns, minimum, maximum, counts = (
@@ -394,6 +396,7 @@ def quantile_scaling(
     1/n to 1 - 1/n. A value that a row does not list counts as 0. Large data are sampled. The
     function iterates over `parts` twice. `name` is the file name for errors.
     """
+    # the first pass tells which rows to sample, the second takes their values
     n_rows = n_values = 0
     for indptr, _, _ in parts:
         n_rows, n_values = n_rows + len(indptr) - 1, n_values + int(indptr[-1])
@@ -405,18 +408,20 @@ def quantile_scaling(
         chosen.append((indices[is_sampled], values[is_sampled]))
         begin += len(indptr) - 1
     indices, values = (np.concatenate(side) for side in zip(*chosen, strict=True))
+    # find the knots of each column that has values
     n_sampled = -(-n_rows // step)
     order = np.argsort(indices, kind="stable")
     columns, first = np.unique(indices[order], return_index=True)
-    found = [_knots(values[own], n_sampled) for own in np.split(order, first[1:])[: len(columns)]]
-    varies = np.array([len(knots) > 1 for knots, _ in found], bool)
+    members = np.split(order, first[1:])[: len(columns)]
+    maps = [_knots(values[entries], n_sampled) for entries in members]
+    varies = np.array([len(knots) > 1 for knots, _ in maps], bool)
     if one_hot is not None:
         unchanged = np.array([0.0, ONE_HOT])
-        found = [
-            (unchanged, unchanged) if is_fixed and len(one[0]) > 1 else one
-            for one, is_fixed in zip(found, one_hot[columns], strict=True)
+        maps = [
+            (unchanged, unchanged) if is_fixed else (knots, levels)
+            for (knots, levels), is_fixed in zip(maps, one_hot[columns], strict=True)
         ]
-    features = Quantiles.joined([one for one in found if len(one[0]) > 1])
+    features = Quantiles.joined(list(compress(maps, varies)))
     return Scaling(f"the quantiles of {name}", columns[varies], features, None, first_index)
 
 
@@ -529,11 +534,12 @@ def range_text(scaling: Scaling) -> bytes:
     assert isinstance(features, Interval)
     lines = []
     if labels is not None:
-        lines += ["y", _two(labels.lower, labels.upper), _two(labels.minimum, labels.maximum)]
-    lines += ["x", _two(features.lower, features.upper)]
+        limits = _pair_text(labels.lower, labels.upper)
+        lines += ["y", limits, _pair_text(labels.minimum, labels.maximum)]
+    lines += ["x", _pair_text(features.lower, features.upper)]
     ranges = zip(features.minimum.tolist(), features.maximum.tolist(), strict=True)
     lines += [
-        f"{index} {_two(*extent)}"
+        f"{index} {_pair_text(*extent)}"
         for index, extent in zip(scaling.indices.tolist(), ranges, strict=True)
     ]
     return "\n".join([*lines, ""]).encode()
@@ -544,5 +550,5 @@ def is_range(scaling: Scaling) -> bool:
     return isinstance(scaling.features, Interval) and scaling.weights is None
 
 
-def _two(first: float, second: float) -> str:
+def _pair_text(first: float, second: float) -> str:
     return f"{first:.17g} {second:.17g}"

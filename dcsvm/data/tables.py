@@ -31,7 +31,7 @@ from dcsvm.data.columns import (
 )
 from dcsvm.data.files import DataError, as_file, check_room, first_lines, read_text
 from dcsvm.data.frames import frame_of_arrow
-from dcsvm.data.reading import TableRows
+from dcsvm.data.reading import TableRows, encoding_of
 
 DELIMITERS = ",;\t"
 FIRST_LINE = 2**16  # bytes that have the first line
@@ -243,13 +243,13 @@ class _Csv:
                 if not types:
                     types = _likely_types(self._opened(arrow_csv, names, has_names, types, sample))
                 batches = self._opened(arrow_csv, names, has_names, types, size)
-                some = islice(batches, 1 if self.is_head else None)
-                table = arrow.Table.from_batches(list(some), batches.schema)
+                wanted = islice(batches, 1 if self.is_head else None)
+                table = arrow.Table.from_batches(list(wanted), batches.schema)
             except DataError:
                 raise
             except (arrow.ArrowException, ValueError, OSError) as error:
-                found = re.search(r"In CSV column #(\d+)", str(error))
-                place = int(found[1]) if found else -1
+                named = re.search(r"In CSV column #(\d+)", str(error))
+                place = int(named[1]) if named else -1
                 if 0 <= place < len(names) and types.get(names[place]) != arrow.string():
                     types[names[place]] = arrow.string()
                     continue
@@ -347,17 +347,14 @@ def training_table(
     for name in drop:
         if name not in frame.names:
             raise DataError(f"{path}: no column {name} to drop")
-    left = [name for name in frame.names if name not in drop and name != weight]
-    if not left:
+    kept = [name for name in frame.names if name not in drop and name != weight]
+    if not kept:
         raise DataError(f"{path}: no columns are left")
-    label, how = label_column(left, label, path)
+    label, choice = label_column(kept, label, path)
     sample_weight = None if weight is None else _weights(frame, weight)
     dropped = [*drop, *([] if weight is None else [weight])]
-    encoding = TableEncoding.of(frame, label, dropped)
-    lost = set(left) - {label} - {one.name for one in encoding.columns}
-    for name in sorted(lost):
-        warnings.warn(f"{path}: column {name} has no values: dropped", stacklevel=2)
-    return TableRows(encoding, frame, label, sample_weight, _described(encoding, frame, how))
+    encoding = encoding_of(frame, label, dropped, f"{path}: ")
+    return TableRows(encoding, frame, label, sample_weight, _described(encoding, frame, choice))
 
 
 def _weights(frame: Frame, name: str) -> np.ndarray:
@@ -367,22 +364,22 @@ def _weights(frame: Frame, name: str) -> np.ndarray:
     values = frame.column(name)
     if isinstance(values, Texts) or values.dtype.kind != "f":
         raise DataError(f"{frame.name}: column {name}: weights must be numbers")
-    is_wrong = ~(np.isfinite(values) & (values >= 0))
-    if is_wrong.any():
-        row = int(np.argmax(is_wrong))
+    is_valid = np.isfinite(values) & (values >= 0)
+    if not is_valid.all():
+        row = int(np.argmin(is_valid))
         raise frame.error(name, f"a weight must be at least 0, found {values[row]:g}", row)
     return values
 
 
-def _described(encoding: TableEncoding, frame: Frame, how: str) -> str:
-    """Describe a training table in one line."""
+def _described(encoding: TableEncoding, frame: Frame, choice: str) -> str:
+    """Describe a training table in one line; `choice` says how the label was found."""
     kinds = [one.kind == CATEGORY for one in encoding.columns]
     n_missing = sum(one.has_indicator for one in encoding.columns)
     numbers, texts = kinds.count(False), kinds.count(True)
     parts = [f"{numbers} number{'s'[: numbers != 1]}", f"{texts} text column{'s'[: texts != 1]}"]
     missing = f", {n_missing} with missing numbers" if n_missing else ""
     return (
-        f"table of {frame.n_rows} rows: label {encoding.label} ({how}); {' and '.join(parts)}"
+        f"table of {frame.n_rows} rows: label {encoding.label} ({choice}); {' and '.join(parts)}"
         f"{missing} give {encoding.n_features} feature{'s'[: encoding.n_features != 1]}"
     )
 

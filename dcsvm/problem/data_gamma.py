@@ -80,11 +80,11 @@ def variance_of_rows(rows: Rows) -> float:
     if size == 0:
         return 0.0
     if rows.dense is not None:
-        parts, first, n_zeros = [rows.dense[some] for some in rows.slices()], rows.dense[0, 0], 0
+        parts, first, n_zeros = [rows.dense[batch] for batch in rows.slices()], rows.dense[0, 0], 0
     else:
         values, first = rows.csr.values, np.float32(0.0)
         parts, n_zeros = (
-            [values[some] for some in slices(len(values), BATCH_SIZE)],
+            [values[batch] for batch in slices(len(values), BATCH_SIZE)],
             size - len(values),
         )
     # subtract the first value, so that the mean of equal values is exact

@@ -219,6 +219,7 @@ def opposite_twins(
         return empty, empty
     row_id = np.unique(row_hashes(rows), return_inverse=True)[1]
     key = part.astype(np.int64) * rows.n_samples + row_id[row]
+    # number the variables of each sign and key, and pair those of equal numbers
     sides = []
     for side in (1, -1):
         members = np.flatnonzero(sign == side)
@@ -234,8 +235,8 @@ def opposite_twins(
     a, b = a[at_a], b[at_b]
     equal = np.ones(len(a), bool)  # equal hashes do not prove equality
     for batch in slices(len(a), BATCH_SIZE // max(rows.n_features, 1)):
-        one, other = _values_of(rows, row[a[batch]]), _values_of(rows, row[b[batch]])
-        equal[batch] = (one == other).all(axis=1)
+        positive, negative = (_values_of(rows, row[side[batch]]) for side in (a, b))
+        equal[batch] = (positive == negative).all(axis=1)
     return a[equal], b[equal]
 
 

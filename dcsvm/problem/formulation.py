@@ -166,10 +166,10 @@ def in_folds(
     folds = []
     for sample_weight in weights_of_folds:
         kept = np.flatnonzero(sample_weight).astype(np.int32)
-        one = formulate(targets[kept], sample_weight[kept])
-        rows = kept[one.problem.rows]
-        folds.append(replace(one, problem=replace(one.problem, row=rows)))
-    problems = [one.problem for one in folds]
+        fold = formulate(targets[kept], sample_weight[kept])
+        rows = kept[fold.problem.rows]
+        folds.append(replace(fold, problem=replace(fold.problem, row=rows)))
+    problems = [fold.problem for fold in folds]
 
     def joined(name: str) -> np.ndarray:
         return np.concatenate([getattr(problem, name) for problem in problems])
@@ -183,11 +183,11 @@ def in_folds(
         row=joined("rows"),
         violation_scale=min(problem.violation_scale for problem in problems),
     )
-    sizes = np.concatenate([np.diff(one.start) for one in folds])
+    sizes = np.concatenate([np.diff(fold.start) for fold in folds])
     return Formulation(
         problem,
         np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
-        np.concatenate([one.alpha for one in folds]),
+        np.concatenate([fold.alpha for fold in folds]),
         n_folds=len(folds),
     )
 
@@ -329,14 +329,14 @@ def nu_svr(targets: np.ndarray, sample_weight: np.ndarray, C: float, nu: float) 
     """
     mean = np.average(targets, weights=sample_weight)
     deviation = float(np.sqrt(np.average((targets - mean) ** 2, weights=sample_weight)))
-    unit = min(1.0, deviation) if deviation > 0 else 1.0
+    scale = min(1.0, deviation) if deviation > 0 else 1.0
     asked = sample_weight * float(C)
     capped = np.minimum(asked, MAX_BOUND * (deviation or 1.0))
     bound = _regression_bound(capped, targets)
     total = C * nu * sample_weight.sum() / 2 * (capped.sum() / asked.sum())
     half = fill(bound, total)
     formulation = _svr(targets, bound, 0.0, np.concatenate([half, -half]), n_constraints=2)
-    return replace(formulation, problem=replace(formulation.problem, violation_scale=unit))
+    return replace(formulation, problem=replace(formulation.problem, violation_scale=scale))
 
 
 def _regression_bound(bound: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -379,13 +379,14 @@ def _pairs(classes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray,
     first, second = np.triu_indices(n_classes, 1)
     number = np.zeros((n_classes, n_classes), np.int32)
     number[first, second] = number[second, first] = np.arange(len(first))
+    # each row has a variable in every pair of its class with another present class
     present, place = np.unique(classes, return_inverse=True)
     among = number[np.ix_(present, present)]
     pairs_of_class = among[~np.eye(len(present), dtype=bool)].reshape(
         len(present), max(len(present) - 1, 0)
     )
     pair = pairs_of_class[place].reshape(-1)
-    order = group_order(pair)
+    order = group_order(pair)  # pair by pair, rows ascending
     rows = (order // max(pairs_of_class.shape[1], 1)).astype(np.int32)
     sizes = np.bincount(pair, minlength=len(first))
     start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)

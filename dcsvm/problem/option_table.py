@@ -72,7 +72,7 @@ class Rule:
             return None
         try:
             if not self.is_kind(value):
-                raise wrong(f"{self.kind} or None" if self.or_none else self.kind, shown(value))
+                raise must_be(f"{self.kind} or None" if self.or_none else self.kind, shown(value))
             return self.plain(value)
         except ValueError as error:
             raise OptionError(option, str(error)) from None
@@ -150,7 +150,7 @@ class Rule:
         def plain(value: Any) -> float:
             converted = _float(value)
             if not holds(converted):
-                raise wrong(limits, f"{converted:g}")
+                raise must_be(limits, f"{converted:g}")
             return converted
 
         return Rule("a number", is_number, plain, limits, parse=_number_of)
@@ -163,9 +163,9 @@ class Rule:
         def plain(value: Any) -> int:
             converted = int(value)
             if converted < low and converted != no_limit:
-                raise wrong(lower, converted)
+                raise must_be(lower, converted)
             if converted > high:
-                raise wrong(f"at most {high}", converted)
+                raise must_be(f"at most {high}", converted)
             return converted
 
         limits = f"from {low} to {high}" if high < MAX_INT else lower
@@ -217,7 +217,7 @@ def _whole_number_of(text: str) -> int:
         raise ValueError("is not a whole number") from None
 
 
-def wrong(constraint: str, value: str | int) -> ValueError:
+def must_be(constraint: str, value: str | int) -> ValueError:
     return ValueError(f"must be {constraint}, got {value}")
 
 
@@ -297,7 +297,7 @@ def median_factor(gamma: str) -> float:
     """Return F of the text F/median. Raises ValueError unless it is positive and finite."""
     factor = float(gamma.removesuffix(PER_MEDIAN))
     if not 0 < factor < math.inf:
-        raise wrong("F/median with a positive and finite F", shown(gamma))
+        raise must_be("F/median with a positive and finite F", shown(gamma))
     return factor
 
 

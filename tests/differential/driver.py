@@ -153,7 +153,8 @@ def run(line):
         except SystemExit as end:
             status = end.code
         except Exception as error:
-            is_unknown = type(error).__name__.removesuffix("Error") in ("UnknownOption", "Option")
+            is_unknown = str(error).startswith("unknown option")
+            is_unknown |= type(error).__name__.removesuffix("Error") in ("UnknownOption", "Option")
             status = UNKNOWN if is_unknown else 1
             traceback.print_exc()
             reason = f"{type(error).__name__}: {error}"
