@@ -280,7 +280,7 @@ def text_pieces(name: str, n_bytes: int | None = None) -> Iterator[bytes]:
         elif data is None:
             yield from _whole_lines(_read_ahead(start, file.raw.read))
         else:
-            yield from _lines_of(data, n_bytes)
+            yield from (data[piece] for piece in slices_of_lines(data, n_bytes))
 
 
 def first_lines(name: str) -> bytes:
@@ -291,12 +291,13 @@ def first_lines(name: str) -> bytes:
     return next(text_pieces(name, HEAD), b"")
 
 
-def _lines_of(data: FileText, n_bytes: int) -> Iterator[bytes]:
+def slices_of_lines(text: bytes | bytearray | FileText, n_bytes: int) -> Iterator[slice]:
+    """Divide a text into pieces of whole lines, about `n_bytes` each."""
     begin = 0
-    while begin < len(data):
-        newline = data.find(b"\n", begin + n_bytes)
-        end = newline + 1 if newline >= 0 else len(data)
-        yield data[begin:end]
+    while begin < len(text):
+        newline = text.find(b"\n", begin + n_bytes)
+        end = newline + 1 if newline >= 0 else len(text)
+        yield slice(begin, end)
         begin = end
 
 

@@ -28,7 +28,7 @@ from dcsvm.data.arrays import (
     zeros,
 )
 from dcsvm.data.columns import CATEGORY, Frame, TableEncoding, labels_of
-from dcsvm.data.files import DataError, FileText, check_room, table_format
+from dcsvm.data.files import DataError, FileText, check_room, slices_of_lines, table_format
 from dcsvm.data.frames import check_collected, frame_of, frame_of_matrix, is_frame, matrix_of
 from dcsvm.data.rows import Rows, Storage, storage_of, with_ends, zero_bytes
 from dcsvm.data.scaling import ONE_HOT, Extremes, Scaling, quantile_scaling
@@ -264,13 +264,11 @@ class SvmlightRows(Source):
 
     def _parts(self, n_bytes: int) -> Iterator[_svmlight.Text]:
         """Yield the text in parts of whole lines, about `n_bytes` each."""
-        begin, line = 0, self.first_line
-        while begin < len(self.text):
-            newline = self.text.find(b"\n", begin + n_bytes)
-            end = newline + 1 if newline >= 0 else len(self.text)
-            part = self._parser(line, (begin, end))
+        line = self.first_line
+        for lines in slices_of_lines(self.text, n_bytes):
+            part = self._parser(line, (lines.start, lines.stop))
             yield part
-            begin, line = end, line + part.n_lines
+            line += part.n_lines
 
 
 def is_comment(text: bytes) -> bool:
@@ -286,19 +284,19 @@ def check_lines(text: bytes, name: str, *, lenient: bool = False, first_index: i
 
 
 def parsed_rows(
-    text: _svmlight.Text, form: str | None = None, *, name: str = "a model"
+    text: _svmlight.Text, kind: str | None = None, *, name: str = "a model"
 ) -> tuple[np.ndarray, Rows]:
     """Parse a text. Return (numbers before the features, rows).
 
-    `form` is "dense", "sparse", or None for the storage that `storage_of` chooses. Raises
+    `kind` is "dense", "sparse", or None for the storage that `storage_of` chooses. Raises
     DataError, which names the file `name`, if the rows do not fit in memory.
     """
-    if form == "sparse":
+    if kind == "sparse":
         return _csr_rows(text, name)
     # n_pairs also counts explicit zeros: without them, the rows may need a sparser storage
     likely = storage_of(text.n_rows, text.n_features, text.n_pairs, are_bytes=False)
     tried: list[Storage] = []
-    if form == "dense" or likely is Storage.FLOATS:
+    if kind == "dense" or likely is Storage.FLOATS:
         tried = [Storage.BYTES, Storage.FLOATS]
     elif likely is Storage.PACKED:
         tried = [Storage.BYTES]
@@ -309,7 +307,7 @@ def parsed_rows(
         prefix, dense, n_values = parsed
         n_rows, n_features = dense.shape
         chosen = storage_of(n_rows, n_features, n_values, are_bytes=storage is Storage.BYTES)
-        if form == "dense" or storage is chosen:
+        if kind == "dense" or storage is chosen:
             return prefix, Rows(n_rows, n_features, dense=dense)
         del parsed, prefix, dense
     prefix, rows = _csr_rows(text, name)

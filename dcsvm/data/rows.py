@@ -525,16 +525,8 @@ def stacked(*parts: Rows) -> Rows:
     if parts[0].indptr is None:
         dense = np.concatenate([part.as_floats().matrix for part in parts])
         return Rows(n_samples, n_features, dense=dense)
-    matrices = [part.csr for part in parts]
-    lengths = np.concatenate([np.diff(csr.indptr) for csr in matrices])
-    return Rows(
-        n_samples,
-        n_features,
-        indptr=np.concatenate(([0], np.cumsum(lengths))),
-        indices=np.concatenate([csr.indices for csr in matrices]),
-        values=np.concatenate([csr.values for csr in matrices]),
-        is_packed=parts[0].is_packed,
-    )
+    csr = Csr.joined([part.csr for part in parts])
+    return Rows(n_samples, n_features, **csr._asdict(), is_packed=parts[0].is_packed)
 
 
 def row_hashes(rows: Rows, seed: int = 0, *, by_value: bool = False) -> np.ndarray:
