@@ -64,7 +64,7 @@ def fit(
     """
     control = control or RunControl()
     if control.checkpoint is not None:
-        control.checkpoint.for_file = data.model
+        control.checkpoint.describe_models(data.model)
     with control.held():
         source: Any = data.row_source(control, test)
         if source is not None:
@@ -146,8 +146,7 @@ def finish(run: Run) -> Model:
         if options.probability:
             probability = _unless_stopped(run, missing, "probabilities", fitted_probability)
         stopped = bool(missing)
-    report = report_of(run, result)
-    report.converged, report.stopped, report.missing = converged, stopped, missing
+    report = report_of(run, result, converged=converged, stopped=stopped, missing=missing)
     part = state.early if result is None else result.model
     useless = part and useless_kernel(part, report, prepared.data.kernel, run)
     if useless:
@@ -194,11 +193,15 @@ def useless_kernel(
     )
 
 
-def report_of(run: Run, result: ExactResult | None) -> TrainReport:
-    """Make the report of a finished or stopped run. `result` is its exact solution or None."""
+def report_of(run: Run, result: ExactResult | None, **outcome: Any) -> TrainReport:
+    """Make the report of a finished or stopped run.
+
+    `result` is its exact solution or None; `outcome` are the fields converged, stopped and missing.
+    """
     prepared, state = run.prepared, run.state
     report = TrainReport(
         **vars(state.costs),
+        **outcome,
         gamma=prepared.data.kernel.parameters.get("gamma"),
         threads=prepared.threads,
         n_duplicates=prepared.row_map.n_merged,
@@ -215,15 +218,20 @@ def report_of(run: Run, result: ExactResult | None) -> TrainReport:
         return report
     certificate, status = state.certificate, result.model.status
     assert certificate is not None and status is not None
-    report.objective_error = certificate.objective_error
-    report.relative_gap, report.kernel_error = certificate.relative_gap, certificate.kernel_error
-    report.n_variables_checked = certificate.n_checked
-    report.n_sv, report.n_bsv = result.model.rows.n_samples, result.n_bsv
-    report.violation, report.duality_gap = status.violation, status.gap
-    report.usable = bool(status.violation < run.solver.size_of_values)
-    report.objective = known_or_none(sum(result.problems.objective.tolist()))
-    report.problems = replace(result.problems, iterations=state.n_iterations)
-    return report
+    return replace(
+        report,
+        objective=known_or_none(sum(result.problems.objective.tolist())),
+        objective_error=certificate.objective_error,
+        problems=replace(result.problems, iterations=state.n_iterations),
+        violation=status.violation,
+        duality_gap=status.gap,
+        relative_gap=certificate.relative_gap,
+        kernel_error=certificate.kernel_error,
+        n_variables_checked=certificate.n_checked,
+        n_sv=result.model.rows.n_samples,
+        n_bsv=result.n_bsv,
+        usable=bool(status.violation < run.solver.size_of_values),
+    )
 
 
 def _result_of_stopped(run: Run) -> tuple[ExactResult | None, list[str]]:
