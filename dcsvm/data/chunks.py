@@ -244,12 +244,12 @@ class Chunks:
         n_rows = sum(one.n_rows for one in self.columns)
         return encoding_of(Frame("X", names, n_rows, column, has_names=self.names is not None))
 
-    def fetch_labels(self, sections: list[Future]) -> tuple[np.ndarray, np.dtype]:
+    def fetch_labels(self, sections: list[Future] | None) -> tuple[np.ndarray, np.dtype]:
         """Fetch the labels (n,); return also their type as given, as integers or booleans.
 
         Those of a file are in its `sections`, the tasks of `read`.
         """
-        if self.is_file:
+        if sections is not None:
             return np.concatenate(self.results("labels", labels_of, sections)), np.dtype(float)
         of_chunks = self.results("labels", typed_labels, self.labels)
         labels = np.concatenate([own for own, _ in of_chunks])
@@ -281,7 +281,7 @@ class Chunks:
 
     def read(self, table: TableEncoding | None, scaling: Scaling | None) -> list[Future]:
         """Submit the tasks that read, encode and scale the chunks, as lists of Sections."""
-        return self.submit(
+        return self.tasks.on_chunks(
             "read", sections_of, self.blocks, self.labels, encoding=Encoding(table, scaling),
             lenient=self.lenient,
         )  # fmt: skip
@@ -295,20 +295,11 @@ class Chunks:
         self.blocks.clear()
         self.labels.clear()
 
-    def submit(
-        self, name: str, function: Callable[..., Any], *columns: Sequence[Any], **kwargs: Any
-    ) -> list[Future]:
-        """Submit a task for each tuple of `zip(*columns)`."""
-        return [
-            self.tasks.submit(f"{name}-chunk{k}", function, *values, **kwargs)
-            for k, values in enumerate(zip(*columns, strict=True))
-        ]
-
     def results(
         self, name: str, function: Callable[..., Any], *columns: Sequence[Any], **kwargs: Any
     ) -> list[Any]:
-        """Return the results of the tasks of `submit`."""
-        return self.tasks.results(self.submit(name, function, *columns, **kwargs))
+        """Return the results of a task for each chunk."""
+        return self.tasks.results(self.tasks.on_chunks(name, function, *columns, **kwargs))
 
 
 def is_in_file(block: object) -> bool:

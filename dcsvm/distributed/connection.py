@@ -82,6 +82,15 @@ class Tasks:
                 function, *args, key=self._key(name), priority=priority, pure=False, **kwargs
             )
 
+    def on_chunks(
+        self, name: str, function: Callable[..., Any], *columns: Sequence[object], **kwargs: Any
+    ) -> list[Future]:
+        """Submit a task for each chunk, a tuple of `zip(*columns)`."""
+        return [
+            self.submit(f"{name}-chunk{k}", function, *values, **kwargs)
+            for k, values in enumerate(zip(*columns, strict=True))
+        ]
+
     def run(
         self,
         name: str,

@@ -146,7 +146,8 @@ class RemoteDataset(Dataset):
         self.is_scaling_stored = known is scale
         self.scaling = self._chunks.scaling(known, self.table)
         if self.has_labels:
-            self.labels, self._label_type = self._chunks.fetch_labels(self._sections())
+            sections = self._sections() if self._chunks.is_file else None
+            self.labels, self._label_type = self._chunks.fetch_labels(sections)
         else:
             self.labels = np.zeros(self.rows.n_samples)
             self._label_type = self.labels.dtype

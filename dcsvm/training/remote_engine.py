@@ -89,14 +89,11 @@ class RemoteRows:
         The columns of `test` rows are kept, too. `with_digest` is for checkpoints. Raises Stopped,
         ValueError without rows, and any error of a task.
         """
-        futures = [
-            tasks.submit(f"facts-chunk{k}", work.stats_of, chunk, with_digest=with_digest)
-            for k, chunk in enumerate(chunks)
-        ]
+        futures = tasks.on_chunks("facts", work.stats_of, chunks, with_digest=with_digest)
         by_chunk: list[list[SectionStats]] = [
             [one for one in of_chunk if one.n_rows] for of_chunk in tasks.results(futures, stop)
         ]
-        full = [k for k, of_chunk in enumerate(by_chunk) if of_chunk]
+        chunks = [chunk for chunk, own in zip(chunks, by_chunk, strict=True) if own]
         stats = [one for of_chunk in by_chunk for one in of_chunk]
         if not stats:
             raise ValueError("no rows to train on")
@@ -106,12 +103,11 @@ class RemoteRows:
         storage = storage_of(n_rows, n_features, n_values, are_bytes=are_bytes)
         used = UsedColumns(n_features)
         if are_far(n_features, n_values):
-            futures = [tasks.submit(f"columns-chunk{k}", work.columns_of, chunks[k]) for k in full]
-            columns = tasks.results(futures, stop)
+            columns = tasks.results(tasks.on_chunks("columns", work.columns_of, chunks), stop)
             columns += [] if test is None else [work.columns_of([(test, np.zeros(0))])]
             used = UsedColumns(n_features, distinct(np.concatenate(columns)))
-        rows = [tasks.submit(f"form-chunk{k}", work.stored, chunks[k], used, storage) for k in full]
-        return RemoteRows(tasks, rows, [by_chunk[k] for k in full], used, storage)
+        rows = tasks.on_chunks("form", work.stored, chunks, columns=used, storage=storage)
+        return RemoteRows(tasks, rows, [own for own in by_chunk if own], used, storage)
 
     @property
     def n_samples(self) -> int:
@@ -204,10 +200,7 @@ class RemoteRows:
 
     def unlike(self, one: Rows) -> np.ndarray:
         """Mark the rows that differ from a single row, bool (n_samples,)."""
-        futures = [
-            self.tasks.submit(f"unlike-chunk{k}", Rows.unlike, chunk, one)
-            for k, chunk in enumerate(self.chunks)
-        ]
+        futures = self.tasks.on_chunks("unlike", Rows.unlike, self.chunks, one=one)
         return np.concatenate(self.tasks.results(futures))[self.given]
 
 
@@ -316,10 +309,7 @@ class RemoteEngine:
     ) -> Duplicates:
         if not self.rows.is_dense:
             return all_different(sample_weight)
-        futures = [
-            self.tasks.submit(f"keys-chunk{k}", row_keys, chunk)
-            for k, chunk in enumerate(self.rows.chunks)
-        ]
+        futures = self.tasks.on_chunks("keys", row_keys, self.rows.chunks)
         keys = np.concatenate(self.tasks.results(futures, stop))
         return duplicates_by_keys(keys, targets, sample_weight)
 
