@@ -60,21 +60,40 @@ PIECE = 2**20  # bytes read at a time in search of an end of line
 CHUNKS_OF_THREAD, MIN_CHUNK, MAX_CHUNK = 2, 2**23, 2**26
 
 
+Opener = Callable[[str], BinaryIO]  # opens a file by its name, also in a task, as fsspec.open
+Place = Callable[[], str]  # names the worker of a task, in errors; empty outside tasks
+
+
+def opened(name: str, opener: Opener, place: Place) -> BinaryIO:
+    """Open a file. Raises DataError."""
+    try:
+        return opener(name)
+    except FileNotFoundError:
+        reason = "no such file"
+    except IsADirectoryError:
+        reason = "is a directory"
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+    except (ImportError, ValueError) as error:  # ValueError: unknown protocol
+        reason = str(error)
+    where = place()
+    where = where and f" on the {where}; all workers must read it"
+    raise DataError(f"{name}: {reason}{where}")
+
+
 @dataclass(frozen=True)
 class FileRange:
-    """The lines of the file `name` that begin at the bytes `begin`, ..., `end` - 1.
-
-    `opener` opens a file by its name, also in a task. It raises DataError.
-    """
+    """The lines of the file `name` that begin at the bytes `begin`, ..., `end` - 1."""
 
     name: str
     begin: int
     end: int
-    opener: Callable[[str], BinaryIO]
+    opener: Opener
+    place: Place
 
     def lines(self) -> bytes:
         """Read the lines. Raises DataError."""
-        with self.opener(self.name) as file:
+        with opened(self.name, self.opener, self.place) as file:
             before = max(self.begin - 1, 0)  # this byte may end the previous line
             file.seek(before)
             text = file.read(self.end - before)
@@ -101,19 +120,19 @@ class FileRange:
             return parse(text, self.name, first_line=1 + self._n_lines_before())
 
     def _n_lines_before(self) -> int:
-        with self.opener(self.name) as file:
+        with opened(self.name, self.opener, self.place) as file:
             count, remaining = int(self.begin > 0), max(self.begin - 1, 0)
             while remaining and (piece := file.read(min(remaining, PIECE))):
                 count, remaining = count + piece.count(b"\n"), remaining - len(piece)
         return count
 
 
-def file_ranges(name: str, opener: Callable[[str], BinaryIO]) -> list[FileRange]:
+def file_ranges(name: str, opener: Opener, place: Place) -> list[FileRange]:
     """Divide a file into ranges. Raises DataError for an empty or compressed file.
 
     A path becomes absolute, since workers may run in other folders.
     """
-    with opener(name) as file:
+    with opened(name, opener, place) as file:
         head = file.read(8)
         size = file.seek(0, 2)
     if size == 0:
@@ -123,7 +142,7 @@ def file_ranges(name: str, opener: Callable[[str], BinaryIO]) -> list[FileRange]
     name = os.path.abspath(name) if os.path.exists(name) else name
     step = min(max(size // MIN_RANGES, MIN_RANGE), max(MAX_RANGE, size // MAX_RANGES)) + 1
     begins = range(0, size, step)
-    return [FileRange(name, begin, min(begin + step, size), opener) for begin in begins]
+    return [FileRange(name, begin, min(begin + step, size), opener, place) for begin in begins]
 
 
 def chunks_of_ranges(ranges: list[FileRange], n_threads: int) -> list[list[FileRange]]:
@@ -183,15 +202,10 @@ class Chunks:
 
     @staticmethod
     def of_file(
-        tasks: Any,
-        name: str,
-        opener: Callable[[str], BinaryIO],
-        n_threads: int,
-        *,
-        lenient: bool = False,
+        tasks: Any, name: str, opener: Opener, place: Place, n_threads: int, *, lenient: bool
     ) -> Chunks:
         """Divide a file into chunks for a number of threads, see `file_ranges`."""
-        chunks = chunks_of_ranges(file_ranges(name, opener), n_threads)
+        chunks = chunks_of_ranges(file_ranges(name, opener, place), n_threads)
         return Chunks(tasks, name, list(chunks), [None] * len(chunks), lenient)
 
     @property

@@ -15,6 +15,7 @@ import signal
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
@@ -23,15 +24,12 @@ from typing import Any, TypeVar
 
 import dask
 import numpy as np
-from dask.sizeof import sizeof
 from distributed import Client, Future, KilledWorker, LocalCluster, get_worker, wait
 from distributed.comm import get_address_host
 
 from dcsvm import __version__
 from dcsvm._core import Stop
-from dcsvm.data.rows import Rows
 from dcsvm.machine import usable_threads
-from dcsvm.training.report import Traffic
 
 Name = TypeVar("Name", bound=Hashable)
 POLL = 0.1  # seconds between checks for a stop request
@@ -54,15 +52,12 @@ def nbytes_of(value: object) -> int:
     return 0
 
 
-# Dask prefers the worker that holds most bytes of a task's arguments, but can only size arrays
-sizeof.register(Rows, nbytes_of)
-
-
 class Tasks:
-    """The tasks of one training run of a client."""
+    """The tasks of a client for one data set, and `counts` of its traffic, see TrainReport."""
 
     def __init__(self, client: Client):
-        self.client, self.traffic = client, Traffic()
+        self.client = client
+        self.counts = Counter(bytes_sent=0, bytes_received=0, bytes_moved=0, tasks=0, rounds=0)
         self.id, self.numbers = uuid.uuid4().hex[:8], count()
         client.get_task_stream(count=0)  # makes Dask record tasks from now on
 
@@ -75,8 +70,8 @@ class Tasks:
         **kwargs: object,
     ) -> Future:
         """Submit a task; Dask's dashboard shows its name."""
-        self.traffic.tasks += 1
-        self.traffic.bytes_sent += sum(nbytes_of(value) for value in (*args, *kwargs.values()))
+        self.counts["tasks"] += 1
+        self.counts["bytes_sent"] += sum(nbytes_of(value) for value in (*args, *kwargs.values()))
         with dask.config.set(NO_WARNING):
             return self.client.submit(
                 function, *args, key=self._key(name), priority=priority, pure=False, **kwargs
@@ -113,8 +108,8 @@ class Tasks:
         """Submit a task for each tuple of `zip(*columns)`; costs a tenth of calling `submit`."""
         if not columns[0]:
             return []
-        self.traffic.tasks += len(columns[0])
-        self.traffic.bytes_sent += sum(nbytes_of(value) for column in columns for value in column)
+        self.counts["tasks"] += len(columns[0])
+        self.counts["bytes_sent"] += sum(nbytes_of(one) for column in columns for one in column)
         with dask.config.set(NO_WARNING):
             return self.client.map(
                 function, *columns, key=[self._key(name) for _ in columns[0]], pure=False
@@ -145,7 +140,7 @@ class Tasks:
                     stop.check()  # receiving each result may take long
                     waiting.remove(future)
                     result = future.result()
-                    self.traffic.bytes_received += nbytes_of(result)
+                    self.counts["bytes_received"] += nbytes_of(result)
                     yield names[future], result
         except KilledWorker as error:
             raise WorkersError(
@@ -170,16 +165,18 @@ class Tasks:
         workers = workers_of(self.client).values()
         return [(worker["nthreads"], worker["memory_limit"]) for worker in workers]
 
-    def note_workers(self) -> None:
-        """Record the tasks and times of each worker in `traffic`."""
-        self.traffic.workers.clear()
-        own = [one for one in self.client.get_task_stream() if f"-{self.id}" in str(one["key"])]
-        for task in sorted(own, key=lambda one: one["worker"]):
-            seconds = {"compute": 0.0, "transfer": 0.0}
-            for span in task["startstops"]:
-                if span["action"] in seconds:
-                    seconds[span["action"]] += span["stop"] - span["start"]
-            self.traffic.add_task(task["worker"], seconds["compute"], seconds["transfer"])
+    def work(self) -> dict[str, list[float]]:
+        """Return the tasks and the seconds of computing and moving of each worker, by address."""
+        work: dict[str, list[float]] = {}
+        for task in self.client.get_task_stream():
+            if f"-{self.id}" in str(task["key"]):
+                of_worker = work.setdefault(task["worker"], [0, 0.0, 0.0])
+                of_worker[0] += 1
+                for span in task["startstops"]:
+                    if span["action"] in ("compute", "transfer"):
+                        place = 1 if span["action"] == "compute" else 2
+                        of_worker[place] += span["stop"] - span["start"]
+        return dict(sorted(work.items()))
 
     def _done_of(self, waiting: set[Future]) -> set[Future]:
         """Wait at most POLL seconds for futures. Returns the finished ones."""

@@ -14,7 +14,6 @@ from distributed import Client, Future, get_worker
 
 from dcsvm.data.chunks import Chunks
 from dcsvm.data.dataset import Dataset
-from dcsvm.data.files import DataError
 from dcsvm.data.scaling import Scaling
 from dcsvm.distributed.connection import (
     Tasks,
@@ -46,7 +45,7 @@ def file_on_workers(
     `scheduler` is the address of a Dask scheduler, `scheduler_file` a file that has it. Workers of
     this machine share the `threads`. For `options` see `read_on_workers`. Raises ValueError.
     """
-    Chunks.of_file(None, path, open_file, 1)  # reports file errors before workers start
+    Chunks.of_file(None, path, open_file, worker_name, 1, lenient=False)  # before workers start
     _silence_dask()
     if n_workers is not None:
         connected = workers_of_this_machine(n_workers, usable_threads(threads))
@@ -77,27 +76,21 @@ def read_on_workers(
     for `n_threads` threads, by default those of the workers. Raises DataError.
     """
     n_threads = n_threads or sum(threads_of_hosts(client).values())
-    chunks = Chunks.of_file(Tasks(client), path, open_file, n_threads, lenient=lenient)
+    chunks = Chunks.of_file(Tasks(client), path, open_file, worker_name, n_threads, lenient=lenient)
     return RemoteDataset(client, chunks, scale=scale)
 
 
 def open_file(name: str) -> BinaryIO:
-    """Open a file by fsspec. Raises DataError, which names the worker in a task."""
+    """Open a path or a URL."""
+    return fsspec.open(name, "rb").open()
+
+
+def worker_name() -> str:
+    """Name the worker of the current task; empty outside tasks."""
     try:
-        return fsspec.open(name, "rb").open()
-    except FileNotFoundError:
-        reason = "no such file"
-    except IsADirectoryError:
-        reason = "is a directory"
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-    except (ImportError, ValueError) as error:  # ValueError: unknown protocol
-        reason = str(error)
-    try:
-        address = get_worker().address
-    except ValueError:  # not in a task
-        raise DataError(f"{name}: {reason}") from None
-    raise DataError(f"{name}: {reason} on the worker {address}; all workers must read it")
+        return f"worker {get_worker().address}"
+    except ValueError:
+        return ""
 
 
 class RemoteDataset(Dataset):

@@ -39,7 +39,7 @@ from dcsvm.training import remote_tasks as work
 from dcsvm.training.certificate import Iterate, SolverSettings, Subproblems
 from dcsvm.training.memory import MB, MemoryPlan, Plan, plan_worker_memory
 from dcsvm.training.remote_tasks import Pieces, SectionStats, put_together, taken, variance_of
-from dcsvm.training.report import Traffic
+from dcsvm.training.report import Traffic, WorkerTraffic
 from dcsvm.training.state import SolveControl
 
 COST_SAMPLE = 1000  # rows from which the client estimates the cost of kernel values
@@ -182,7 +182,7 @@ class RemoteRows:
         )
         for k, future in zip(partial, futures, strict=True):
             pieces[k] = future
-        self.tasks.traffic.bytes_moved += len(indices) * self.row_bytes
+        self.tasks.counts["bytes_moved"] += len(indices) * self.row_bytes
         order = np.concatenate([positions for _, positions, _ in parts])
         if np.array_equal(order, np.arange(len(order))):
             return pieces, None
@@ -296,8 +296,8 @@ class RemoteEngine:
     @property
     def traffic(self) -> Traffic:
         """The traffic so far, with the work of each worker."""
-        self.tasks.note_workers()
-        return self.tasks.traffic
+        work = {address: WorkerTraffic(*own) for address, own in self.tasks.work().items()}
+        return Traffic(**self.tasks.counts, workers=work)
 
     def for_kernel(self, options: TrainOptions) -> tuple[RemoteEngine, Kernel]:
         if options.kernel_type.is_precomputed:
@@ -361,7 +361,7 @@ class RemoteEngine:
         self.phase = name.replace(" ", "")
 
     def count_rounds(self, n_rounds: int) -> None:
-        self.tasks.traffic.rounds += n_rounds
+        self.tasks.counts["rounds"] += n_rounds
 
     def product(
         self, weights: Weights, rows: np.ndarray, *, target_rows: np.ndarray, how: KernelEvalOptions

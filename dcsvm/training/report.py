@@ -185,13 +185,6 @@ class Traffic:
     rounds: int = 0
     workers: dict[str, WorkerTraffic] = field(default_factory=dict)
 
-    def add_task(self, address: str, seconds_computing: float, seconds_moving: float) -> None:
-        """Add a task to the work of a worker."""
-        worker = self.workers.setdefault(address, WorkerTraffic())
-        worker.tasks += 1
-        worker.seconds_computing += seconds_computing
-        worker.seconds_moving += seconds_moving
-
 
 @dataclass
 class Costs:

@@ -66,12 +66,12 @@ class Steps(dcsvm.Progress):
 
     def look(self) -> tuple:
         time.sleep(1)  # for bytes in transit
-        traffic = self.tasks.traffic
+        counts = self.tasks.counts
         there = self.tasks.client.run(of_worker)
         each = list(zip(*(there[worker] for worker in sorted(there)), strict=True))
         return (
-            traffic.bytes_sent + traffic.bytes_received,
-            traffic.tasks,
+            counts["bytes_sent"] + counts["bytes_received"],
+            counts["tasks"],
             self.summed,
             *map(list, each),
         )

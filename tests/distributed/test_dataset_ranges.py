@@ -9,13 +9,17 @@ from dcsvm.data.chunks import FileRange, chunks_of_ranges, file_ranges, sections
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError
 from dcsvm.data.reading import Encoding
-from dcsvm.distributed.dataset import open_file
+from dcsvm.distributed.dataset import open_file, worker_name
 
 TEXT = b"1 1:0.5 3:2\n-1 2:1\n1\n-1 1:3 2:4 3:5\n1 3:1"
 
 
 def part_of(path, begin, end):
-    return FileRange(str(path), begin, end, open_file)
+    return FileRange(str(path), begin, end, open_file, worker_name)
+
+
+def ranges_of(path):
+    return file_ranges(str(path), open_file, worker_name)
 
 
 def read(part):
@@ -40,7 +44,7 @@ def test_ranges_cover_the_file_and_depend_on_its_size_alone(tmp_path, monkeypatc
     monkeypatch.setattr(module, "MIN_RANGE", 10)
     path = tmp_path / "rows"
     path.write_bytes(b"1 1:1\n" * 100)
-    parts = file_ranges(str(path), open_file)
+    parts = ranges_of(path)
     assert 10 < len(parts) <= module.MAX_RANGES
     assert [part.begin for part in parts] == [0, *(part.end for part in parts[:-1])]
     assert parts[-1].end == 600
@@ -79,7 +83,7 @@ def test_urls_of_fsspec_are_read(tmp_path, protocol):
     url = f"{protocol}://{tmp_path}/rows"
     with fsspec.open(url, "wb") as file:
         file.write(TEXT)
-    (part,) = file_ranges(url, open_file)
+    (part,) = ranges_of(url)
     assert read(part)[1].tolist() == [1, -1, 1, -1, 1]
 
 
@@ -92,14 +96,14 @@ def test_a_file_that_cannot_be_cut_is_an_error(tmp_path, content, reason):
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(DataError, match=reason):
-        file_ranges(str(path), open_file)
+        ranges_of(path)
 
 
 def test_an_unknown_protocol_and_a_folder_are_errors(tmp_path):
     with pytest.raises(DataError, match="nosuch"):
-        file_ranges("nosuch://rows", open_file)
+        ranges_of("nosuch://rows")
     with pytest.raises(DataError, match="directory"):
-        file_ranges(str(tmp_path), open_file)
+        ranges_of(tmp_path)
 
 
 def test_a_worker_that_does_not_see_the_file_is_named(client):
@@ -112,6 +116,6 @@ def test_a_worker_that_does_not_see_the_file_is_named(client):
 def test_a_path_is_that_of_the_client_wherever_workers_are(tmp_path, monkeypatch):
     (tmp_path / "rows").write_bytes(TEXT)
     monkeypatch.chdir(tmp_path)
-    (part,) = file_ranges("rows", open_file)
+    (part,) = ranges_of("rows")
     monkeypatch.chdir("/")
     assert len(read(part)[1]) == 5
