@@ -1,7 +1,7 @@
 """Functions that tasks run on workers, for rows in chunks: see remote_engine.py.
 
-A task has copies of the rows that it needs, in the memory of its worker. `threads` and `stop` are
-those of the task.
+A task has copies of the rows that it needs, in the memory of its worker. `Tasks.run` adds the
+`threads` and the `stop` of the task; functions that need no `stop` have a parameter `_`.
 """
 
 from __future__ import annotations
@@ -142,14 +142,9 @@ def share(*values: object) -> tuple[object, ...]:
 
 
 def boxes_of_sections(
-    chunk: Rows,
-    selected: np.ndarray | None,
-    sections: np.ndarray,
-    between: Cutoff,
-    *,
-    threads: int,
-    stop: _core.Stop,  # noqa: ARG001  # of every task
-) -> list[Boxes]:
+    chunk: Rows, selected: np.ndarray | None, sections: np.ndarray, between: Cutoff, *,
+    threads: int, **_: object
+) -> list[Boxes]:  # fmt: skip
     """Find the components of selected rows of a chunk, section by section.
 
     `selected` is ascending, or None for all rows. `sections` has the ends of the sections.
@@ -190,16 +185,9 @@ def _in_spatial_order(
 
 
 def solve(
-    kernel: Kernel,
-    megabytes: int,
-    pieces: Pieces,
-    parts: Subproblems,
-    iterate: Iterate,
-    settings: SolverSettings,
-    *,
-    threads: int,
-    stop: _core.Stop,
-) -> tuple[Iterate, np.ndarray]:
+    kernel: Kernel, megabytes: int, pieces: Pieces, parts: Subproblems, iterate: Iterate,
+    settings: SolverSettings, *, threads: int, stop: _core.Stop,
+) -> tuple[Iterate, np.ndarray]:  # fmt: skip
     """Solve subproblems; return the new iterate and a report for each.
 
     Their members are implicit: all variables, in order.
@@ -220,16 +208,9 @@ def solve(
 
 
 def spans(
-    kernel: Kernel,
-    pieces: Pieces,
-    parts: Subproblems,
-    alpha: np.ndarray,
-    wanted: np.ndarray,
-    n_exact: int,
-    *,
-    threads: int,
-    stop: _core.Stop,  # noqa: ARG001  # of every task
-) -> np.ndarray:
+    kernel: Kernel, pieces: Pieces, parts: Subproblems, alpha: np.ndarray, wanted: np.ndarray,
+    n_exact: int, *, threads: int, **_: object
+) -> np.ndarray:  # fmt: skip
     """Compute squared spans of support vectors, see `_core.squared_spans`."""
     data = _encoded(put_together(pieces), kernel, threads)
     return _core.squared_spans(
@@ -239,16 +220,10 @@ def spans(
 
 
 def sums(
-    kernel: Kernel,
-    chunk: Rows,
-    selected: np.ndarray | None,
-    sources: Rows,
-    shared: tuple[KernelEvalOptions, TermIndex, np.ndarray],
-    target_terms: TermIndex,
-    *,
-    threads: int,
-    stop: _core.Stop,
-) -> tuple[np.ndarray, int]:
+    kernel: Kernel, chunk: Rows, selected: np.ndarray | None, sources: Rows,
+    shared: tuple[KernelEvalOptions, TermIndex, np.ndarray], target_terms: TermIndex, *,
+    threads: int, stop: _core.Stop,
+) -> tuple[np.ndarray, int]:  # fmt: skip
     """Compute kernel sums of the selected rows of a chunk, as `component_sums`.
 
     Targets and sources are both numbered from 0. `shared` has the options, the terms of the sources
@@ -265,15 +240,9 @@ def sums(
 
 
 def product(
-    kernel: Kernel,
-    chunk: Rows,
-    selected: np.ndarray | None,
-    sources: Rows,
-    shared: tuple[KernelEvalOptions, Weights],
-    *,
-    threads: int,
-    stop: _core.Stop,
-) -> np.ndarray:
+    kernel: Kernel, chunk: Rows, selected: np.ndarray | None, sources: Rows,
+    shared: tuple[KernelEvalOptions, Weights], *, threads: int, stop: _core.Stop,
+) -> np.ndarray:  # fmt: skip
     """Compute K(selected rows, sources) W, see `KernelRows.product`; `shared` is (options, W)."""
     targets, (how, weights) = taken(chunk, selected), shared
     rows = put_together(([targets, sources], None))
@@ -286,16 +255,9 @@ Split = tuple[Rows, np.ndarray, NodeSplit]
 
 
 def divide(
-    kernel: Kernel,
-    pieces: Pieces,
-    of_node: np.ndarray,
-    n_parts: np.ndarray,
-    seed: int,
-    starts: Starts | None,
-    *,
-    threads: int,
-    stop: _core.Stop,  # noqa: ARG001  # of every task
-) -> Split:
+    kernel: Kernel, pieces: Pieces, of_node: np.ndarray, n_parts: np.ndarray, seed: int,
+    starts: Starts | None, *, threads: int, **_: object
+) -> Split:  # fmt: skip
     """Split nodes of the cluster tree by sampled rows, as `cluster_tree.split_nodes`.
 
     Returns the sampled rows that the split keeps, their positions in the sample, and the split.
@@ -313,16 +275,9 @@ def without_rows(split: Split) -> tuple[np.ndarray, NodeSplit]:
 
 
 def route(
-    kernel: Kernel,
-    chunk: Rows,
-    selected: np.ndarray | None,
-    placed: Assignment | None,
-    split: Split,
-    second: bool,
-    *,
-    threads: int,
-    stop: _core.Stop,
-) -> Assignment:
+    kernel: Kernel, chunk: Rows, selected: np.ndarray | None, placed: Assignment | None,
+    split: Split, second: bool, *, threads: int, stop: _core.Stop,
+) -> Assignment:  # fmt: skip
     """Assign rows to the clusters of the next level.
 
     `placed` is the assignment to the level above, None for the root. With `second`, the second
