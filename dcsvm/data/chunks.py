@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, BinaryIO, TypeVar
@@ -197,7 +197,7 @@ class Chunks:
     blocks: list[Any]
     labels: list[Any]
     lenient: bool = False
-    columns: Sequence[ChunkColumns] = field(default=())
+    columns: Sequence[ChunkColumns] = ()
     names: tuple[str, ...] | None = None
 
     @staticmethod
@@ -299,15 +299,6 @@ class Chunks:
             "read", sections_of, self.blocks, self.labels, encoding=Encoding(table, scaling),
             lenient=self.lenient,
         )  # fmt: skip
-
-    def copied(self) -> Chunks:
-        """Return the chunks in lists of their own, for `forget`."""
-        return replace(self, blocks=list(self.blocks), labels=list(self.labels))
-
-    def forget(self) -> None:
-        """Let the workers forget the values, once the tasks that read them are done."""
-        self.blocks.clear()
-        self.labels.clear()
 
     def results(
         self, name: str, function: Callable[..., Any], *columns: Sequence[Any], **kwargs: Any

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import fsspec
@@ -164,9 +165,13 @@ class RemoteDataset(Dataset):
     @property
     def rows(self) -> Any:
         """The rows on the workers: RemoteRows."""
+        return self._own_engine().rows
+
+    def _own_engine(self) -> RemoteEngine:
+        """Put the rows into the storage of training, once."""
         if self._engine is None:
             self._engine = RemoteEngine.of(self.tasks, self._sections())
-        return self._engine.rows
+        return self._engine
 
     @property
     def n_rows(self) -> int:
@@ -181,7 +186,7 @@ class RemoteDataset(Dataset):
     @property
     def statistics(self) -> Any:
         """Statistics of the rows, for gamma: RowStatistics."""
-        return self.rows.statistics
+        return self._own_engine().statistics
 
     def scaled(self, scale: str | Scaling | None) -> RemoteDataset:
         """Return the data set in a scaling, without weights."""
@@ -202,7 +207,7 @@ class RemoteDataset(Dataset):
 
     def disposable(self) -> RemoteDataset:
         """Return the data set for one training: the workers then forget the rows as given."""
-        return self._with(is_disposable=True, _chunks=self._chunks.copied())
+        return self._with(is_disposable=True)
 
     def forget_rows(self) -> None:
         """Let the workers forget the rows as trained, which are made again if they are needed."""
@@ -215,8 +220,8 @@ class RemoteDataset(Dataset):
         """Return the engine on the rows for a run. Raises Stopped."""
         sections, engine = self._sections(), self._engine
         self.forget_rows()
-        if self.is_disposable:
-            self._chunks.forget()
+        if self.is_disposable:  # no other reference keeps the futures of the values
+            self._chunks = replace(self._chunks, blocks=[], labels=[])
         if engine is not None and test is None and control.checkpoint is None:
             return engine  # checkpoints need digests of the rows, test rows their columns
         return RemoteEngine.of(

@@ -160,13 +160,16 @@ def prepare(
     if len(targets) < n_rows:
         engine = engine.reordered(duplicates.first)
     stop.check()
-    locality, tree = engine.find_components(kernel, weight, budget, plan, options, stop)
+    locality, tree = engine.find_components(kernel, weight, budget, stop), None
+    if isinstance(engine, LocalEngine) and engine.rows.is_in_file and plan.deepest > 0:
+        stop.check()
+        locality, tree = _in_order_of_clusters(engine, kernel, locality, plan, options, stop)
     if locality.is_ordered:
         targets, sample_weight = targets[locality.order], sample_weight[locality.order]
         engine = engine.reordered(locality.order)
     formulation = task.formulate(targets, sample_weight)
     stop.check()
-    engine = engine.encoded(kernel, memory, formulation.problem.size, stop)
+    engine = engine.encoded(kernel, memory, formulation.problem.size)
     return Prepared(
         start=start,
         options=options,
@@ -297,31 +300,13 @@ class LocalEngine:
         return replace(self, rows=rows)
 
     def find_components(
-        self, kernel: Kernel, weight: float, tolerance: float, plan: Plan, options: TrainOptions,
-        stop: _core.Stop,
-    ) -> tuple[RowComponents, Tree | None]:  # fmt: skip
-        """Find the components and the order of the rows. Raises Stopped.
+        self, kernel: Kernel, weight: float, tolerance: float, stop: _core.Stop
+    ) -> RowComponents:
+        """Find the components and the order of the rows. Raises Stopped."""
+        return find_components(self.rows, kernel, weight, tolerance, self.threads, stop)
 
-        Also returns the cluster tree if it determines the order, as it can for out-of-core rows.
-        """
-        locality = find_components(self.rows, kernel, weight, tolerance, self.threads, stop)
-        stop.check()
-        is_open = not (locality.is_ordered or kernel.is_precomputed) and plan.deepest > 0
-        if not (is_open and self.rows.is_in_file):
-            return locality, None
-        engine = replace(self, kernel_rows=KernelRows(self.rows, kernel, self.threads))
-        tree = new_tree(engine, options, locality.order)
-        plan.grow(tree, plan.deepest, options, stop)
-        return replace(locality, order=tree.order, is_ordered=True), tree
-
-    def encoded(
-        self,
-        kernel: Kernel,
-        memory: MemoryPlan,
-        n_variables: int,
-        stop: _core.Stop,  # noqa: ARG002  # of RemoteEngine
-    ) -> LocalEngine:
-        """Return the engine for a run of `n_variables` variables, with `data`. Raises Stopped."""
+    def encoded(self, kernel: Kernel, memory: MemoryPlan, n_variables: int) -> LocalEngine:
+        """Return the engine for a run of `n_variables` variables, with `data`."""
         threads, spare = min(self.threads, memory.threads), memory.spare(n_variables)
         data = KernelRows(
             self.rows, kernel, threads, coded=True, memory_bytes=spare, chosen=self.chosen
@@ -411,6 +396,23 @@ def prepare_rows(
     """Prepare to train on rows in this process, see `prepare`; `consume` lets it change them."""
     engine = LocalEngine.of(rows, options, consume=consume)
     return prepare(engine, labels, options, sample_weight, stop)
+
+
+def _in_order_of_clusters(
+    engine: LocalEngine, kernel: Kernel, components: RowComponents, plan: Plan,
+    options: TrainOptions, stop: _core.Stop,
+) -> tuple[RowComponents, Tree | None]:  # fmt: skip
+    """Order rows of a file by their clusters, to read them sequentially. Raises Stopped.
+
+    Also returns the cluster tree. Rows that are ordered otherwise, and kernel values, stay as they
+    are, without a tree.
+    """
+    if components.is_ordered or kernel.is_precomputed:
+        return components, None
+    engine = replace(engine, kernel_rows=KernelRows(engine.rows, kernel, engine.threads))
+    tree = new_tree(engine, options, components.order)
+    plan.grow(tree, plan.deepest, options, stop)
+    return replace(components, order=tree.order, is_ordered=True), tree
 
 
 def negligible(formulation: Formulation, options: TrainOptions) -> float:

@@ -61,13 +61,9 @@ class RemoteRows:
     columns, is_in_file = None, False
 
     def __init__(
-        self,
-        tasks: Any,
-        chunks: Sequence[Future],
-        stats: Sequence[Sequence[SectionStats]],
-        used: UsedColumns,
-        storage: Storage,
-    ):
+        self, tasks: Any, chunks: Sequence[Future], stats: Sequence[Sequence[SectionStats]],
+        used: UsedColumns, storage: Storage,
+    ):  # fmt: skip
         self.tasks, self.chunks, self.used, self.storage = tasks, chunks, used, storage
         self.stats = [one for of_chunk in stats for one in of_chunk]
         self.n_features = used.n_features if used.used is None else len(used.used)
@@ -80,49 +76,9 @@ class RemoteRows:
         self.given = np.arange(self.start[-1], dtype=np.int32)
         self.row_bytes = -(-sum(one.nbytes for one in self.stats) // len(self.given))
 
-    @staticmethod
-    def of(
-        tasks: Any, chunks: list[Future], test: Rows | None, stop: _core.Stop, *, with_digest: bool
-    ) -> RemoteRows:
-        """Put chunks into one storage; each is a task whose result is a list of Sections.
-
-        The columns of `test` rows are kept, too. `with_digest` is for checkpoints. Raises Stopped,
-        ValueError without rows, and any error of a task.
-        """
-        futures = tasks.on_chunks("facts", work.stats_of, chunks, with_digest=with_digest)
-        by_chunk: list[list[SectionStats]] = [
-            [one for one in of_chunk if one.n_rows] for of_chunk in tasks.results(futures, stop)
-        ]
-        chunks = [chunk for chunk, own in zip(chunks, by_chunk, strict=True) if own]
-        stats = [one for of_chunk in by_chunk for one in of_chunk]
-        if not stats:
-            raise ValueError("no rows to train on")
-        # the storage and the columns that the rows would have in one process
-        n_features, n_values = max(one.n_features for one in stats), sum(s.n_values for s in stats)
-        n_rows, are_bytes = sum(one.n_rows for one in stats), all(one.are_bytes for one in stats)
-        storage = storage_of(n_rows, n_features, n_values, are_bytes=are_bytes)
-        used = UsedColumns(n_features)
-        if are_far(n_features, n_values):
-            columns = tasks.results(tasks.on_chunks("columns", work.columns_of, chunks), stop)
-            columns += [] if test is None else [work.columns_of([(test, np.zeros(0))])]
-            used = UsedColumns(n_features, distinct(np.concatenate(columns)))
-        rows = tasks.on_chunks("form", work.stored, chunks, columns=used, storage=storage)
-        return RemoteRows(tasks, rows, [own for own in by_chunk if own], used, storage)
-
     @property
     def n_samples(self) -> int:
         return len(self.given)
-
-    @property
-    def statistics(self) -> RowStatistics:
-        """Statistics of the rows, for gamma."""
-        size = self.n_samples * self.used.n_features
-        rows: Any = self  # has the part of Rows that a median needs
-        return RowStatistics(
-            self.used.n_features,
-            lambda: variance_of(self.stats, size),
-            lambda kernel: median_distance(rows, kernel, 1),
-        )
 
     @property
     def no_rows(self) -> Rows:
@@ -217,13 +173,9 @@ class RemoteTree(Tree):
     assigned: dict[int, Future] | None = None
 
     def split_nodes(
-        self,
-        rows: np.ndarray,
-        of_node: np.ndarray,
-        n_parts: np.ndarray,
-        seed: int,
+        self, rows: np.ndarray, of_node: np.ndarray, n_parts: np.ndarray, seed: int,
         starts: Starts | None = None,
-    ) -> tuple[np.ndarray, NodeSplit]:
+    ) -> tuple[np.ndarray, NodeSplit]:  # fmt: skip
         tasks, level = self.rows.tasks, f"level{len(self.splits) + 1}"
         pieces = self.rows.pieces(rows, f"{level}-sample")
         self.split = tasks.run(
@@ -277,9 +229,32 @@ class RemoteEngine:
         tasks: Any, chunks: list[Future], *, test: Rows | None = None,
         stop: _core.Stop | None = None, with_digest: bool = False,
     ) -> RemoteEngine:  # fmt: skip
-        """Return an engine on chunks, see `RemoteRows.of`."""
-        stop = stop or _core.Stop()
-        return RemoteEngine(RemoteRows.of(tasks, chunks, test, stop, with_digest=with_digest))
+        """Return an engine on chunks; each is a task whose result is a list of Sections.
+
+        The rows are put into one storage. The columns of `test` rows are kept, too. `with_digest`
+        is for checkpoints. Raises Stopped, ValueError without rows, and any error of a task.
+        """
+        futures = tasks.on_chunks("facts", work.stats_of, chunks, with_digest=with_digest)
+        by_chunk: list[list[SectionStats]] = [
+            [one for one in of_chunk if one.n_rows] for of_chunk in tasks.results(futures, stop)
+        ]
+        chunks = [chunk for chunk, own in zip(chunks, by_chunk, strict=True) if own]
+        stats = [one for of_chunk in by_chunk for one in of_chunk]
+        if not stats:
+            raise ValueError("no rows to train on")
+        # the storage and the columns that the rows would have in one process
+        n_features, n_values = max(one.n_features for one in stats), sum(s.n_values for s in stats)
+        n_rows, are_bytes = sum(one.n_rows for one in stats), all(one.are_bytes for one in stats)
+        storage = storage_of(n_rows, n_features, n_values, are_bytes=are_bytes)
+        used = UsedColumns(n_features)
+        if are_far(n_features, n_values):
+            columns = tasks.results(tasks.on_chunks("columns", work.columns_of, chunks), stop)
+            columns += [] if test is None else [work.columns_of([(test, np.zeros(0))])]
+            used = UsedColumns(n_features, distinct(np.concatenate(columns)))
+        rows = tasks.on_chunks("form", work.stored, chunks, columns=used, storage=storage)
+        return RemoteEngine(
+            RemoteRows(tasks, rows, [own for own in by_chunk if own], used, storage)
+        )
 
     @property
     def data(self) -> Any:
@@ -287,7 +262,13 @@ class RemoteEngine:
 
     @property
     def statistics(self) -> RowStatistics:
-        return self.rows.statistics
+        n_features = self.rows.used.n_features
+        rows: Any = self.rows  # has the part of Rows that a median needs
+        return RowStatistics(
+            n_features,
+            lambda: variance_of(self.rows.stats, rows.n_samples * n_features),
+            lambda kernel: median_distance(rows, kernel, 1),
+        )
 
     @property
     def digest(self) -> str:
@@ -325,9 +306,8 @@ class RemoteEngine:
         return other
 
     def find_components(
-        self, kernel: Kernel, weight: float, tolerance: float, _plan: Plan, _options: TrainOptions,
-        stop: _core.Stop,
-    ) -> tuple[RowComponents, None]:  # fmt: skip
+        self, kernel: Kernel, weight: float, tolerance: float, stop: _core.Stop
+    ) -> RowComponents:
         def boxes_of(between: Cutoff) -> list[Boxes]:
             """Find the boxes of all sections; rows are still in the order of the sections."""
             futures = [
@@ -340,11 +320,9 @@ class RemoteEngine:
             return [own for of_chunk in self.tasks.results(futures, stop) for own in of_chunk]
 
         rows: Any = self.rows  # has the part of Rows that the search needs
-        return find_components(rows, kernel, weight, tolerance, 1, stop, boxes_of=boxes_of), None
+        return find_components(rows, kernel, weight, tolerance, 1, stop, boxes_of=boxes_of)
 
-    def encoded(
-        self, kernel: Kernel, memory: MemoryPlan, _n_variables: int, _stop: _core.Stop
-    ) -> RemoteEngine:
+    def encoded(self, kernel: Kernel, memory: MemoryPlan, _n_variables: int) -> RemoteEngine:
         other = copy(self)
         other.threads, other.megabytes = memory.threads, memory.budget // MB
         step = -(-self.rows.n_samples // COST_SAMPLE)
@@ -402,15 +380,10 @@ class RemoteEngine:
         return result, n_evaluations
 
     def _on_chunks(
-        self,
-        name: str,
-        function: Callable[..., Any],
-        targets: np.ndarray,
-        sources: np.ndarray,
-        shared: tuple[object, ...],
-        how: KernelEvalOptions,
+        self, name: str, function: Callable[..., Any], targets: np.ndarray, sources: np.ndarray,
+        shared: tuple[object, ...], how: KernelEvalOptions,
         arguments_of: Callable[[np.ndarray, np.ndarray], tuple[object, ...]] | None = None,
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:  # fmt: skip
         """Run a task for each chunk: `function` on its target rows and all source rows.
 
         All tasks get the options `how` and the `shared` values. `arguments_of(positions, index)`
