@@ -220,7 +220,7 @@ class RemoteDataset(Dataset):
         """Return the engine on the rows for a run. Raises Stopped."""
         sections, engine = self._sections(), self._engine
         self.forget_rows()
-        if self.is_disposable:  # no other reference keeps the futures of the values
+        if self.is_disposable:  # Dask forgets values without futures, once they are read
             self._chunks = replace(self._chunks, blocks=[], labels=[])
         if engine is not None and test is None and control.checkpoint is None:
             return engine  # checkpoints need digests of the rows, test rows their columns
