@@ -221,6 +221,7 @@ class Chunks:
 
     def matched(self) -> Chunks:
         """Return the chunks with the same columns in the same order. Raises DataError."""
+        # chunks without rows may have other columns: the first one with rows names them
         columns = self.results("form", ChunkColumns.of, self.blocks)
         first = next((k for k, one in enumerate(columns) if one.n_rows), 0)
         names = columns[first].names
@@ -287,6 +288,7 @@ class Chunks:
             return Extremes.joined(extremes).scaling(self.name, one_hot=one_hot)
         sizes = self.results("sizes", sizes_of, self.blocks, **options)
         n_rows, n_values = np.array(sizes, np.int64).reshape(-1, 2).T
+        # as many values as one process would rank
         step = max(-(-int(n_values.sum()) // RANKED_VALUES), 1)
         first = [int(one) for one in np.cumsum(n_rows) - n_rows]
         samples = self.results("sample", sample_of, self.blocks, first, step=step, **options)
@@ -374,10 +376,10 @@ def _has_only_numbers(block: Any) -> bool:
 def typed_labels(labels: Any) -> tuple[np.ndarray, np.dtype]:
     """Return labels as `as_labels`, and their type as given, of numbers also in objects."""
     values = np.asarray(labels.to_numpy() if hasattr(labels, "to_numpy") else labels)
-    found = as_labels(values)
-    if values.dtype.kind == "O" and found.dtype.kind != "U":
+    converted = as_labels(values)
+    if values.dtype.kind == "O" and converted.dtype.kind != "U":
         values = np.array(values.tolist())
-    return found, values.dtype
+    return converted, values.dtype
 
 
 def sections_of(block: Any, labels: Any, encoding: Encoding, *, lenient: bool) -> list[Section]:
@@ -440,5 +442,5 @@ def _of_sources(
         rows = text_rows(text, name, encoding, FileOptions(lenient=lenient), first_line)
         return rows.first_pass(work)
 
-    found = [part.parsed(of_text) for part in block]
-    return [one for one in found if one is not None]
+    parsed = [part.parsed(of_text) for part in block]
+    return [of_range for of_range in parsed if of_range is not None]

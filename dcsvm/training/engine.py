@@ -150,9 +150,11 @@ def prepare(
     engine, kernel = engine.for_kernel(options)
     if options.gap is not None and not kernel.is_positive_semidefinite:
         raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
+    # equal rows share a variable
     duplicates = engine.duplicates(task.targets, sample_weight, stop)
     targets, sample_weight = task.targets[duplicates.first], duplicates.sample_weight
     formulation = task.formulate(targets, sample_weight)
+    # errors of levels and memory come before the long work on rows
     plan = plan_of(options, formulation, len(targets))
     memory = engine.plan_memory(options, formulation, plan)
     weight, budget = formulation.weight, negligible(formulation, options)
@@ -160,6 +162,7 @@ def prepare(
     if len(targets) < n_rows:
         engine = engine.reordered(duplicates.first)
     stop.check()
+    # rows are put into the order of their components, or of the clusters of a file
     locality, tree = engine.find_components(kernel, weight, budget, stop), None
     if isinstance(engine, LocalEngine) and engine.rows.is_in_file and plan.deepest > 0:
         stop.check()
@@ -264,10 +267,7 @@ class LocalEngine:
         return replace(self, copy_bytes=size, chosen=chosen), kernel
 
     def duplicates(
-        self,
-        targets: np.ndarray,
-        sample_weight: np.ndarray,
-        stop: _core.Stop,  # noqa: ARG002  # of RemoteEngine
+        self, targets: np.ndarray, sample_weight: np.ndarray, _stop: _core.Stop
     ) -> Duplicates:
         """Find duplicates. Raises Stopped."""
         return find_duplicates(self.rows, targets, sample_weight)

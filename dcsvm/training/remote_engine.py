@@ -128,6 +128,7 @@ class RemoteRows:
         if len(indices) == 0:
             return [self.no_rows], None
         parts = self.by_chunk(indices)
+        # chunks of which all rows are used, in order, are pieces as they are
         pieces, partial = [self.chunks[chunk] for chunk, _, _ in parts], []
         for k, (chunk, _, rows) in enumerate(parts):
             size = self.start[chunk + 1] - self.start[chunk]
@@ -234,6 +235,7 @@ class RemoteEngine:
         The rows are put into one storage. The columns of `test` rows are kept, too. `with_digest`
         is for checkpoints. Raises Stopped, ValueError without rows, and any error of a task.
         """
+        # chunks without rows are left out
         futures = tasks.on_chunks("facts", work.stats_of, chunks, with_digest=with_digest)
         by_chunk: list[list[SectionStats]] = [
             [one for one in of_chunk if one.n_rows] for of_chunk in tasks.results(futures, stop)
@@ -277,8 +279,8 @@ class RemoteEngine:
     @property
     def traffic(self) -> Traffic:
         """The traffic so far, with the work of each worker."""
-        work = {address: WorkerTraffic(*own) for address, own in self.tasks.work().items()}
-        return Traffic(**self.tasks.counts, workers=work)
+        workers = {address: WorkerTraffic(*own) for address, own in self.tasks.work().items()}
+        return Traffic(**self.tasks.counts, workers=workers)
 
     def for_kernel(self, options: TrainOptions) -> tuple[RemoteEngine, Kernel]:
         if options.kernel_type.is_precomputed:
@@ -360,6 +362,7 @@ class RemoteEngine:
         result, n_evaluations = np.zeros(len(targets.row)), 0
         if len(sources.row) == 0 or len(targets.row) == 0:
             return result, n_evaluations
+        # rows are sent once for all variables that share them
         rows, index = np.unique(sources.row, return_inverse=True)
         source_terms = replace(sources, row=index.reshape(-1).astype(np.int32))
 
@@ -392,11 +395,13 @@ class RemoteEngine:
         Raises Stopped.
         """
         rows, tasks = self.rows, self.tasks
+        # what all tasks need is put together, or sent to the workers, once
         pieces = rows.pieces(sources, f"{name}-sources")
         assembled = tasks.submit(f"{name}-sources-rows", put_together, pieces)
         values = tasks.submit(f"{name}-values", work.share, replace(how, stop=None), *shared)
         located: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         futures: dict[int, Future] = {}
+        # targets stay where they are; each is selected once
         for chunk, positions, of_targets in rows.by_chunk(targets):
             selected, index = np.unique(of_targets, return_inverse=True)
             is_all = len(selected) == rows.start[chunk + 1] - rows.start[chunk]
@@ -437,6 +442,7 @@ class RemoteEngine:
             for part, report in enumerate(reports, parcels[k].start):
                 state.finish(part, report)
             n_parcels, n_done = n_parcels + 1, n_done + len(members)
+            # True asks for an iterate that is up to date, for a checkpoint: here it always is
             if progress is not None and progress(n_parcels, n_done, None, 0, 0):
                 progress(n_parcels, n_done, None, 0, 0)
         return state.reports

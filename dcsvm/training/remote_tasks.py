@@ -60,11 +60,11 @@ class SectionStats:
 
 def stats_of(chunk: Sequence[Section], *, with_digest: bool) -> list[SectionStats]:
     """Compute the statistics of each section of a chunk."""
-    found = []
+    stats = []
     for rows, _ in chunk:
         values = rows.values if rows.dense is None else rows.dense.reshape(-1)
         assert values is not None  # rows are dense or CSR
-        found.append(
+        stats.append(
             SectionStats(
                 rows.n_samples,
                 rows.n_features,
@@ -76,7 +76,7 @@ def stats_of(chunk: Sequence[Section], *, with_digest: bool) -> list[SectionStat
                 digest_of(rows) if with_digest else None,
             )
         )
-    return found
+    return stats
 
 
 def mean_and_squares(values: np.ndarray) -> tuple[float, float]:
@@ -194,11 +194,13 @@ def solve(
     """
     problem, rows = parts.problem, put_together(pieces)
     rows, cutoff, position = _in_spatial_order(rows, settings.cutoff, threads)
+    # the budget is that of this task: an encoded copy of the rows, then caches
     memory = plan_memory(rows, problem.size, problem.size, threads=threads, megabytes=megabytes)
     data = _encoded(rows, kernel, threads, memory.spare(problem.size))
     kernel.check_values(data.encoding.largest_squared_norm)
     nbytes = max(memory.solver(problem.size) - data.copy_bytes, 0)
     settings = replace(settings, cutoff=cutoff, threads=threads, memory_bytes=nbytes)
+    # the members become explicit, and rows are numbered in their order here
     members = np.arange(problem.size, dtype=np.int32)
     problem = replace(problem, row=position[problem.rows])
     iterate = iterate.take(members)  # a copy: a repeated task starts from the same values
