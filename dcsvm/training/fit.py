@@ -28,13 +28,13 @@ from dcsvm.training.certificate import (
 )
 from dcsvm.training.conquer import put_back_best, restore_constraint
 from dcsvm.training.early_level import TestRows, check_test_rows
-from dcsvm.training.engine import LocalRows, RowSource, prepare
+from dcsvm.training.engine import Engine, LocalEngine, prepare
 from dcsvm.training.extraction import ExactResult, NoMarginError, exact_model
 from dcsvm.training.probability import fitted_probability
 from dcsvm.training.report import TrainReport
 from dcsvm.training.run import Run, estimate_early_loss, improve, resume
 from dcsvm.training.solver import FormulationSolver
-from dcsvm.training.state import RunControl
+from dcsvm.training.state import RunControl, fingerprint
 from dcsvm.training.warm_start import check_rows, first_alpha
 
 if TYPE_CHECKING:
@@ -66,18 +66,18 @@ def fit(
     if control.checkpoint is not None:
         control.checkpoint.describe_models(data.model)
     with control.held():
-        source: Any = data.row_source(control, test)
-        if source is not None:
-            columns = source.columns
+        engine: Any = data.remote_engine(control, test)
+        if engine is not None:
+            columns = engine.rows.used
         else:  # gamma "auto" depends on the number of columns, also on empty ones
             columns = UsedColumns.of_rows(data.rows, *([] if test is None else [test.rows]))
             options = number_of_gamma(options, data.rows)
             rows = columns.of(data.rows)
-            source = LocalRows.of(rows, options, consume=data.is_disposable)
+            engine = LocalEngine.of(rows, options, consume=data.is_disposable)
         if init_model is not None:
-            check_rows(init_model, source.rows, options, columns)
+            check_rows(init_model, engine.rows, options, columns)
         run = begin(
-            source, data.labels, with_number(options, source.statistics), control,
+            engine, data.labels, with_number(options, engine.statistics), control,
             sample_weight=data.sample_weight, init_model=init_model,
             test=None if test is None else TestRows(columns.of(test.rows), test.labels),
         )  # fmt: skip
@@ -85,7 +85,7 @@ def fit(
 
 
 def begin(
-    source: RowSource,
+    engine: Engine,
     labels: np.ndarray,
     options: TrainOptions,
     control: RunControl,
@@ -94,13 +94,13 @@ def begin(
     init_model: Model | None = None,
     test: TestRows | None = None,
 ) -> Run:
-    """Prepare a run on the rows of a source; gamma must be a number. Raises ValueError, Stopped."""
+    """Prepare a run on an engine; gamma must be a number. Raises ValueError, Stopped."""
     # the checkpoint knows the data before training reorders them
     weights = as_weights(sample_weight, len(labels))
     if control.checkpoint is not None:
-        data, is_warm = source.fingerprint(labels, weights), init_model is not None
-        control.checkpoint.begin(data, options, is_warm=is_warm)
-    prepared = prepare(source, labels, options, weights, control.stop)
+        data = fingerprint(engine.rows, engine.digest, labels, weights)
+        control.checkpoint.begin(data, options, is_warm=init_model is not None)
+    prepared = prepare(engine, labels, options, weights, control.stop)
     # tell what comes, and what the options asked for in vain
     control.progress.plan(prepared.describe())
     for level in prepared.plan.not_alone(options):
