@@ -5,7 +5,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training import probability as cross_validation
-from dcsvm.training.engine import LocalRows
+from dcsvm.training.engine import LocalEngine
 from dcsvm.training.fit import begin, fit
 from dcsvm.training.state import RunControl
 
@@ -22,7 +22,7 @@ def train_rows(rows: Rows, labels, options: TrainOptions, control=None, *, sampl
 def ready(rows: Rows, labels, options: TrainOptions, control=None, **how):
     """Prepare a run."""
     options = number_of_gamma(options, rows)
-    return begin(LocalRows.of(rows, options), labels, options, control or RunControl(), **how)
+    return begin(LocalEngine.of(rows, options), labels, options, control or RunControl(), **how)
 
 
 def cross_validate(rows: Rows, labels, options: TrainOptions, n_folds, progress=None, *,

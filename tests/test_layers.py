@@ -24,7 +24,7 @@ MAX_LINES = 700  # of a module or core file
 MAX_BYTES = 1_000_000  # of a tracked file
 
 MAX_NAMES = 20  # of the packages below that a wing may use
-WINGS = ("selection", "sklearn", "cli")
+WINGS = ("selection", "sklearn", "distributed", "cli")
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
 CORE = sorted([*CSRC.rglob("*.h"), *CSRC.rglob("*.cc")])

@@ -486,8 +486,8 @@ class Dataset:
     def check_is_here(self) -> None:
         """Raise TypeError if the rows are on workers."""
 
-    def row_source(self, control: Any, test: Dataset | None) -> Any:  # noqa: ARG002 (of RemoteDataset)
-        """Return the RowSource of rows on workers, None for rows in this process."""
+    def remote_engine(self, control: Any, test: Dataset | None) -> Any:  # noqa: ARG002 (of RemoteDataset)
+        """Return the engine of rows on workers, None for rows in this process."""
         return None
 
     def model(self, model: AnyModel) -> AnyModel:

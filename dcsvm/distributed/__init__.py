@@ -89,9 +89,9 @@ def train(  # noqa: PLR0913 (a client and the arguments of dcsvm.train)
 
     TrainOptions.of(**options)  # errors are found before work begins
     check_workers(client)
-    data = RemoteDataset(client, X, y, sample_weight=sample_weight, scale=scale)
+    data = RemoteDataset(client, X, y, sample_weight=sample_weight, scale=scale).disposable()
     return train_data(
-        data.disposable(), progress=progress, stop=stop, checkpoint=checkpoint,
+        data, progress=progress, stop=stop, checkpoint=checkpoint,
         init_model=init_model, test=test, feature_weights=feature_weights, **options,
     )  # fmt: skip
 

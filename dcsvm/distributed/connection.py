@@ -2,7 +2,8 @@
 
 A task is a pure function of plain values and results of other tasks, so Dask can repeat the tasks
 of a lost worker. Dask counts the workers that die while they run a task. The task fails if there
-are more than `distributed.scheduler.allowed-failures`.
+are more than `distributed.scheduler.allowed-failures`. Workers that `dcsvm-train --workers` starts
+preload this module.
 """
 
 import asyncio
@@ -10,24 +11,25 @@ import importlib.metadata
 import json
 import logging
 import os
+import signal
+import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypeVar
 
 import dask
-from distributed import Client, Future, KilledWorker, LocalCluster, wait
+import numpy as np
+from distributed import Client, Future, KilledWorker, LocalCluster, get_worker, wait
+from distributed.comm import get_address_host
 
 from dcsvm import __version__
 from dcsvm._core import Stop
-from dcsvm.distributed.chunks import nbytes_of
-from dcsvm.problem.options import OptionError
-from dcsvm.training.memory import MB, PROGRAM, VARIABLE, described, mb
-from dcsvm.training.report import Traffic, WorkerTraffic
+from dcsvm.machine import usable_threads
 
 Name = TypeVar("Name", bound=Hashable)
 POLL = 0.1  # seconds between checks for a stop request
@@ -35,16 +37,28 @@ LOOK, PATIENCE = 10, 300  # seconds between checks for workers; maximum wait wit
 NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "1 GB"}
 
 
-class WorkersLostError(ValueError):
-    """Error: workers died, or the scheduler is lost."""
+class WorkersError(ValueError):
+    """Error: no usable workers, with the reason; workers died, or the scheduler is lost."""
+
+
+def nbytes_of(value: object) -> int:
+    """Count the bytes of the arrays in a value."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, (list, tuple)):
+        return sum(nbytes_of(one) for one in value)
+    if hasattr(value, "__dataclass_fields__"):
+        return sum(nbytes_of(getattr(value, name)) for name in value.__dataclass_fields__)
+    return 0
 
 
 class Tasks:
-    """The tasks of one training run of a client."""
+    """The tasks of a client for one data set, and `counts` of its traffic, see TrainReport."""
 
     def __init__(self, client: Client):
-        self.client, self.traffic = client, Traffic()
-        self.run, self.numbers = uuid.uuid4().hex[:8], count()
+        self.client = client
+        self.counts = Counter(bytes_sent=0, bytes_received=0, bytes_moved=0, tasks=0, rounds=0)
+        self.id, self.numbers = uuid.uuid4().hex[:8], count()
         client.get_task_stream(count=0)  # makes Dask record tasks from now on
 
     def submit(
@@ -56,12 +70,37 @@ class Tasks:
         **kwargs: object,
     ) -> Future:
         """Submit a task; Dask's dashboard shows its name."""
-        self.traffic.tasks += 1
-        self.traffic.bytes_sent += sum(nbytes_of(value) for value in (*args, *kwargs.values()))
+        self.counts["tasks"] += 1
+        self.counts["bytes_sent"] += sum(nbytes_of(value) for value in (*args, *kwargs.values()))
         with dask.config.set(NO_WARNING):
             return self.client.submit(
                 function, *args, key=self._key(name), priority=priority, pure=False, **kwargs
             )
+
+    def on_chunks(
+        self, name: str, function: Callable[..., Any], *columns: Sequence[object], **kwargs: Any
+    ) -> list[Future]:
+        """Submit a task for each chunk, a tuple of `zip(*columns)`."""
+        return [
+            self.submit(f"{name}-chunk{k}", function, *values, **kwargs)
+            for k, values in enumerate(zip(*columns, strict=True))
+        ]
+
+    def run(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *args: object,
+        is_alone: bool = False,
+        priority: float = 0,
+    ) -> Future:
+        """Submit function(*args, threads=..., stop=...), with the threads and a Stop of the task.
+
+        Tasks that run in parallel each use one thread of their worker. A task that `is_alone` uses
+        the threads of all workers on its host, because the others are idle.
+        """
+        of_hosts = threads_of_hosts(self.client) if is_alone else None
+        return self.submit(name, run_in_task, function, of_hosts, *args, priority=priority)
 
     def submit_each(
         self, name: str, function: Callable[..., Any], *columns: Sequence[object]
@@ -69,22 +108,22 @@ class Tasks:
         """Submit a task for each tuple of `zip(*columns)`; costs a tenth of calling `submit`."""
         if not columns[0]:
             return []
-        self.traffic.tasks += len(columns[0])
-        self.traffic.bytes_sent += sum(nbytes_of(value) for column in columns for value in column)
+        self.counts["tasks"] += len(columns[0])
+        self.counts["bytes_sent"] += sum(nbytes_of(one) for column in columns for one in column)
         with dask.config.set(NO_WARNING):
             return self.client.map(
                 function, *columns, key=[self._key(name) for _ in columns[0]], pure=False
             )
 
     def _key(self, name: str) -> str:
-        return f"{name}-{self.run}{next(self.numbers)}"
+        return f"{name}-{self.id}{next(self.numbers)}"
 
     def finished(
         self, futures: Mapping[Name, Future], stop: Stop | None = None
     ) -> Iterator[tuple[Name, Any]]:
         """Yield (name, result) of tasks as they finish.
 
-        Raises Stopped, WorkersLostError, and any error of a task.
+        Raises Stopped, WorkersError, and any error of a task.
         """
         names, stop = {future: name for name, future in futures.items()}, stop or Stop()
         waiting, last_check = set(names), time.monotonic()
@@ -95,21 +134,21 @@ class Tasks:
                 if now >= last_check + LOOK:
                     last_check, last_seen = now, now if self.client.nthreads() else last_seen
                     if now > last_seen + PATIENCE:
-                        raise WorkersLostError(f"no workers for {PATIENCE} seconds")
+                        raise WorkersError(f"no workers for {PATIENCE} seconds")
                 stop.check()
                 for future in sorted(done, key=lambda one: one.key):
                     stop.check()  # receiving each result may take long
                     waiting.remove(future)
                     result = future.result()
-                    self.traffic.bytes_received += nbytes_of(result)
+                    self.counts["bytes_received"] += nbytes_of(result)
                     yield names[future], result
         except KilledWorker as error:
-            raise WorkersLostError(
+            raise WorkersError(
                 f"workers died repeatedly at task {error.task}: they may lack memory"
             ) from None
         except CancelledError:
             waiting.clear()
-            raise WorkersLostError(
+            raise WorkersError(
                 "lost the connection to the Dask scheduler: resume from a checkpoint"
             ) from None
         finally:
@@ -121,21 +160,23 @@ class Tasks:
         results = dict(self.finished(dict(enumerate(futures)), stop))
         return [results[k] for k in range(len(futures))]
 
-    def note_workers(self) -> None:
-        """Record the tasks and times of each worker in `traffic`."""
-        workers: dict[str, WorkerTraffic] = {}
+    def workers(self) -> list[tuple[int, int]]:
+        """Return the number of threads and the memory limit in bytes, or 0, of each worker."""
+        workers = workers_of(self.client).values()
+        return [(worker["nthreads"], worker["memory_limit"]) for worker in workers]
+
+    def work(self) -> dict[str, list[float]]:
+        """Return the tasks and the seconds of computing and moving of each worker, by address."""
+        work: dict[str, list[float]] = {}
         for task in self.client.get_task_stream():
-            if f"-{self.run}" not in str(task["key"]):
-                continue
-            worker = workers.setdefault(task["worker"], WorkerTraffic())
-            worker.tasks += 1
-            for span in task["startstops"]:
-                seconds = span["stop"] - span["start"]
-                if span["action"] == "compute":
-                    worker.seconds_computing += seconds
-                elif span["action"] == "transfer":
-                    worker.seconds_moving += seconds
-        self.traffic.workers = dict(sorted(workers.items()))
+            if f"-{self.id}" in str(task["key"]):
+                of_worker = work.setdefault(task["worker"], [0, 0.0, 0.0])
+                of_worker[0] += 1
+                for span in task["startstops"]:
+                    if span["action"] in ("compute", "transfer"):
+                        place = 1 if span["action"] == "compute" else 2
+                        of_worker[place] += span["stop"] - span["start"]
+        return dict(sorted(work.items()))
 
     def _done_of(self, waiting: set[Future]) -> set[Future]:
         """Wait at most POLL seconds for futures. Returns the finished ones."""
@@ -158,22 +199,18 @@ CONFIG: dict[str, object] = {  # Dask configuration of a cluster on this machine
 }
 
 
-class NoWorkersError(ValueError):
-    """Error: no usable workers, with the reason."""
-
-
 @contextmanager
 def workers_of_scheduler(
     address: str | None = None, scheduler_file: str | None = None
 ) -> Iterator[Client]:
-    """Connect to a scheduler by address or scheduler file. Raises NoWorkersError."""
+    """Connect to a scheduler by address or scheduler file. Raises WorkersError."""
     if address is None and scheduler_file is not None:
         address = _address_in(scheduler_file)
     try:
         client = Client(address, timeout=SECONDS_TO_ANSWER, set_as_default=False)
     except (*NO_ANSWER, ValueError) as error:
         reason = "" if isinstance(error, NO_ANSWER) else f": {error}"
-        raise NoWorkersError(f"cannot reach Dask scheduler {address}{reason}") from None
+        raise WorkersError(f"cannot reach Dask scheduler {address}{reason}") from None
     with client:
         check_workers(client)
         yield client
@@ -189,7 +226,7 @@ def workers_of_this_machine(n_workers: int, threads: int) -> Iterator[Client]:
             processes=True,
             dashboard_address=":0",
             silence_logs=logging.CRITICAL,
-            preload=["dcsvm.distributed.worker_tasks"],
+            preload=["dcsvm.distributed.connection"],
         )
         try:
             with Client(cluster, set_as_default=False) as client:
@@ -202,14 +239,14 @@ def workers_of_this_machine(n_workers: int, threads: int) -> Iterator[Client]:
 
 
 def workers_of(client: Client) -> dict[str, dict[str, Any]]:
-    """Return the properties of all workers, by address. Raises NoWorkersError.
+    """Return the properties of all workers, by address. Raises WorkersError.
 
     While there are no workers, wait up to 30 seconds: workers may be restarting.
     """
     end = time.monotonic() + SECONDS_TO_ANSWER
     while not (workers := client.scheduler_info(n_workers=-1)["workers"]):
         if time.monotonic() > end:
-            raise NoWorkersError(f"Dask scheduler {client.scheduler.address} has no workers")
+            raise WorkersError(f"Dask scheduler {client.scheduler.address} has no workers")
         time.sleep(0.1)
     return workers
 
@@ -223,14 +260,14 @@ def threads_of_hosts(client: Client) -> dict[str, int]:
 
 
 def check_workers(client: Client) -> None:
-    """Raise NoWorkersError if there are no workers, or a worker lacks this version of dcsvm."""
+    """Raise WorkersError if there are no workers, or a worker lacks this version of dcsvm."""
     workers_of(client)
     versions = client.run(importlib.metadata.version, "dcsvm", on_error="return")
     for worker, version in sorted(versions.items()):
         if isinstance(version, importlib.metadata.PackageNotFoundError):
-            raise NoWorkersError(f"worker {worker} has no dcsvm: install version {__version__}")
+            raise WorkersError(f"worker {worker} has no dcsvm: install version {__version__}")
         if isinstance(version, str) and version != __version__:
-            raise NoWorkersError(f"worker {worker} has dcsvm {version}, this is {__version__}")
+            raise WorkersError(f"worker {worker} has dcsvm {version}, this is {__version__}")
 
 
 def _address_in(scheduler_file: str) -> str:
@@ -243,80 +280,65 @@ def _address_in(scheduler_file: str) -> str:
             return json.load(file)["address"]
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise NoWorkersError(f"{scheduler_file}: {reason}") from None
+        raise WorkersError(f"{scheduler_file}: {reason}") from None
     except (ValueError, KeyError, TypeError):
-        raise NoWorkersError(f"{scheduler_file}: not a Dask scheduler file") from None
+        raise WorkersError(f"{scheduler_file}: not a Dask scheduler file") from None
 
 
-DEFAULT_CACHE = 1000  # MB per task; does not depend on the workers, because it affects results
-COPIES = 3  # copies of a worker's share of the rows: as read, assembled, in tasks
+POLL_OF_TASK = 0.2  # seconds between checks whether a task is cancelled
 
 
-@dataclass(frozen=True)
-class WorkerMemory:
-    """Memory budget of workers; has the part of MemoryPlan that training on workers uses.
+def dask_setup(_worker: object) -> None:
+    """Ignore the signals of the terminal; called by Dask when a worker of a command starts.
 
-    Each of `n_workers` workers holds `rows` bytes of rows and runs `tasks_at_once` tasks. Each task
-    has `megabytes` MB for caches and copies.
+    The worker still ends with the command, because its nanny process then ends.
     """
-
-    n_workers: int
-    tasks_at_once: int
-    rows: int
-    megabytes: int
-
-    @property
-    def threads(self) -> int:
-        return self.n_workers * self.tasks_at_once
-
-    @property
-    def most(self) -> int:
-        """Return the maximum memory of a worker, in bytes."""
-        return COPIES * self.rows + self.tasks_at_once * self.megabytes * MB + PROGRAM
-
-    @property
-    def budget(self) -> int:
-        """Return the memory budget of a task in bytes; the client gets it beside one problem."""
-        return self.megabytes * MB
-
-    def solver(self, _n_variables: int) -> int:
-        """Return the memory for the solvers of a task, in bytes."""
-        return self.budget
-
-    def unplanned(self, _largest: int) -> int:
-        """Return 0: a task plans the arrays of its own solvers."""
-        return 0
-
-    def spare(self, _n_variables: int) -> int:
-        """Return the spare memory of the client, in bytes, as `MemoryPlan.spare`."""
-        return self.budget
-
-    def most_variables(self, _n_variables: int) -> int:
-        """Return how many variables the client may add, as `MemoryPlan.most_variables`."""
-        return self.budget // 2 // VARIABLE
-
-    def describe(self) -> str:
-        """Format the plan for the first line of progress."""
-        name = "1 worker" if self.n_workers == 1 else f"{self.n_workers} workers"
-        caches = self.tasks_at_once * self.megabytes * MB
-        return f"{name}, {described(COPIES * self.rows, caches, ' each')}"
+    for name in ("SIGINT", "SIGHUP"):
+        if hasattr(signal, name):
+            with suppress(ValueError):  # not in the main thread
+                signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
-def plan_worker_memory(client: Client, nbytes: int, megabytes: int | None) -> WorkerMemory:
-    """Plan the memory of workers for `nbytes` bytes of rows. Raises OptionError, ValueError."""
-    workers = workers_of(client)
-    tasks_at_once = max(worker["nthreads"] for worker in workers.values())
-    limits = [worker["memory_limit"] for worker in workers.values() if worker["memory_limit"]]
-    share = -(-nbytes // len(workers))
-    budget = DEFAULT_CACHE if megabytes is None else megabytes
-    plan = WorkerMemory(len(workers), tasks_at_once, share, budget)
-    if not limits:
-        return plan
-    limit, fixed = min(limits), COPIES * share + PROGRAM
-    reason = f"the smallest worker has {mb(limit)} MB of memory"
-    if fixed > limit:
-        raise ValueError(f"workers require {mb(plan.most)} MB of memory, {reason}: add workers")
-    if megabytes is not None and plan.most > limit:
-        largest = (limit - fixed) // (tasks_at_once * MB)
-        raise OptionError("cache_mb", f"must be at most {largest}, got {megabytes}: {reason}")
-    return plan
+def run_in_task(
+    function: Callable[..., Any], of_hosts: dict[str, int] | None, *args: object
+) -> Any:
+    """Call a function with the threads of the current task and a Stop; see `Tasks.run`."""
+    with stop_of_task() as stop:
+        return function(*args, threads=threads_of_task(of_hosts), stop=stop)
+
+
+def threads_of_task(of_hosts: dict[str, int] | None) -> int:
+    """Return the number of threads of the current task.
+
+    `of_hosts` has the threads of each host for a task that runs alone, else it is None. In a worker
+    with one Dask thread, a task uses all OpenMP threads.
+    """
+    worker, default = get_worker(), usable_threads(None)
+    n_tasks = worker.state.nthreads
+    if of_hosts is None:
+        return default if n_tasks == 1 else 1
+    return max(n_tasks, default, of_hosts.get(get_address_host(worker.address), 0))
+
+
+@contextmanager
+def stop_of_task() -> Iterator[Stop]:
+    """Yield a Stop that is requested when the current task is cancelled.
+
+    Dask does not notify running tasks, so a thread polls the state of the task. Otherwise a
+    cancelled task would occupy its worker until it is finished.
+    """
+    worker, stop, is_done = get_worker(), Stop(), threading.Event()
+    key = worker.get_current_task()
+
+    def watch() -> None:
+        while not is_done.wait(POLL_OF_TASK):
+            task = worker.state.tasks.get(key)
+            if task is None or task.state == "cancelled":
+                stop.request()
+                return
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield stop
+    finally:
+        is_done.set()

@@ -1,337 +1,34 @@
-"""A Dataset whose rows stay on the workers of a Dask cluster, and their source for a run.
-
-The columns of data frames are those of the first chunk with rows. Other chunks with rows have the
-same columns, matched by name: their order is free. Arrays have equal widths. Sparse matrices may
-lack the last columns, as parts of a LIBSVM file do.
-"""
+"""A Dataset whose rows stay on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+import fsspec
 import numpy as np
 from dask.delayed import Delayed
-from distributed import Client, Future
+from distributed import Client, Future, get_worker
 
-from dcsvm import _core
-from dcsvm.data.arrays import as_labels, as_weights, distinct
-from dcsvm.data.columns import Frame, TableEncoding, Values
-from dcsvm.data.dataset import OWN_SCALINGS, Dataset, loaded
-from dcsvm.data.files import DataError
-from dcsvm.data.frames import (
-    array_of,
-    as_arrow,
-    has_only_numbers,
-    is_arrow,
-    is_frame,
-    known_frame,
-    matrix_names,
-    names_of,
-    plain_column,
-)
-from dcsvm.data.reading import Encoded, Encoding, MatrixRows, encoding_of
-from dcsvm.data.rows import Rows, are_far
-from dcsvm.data.scaling import RANKED_VALUES, Extremes, Scaling, quantile_scaling
-from dcsvm.data.used_columns import UsedColumns
-from dcsvm.distributed.chunks import (
-    Section,
-    SectionFormat,
-    SectionStats,
-    byte_ranges,
-    chunks_of_ranges,
-    columns_of,
-    extremes_of,
-    facts_of,
-    formed,
-    labels_of,
-    sample_of,
-    sections_of,
-    sizes_of,
-    variance_of,
-)
+from dcsvm.data.chunks import Chunks
+from dcsvm.data.dataset import Dataset
+from dcsvm.data.scaling import Scaling
 from dcsvm.distributed.connection import (
     Tasks,
-    WorkerMemory,
-    plan_worker_memory,
     threads_of_hosts,
     workers_of_scheduler,
     workers_of_this_machine,
 )
-from dcsvm.distributed.engine import (
-    DaskEngine,
-    RemoteKernelRows,
-    RemoteRows,
-    find_remote_components,
-)
-from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.row_components import RowComponents
 from dcsvm.machine import usable_threads
-from dcsvm.problem.data_gamma import number_of_gamma
-from dcsvm.problem.duplicates import RowMap, all_different, duplicates_by_keys, row_keys
-from dcsvm.problem.formulation import Formulation
-from dcsvm.problem.options import OptionError, TrainOptions
-from dcsvm.training.memory import Plan
-from dcsvm.training.state import RunControl, fingerprint
+from dcsvm.training.remote_engine import RemoteEngine
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-
-@dataclass(frozen=True)
-class ChunkForm:
-    """The form of a chunk; `names` are the columns of a data frame, None for other chunks."""
-
-    n_rows: int
-    n_columns: int
-    names: tuple[str, ...] | None = None
-    is_sparse: bool = False
-    has_gaps: bool = False  # of an array
-
-    @staticmethod
-    def of(chunk: Any) -> ChunkForm:
-        """Find the form of an array, a sparse matrix or a data frame. Raises ValueError."""
-        frame = known_frame(chunk)
-        if frame is not None:
-            names = names_of(frame)
-            return ChunkForm(frame.shape[0], len(names), names)
-        rows = MatrixRows(chunk)
-        return ChunkForm(
-            rows.n_rows, rows.n_features, is_sparse=rows.is_sparse, has_gaps=rows.find_gaps()
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class MatchedChunks:
-    """Chunks with the same columns in the same order.
-
-    Each of `chunks` is a task whose result is an array, a sparse matrix or a data frame. `names`
-    are the columns of data frames, None for other chunks.
-    """
-
-    tasks: Tasks
-    chunks: list[Future]
-    forms: list[ChunkForm]
-    names: tuple[str, ...] | None
-
-    @staticmethod
-    def of(tasks: Tasks, chunks: list[Future]) -> MatchedChunks:
-        """Match the columns of chunks. Raises DataError if they differ."""
-        forms = tasks.results(
-            [tasks.submit(f"form-chunk{k}", ChunkForm.of, one) for k, one in enumerate(chunks)]
-        )
-        first = next((k for k, form in enumerate(forms) if form.n_rows), 0)
-        names = forms[first].names
-        _check_kinds(forms)
-        if names is None:
-            _check_widths(forms)
-            return MatchedChunks(tasks, chunks, forms, None)
-        placed = [_places(form, names, k, first) for k, form in enumerate(forms)]
-        matched = [
-            one if form.names == names else tasks.submit(f"match-chunk{k}", chosen, one, places)
-            for k, (one, form, places) in enumerate(zip(chunks, forms, placed, strict=True))
-        ]
-        return MatchedChunks(tasks, matched, forms, names)
-
-    @property
-    def n_columns(self) -> int:
-        return max(one.n_columns for one in self.forms) if self.names is None else len(self.names)
-
-    def encoding(self) -> TableEncoding | None:
-        """Return the encoding of data frames, or of arrays with missing values; None for others.
-
-        The columns are fetched to the client one by one. Raises DataError.
-        """
-        if self.names is None and not _have_gaps(self.forms):
-            return None
-        names = self.names or matrix_names(self.n_columns)
-
-        def column(name: str) -> Values:
-            return plain_column(self._column(names.index(name)), "X", name)
-
-        n_rows = sum(one.n_rows for one in self.forms)
-        return encoding_of(Frame("X", names, n_rows, column, has_names=self.names is not None))
-
-    def _column(self, place: int) -> np.ndarray:
-        """Fetch a column of all chunks."""
-        futures = [
-            self.tasks.submit(f"column{place}-chunk{k}", column_of, one, place)
-            for k, one in enumerate(self.chunks)
-        ]
-        arrays = self.tasks.results(futures)
-        used = [one for one in arrays if len(one)] or arrays[:1]  # empty chunks may differ in type
-        return np.concatenate(used)
-
-
-def _check_kinds(forms: Sequence[ChunkForm]) -> None:
-    """Raise DataError if some chunks are data frames and others are not."""
-    are_frames = [form.names is not None for form in forms]
-    if len(set(are_frames)) > 1:
-        frame, other = are_frames.index(True), are_frames.index(False)
-        raise DataError(f"chunk {frame} is a data frame, chunk {other} is not")
-
-
-def _have_gaps(forms: Sequence[ChunkForm]) -> bool:
-    """Return whether arrays have missing values. Raises DataError if others are sparse."""
-    with_gaps = [k for k, form in enumerate(forms) if form.has_gaps]
-    sparse = [k for k, form in enumerate(forms) if form.is_sparse]
-    if with_gaps and sparse:
-        raise DataError(
-            f"chunk {with_gaps[0]} has missing values, but chunk {sparse[0]} is a sparse matrix, "
-            "which cannot have them"
-        )
-    return bool(with_gaps)
-
-
-def _check_widths(forms: Sequence[ChunkForm]) -> None:
-    """Raise DataError if a dense array has fewer columns than another chunk."""
-    widest = max(range(len(forms)), key=lambda k: forms[k].n_columns)
-    n_columns = forms[widest].n_columns
-    for k, form in enumerate(forms):
-        if form.n_columns < n_columns and not form.is_sparse:
-            raise DataError(
-                f"chunk {k} has {form.n_columns} features, chunk {widest} has {n_columns}"
-            )
-
-
-def _places(form: ChunkForm, names: tuple[str, ...], k: int, first: int) -> list[int]:
-    """Return the places of the named columns in chunk k. Raises DataError if it has others."""
-    place_of = {name: place for place, name in enumerate(form.names or ())}
-    missing = [name for name in names if name not in place_of]
-    if missing:
-        raise DataError(f"chunk {k}: no column {missing[0]}, which chunk {first} has")
-    more = [name for name in place_of if name not in names]
-    if more and form.n_rows:
-        raise DataError(f"chunk {first}: no column {more[0]}, which chunk {k} has")
-    return [place_of[name] for name in names]
-
-
-def chosen(chunk: Any, places: list[int]) -> Any:
-    """Return the columns of a data frame at some places, in that order."""
-    if is_arrow(chunk):
-        return as_arrow(chunk).select(places)
-    return chunk.iloc[:, places] if hasattr(chunk, "iloc") else chunk[:, places]
-
-
-def column_of(chunk: Any, place: int) -> np.ndarray:
-    """Return the column of an array or a data frame at a place."""
-    return array_of(chunk, place) if is_frame(chunk) else np.asarray(chunk)[:, place]
-
-
 Collection = Any  # a dask array or dataframe, or a list of delayed chunks
-
-
-@dataclass(frozen=True, eq=False)
-class DaskRows:
-    """RowSource of remote rows.
-
-    The client holds `facts`, the statistics of each section. The rows have only the columns in
-    use.
-    """
-
-    rows: RemoteRows
-    facts: list[SectionStats]
-    columns: UsedColumns
-    owns_rows: bool = False
-
-    def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict[str, Any]:
-        """Identify the data and their division into sections, for checkpoints."""
-        digests = " ".join(str(one.digest) for one in self.facts)
-        return fingerprint(self.rows, digests, labels, sample_weight)
-
-    def with_gamma(self, options: TrainOptions) -> TrainOptions:
-        """Replace a gamma that is no number by its number for these rows, as without workers."""
-        rows: Rows = self.rows  # type: ignore[assignment]  # has RemoteRows instead of Rows
-        return number_of_gamma(options, rows, self.columns.n_features, lambda: self.variance)
-
-    @property
-    def variance(self) -> float:
-        """Return the variance of all feature values, as `numpy.var`."""
-        return variance_of(self.facts, self.rows.n_samples * self.columns.n_features)
-
-    def with_kernel(self, options: TrainOptions) -> tuple[DaskRows, Kernel]:
-        if options.kernel_type.is_precomputed:
-            raise OptionError("kernel", "precomputed cannot be used on workers")
-        return self, options.kernel_on(self.rows.n_features)
-
-    def duplicates(
-        self, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop
-    ) -> RowMap:
-        tasks = self.rows.tasks
-        if not self.rows.is_dense:
-            return all_different(sample_weight)
-        futures = [
-            tasks.submit(f"keys-chunk{k}", row_keys, chunk)
-            for k, chunk in enumerate(self.rows.chunks)
-        ]
-        keys = np.concatenate(tasks.results(futures, stop))
-        return duplicates_by_keys(keys, targets, sample_weight)
-
-    def plan_memory(
-        self, options: TrainOptions, _formulation: Formulation, _plan: Plan
-    ) -> WorkerMemory:
-        nbytes = self.rows.n_samples * self.rows.row_bytes
-        return plan_worker_memory(self.rows.tasks.client, nbytes, options.cache_mb)
-
-    def reordered(self, indices: np.ndarray) -> DaskRows:
-        return replace(self, rows=self.rows.reordered(indices))
-
-    def find_components(
-        self, kernel: Kernel, weight: float, tolerance: float, _plan: Plan, _options: TrainOptions,
-        stop: _core.Stop,
-    ) -> tuple[RowComponents, None]:  # fmt: skip
-        return find_remote_components(self.rows, kernel, weight, tolerance, stop), None
-
-    def engine(
-        self, kernel: Kernel, memory: WorkerMemory, _n_variables: int, stop: _core.Stop
-    ) -> DaskEngine:
-        threads, megabytes = memory.threads, memory.megabytes
-        return DaskEngine(RemoteKernelRows(self.rows, kernel, threads, megabytes, stop=stop))
-
-
-def remote_rows(
-    tasks: Tasks, chunks: list[Future], control: RunControl, test: Rows | None = None
-) -> DaskRows:
-    """Make remote rows from chunks; each chunk is a task whose result is a list of Sections.
-
-    The columns of `test` rows are kept, too. Raises Stopped, ValueError without rows, and any error
-    of a task.
-    """
-    with_digest = control.checkpoint is not None
-    futures = [
-        tasks.submit(f"facts-chunk{k}", facts_of, chunk, with_digest=with_digest)
-        for k, chunk in enumerate(chunks)
-    ]
-    by_chunk: list[list[SectionStats]] = [
-        [one for one in of_chunk if one.n_rows] for of_chunk in tasks.results(futures, control.stop)
-    ]
-    used = [k for k, of_chunk in enumerate(by_chunk) if of_chunk]
-    facts = [one for of_chunk in by_chunk for one in of_chunk]
-    if not facts:
-        raise ValueError("no rows to train on")
-    form = SectionFormat.of_all(facts)
-    if are_far(form.n_features, sum(one.n_values for one in facts)):
-        futures = [tasks.submit(f"columns-chunk{k}", columns_of, chunks[k]) for k in used]
-        columns = tasks.results(futures, control.stop)
-        columns += [] if test is None else [columns_of([Section(test, np.zeros(0))])]
-        form = replace(form, used=distinct(np.concatenate(columns)))
-    rows = [tasks.submit(f"form-chunk{k}", formed, chunks[k], form) for k in used]
-    sizes = [[one.n_rows for one in by_chunk[k]] for k in used]
-    row_bytes = -(-sum(one.nbytes for one in facts) // sum(one.n_rows for one in facts))
-    remote = RemoteRows(tasks, rows, sizes, form, row_bytes)
-    return DaskRows(remote, facts, UsedColumns(form.n_features, form.used))
-
-
-@dataclass(frozen=True)
-class FileOnWorkers:
-    """A LIBSVM file in chunks of ranges, which workers read."""
-
-    name: str
-    chunks: list[Any]
-    lenient: bool = False
 
 
 @contextmanager
@@ -349,7 +46,7 @@ def file_on_workers(
     `scheduler` is the address of a Dask scheduler, `scheduler_file` a file that has it. Workers of
     this machine share the `threads`. For `options` see `read_on_workers`. Raises ValueError.
     """
-    byte_ranges(path)  # reports file errors before workers start
+    Chunks.of_file(None, path, open_file, worker_name, 1, lenient=False)  # before workers start
     _silence_dask()
     if n_workers is not None:
         connected = workers_of_this_machine(n_workers, usable_threads(threads))
@@ -379,10 +76,22 @@ def read_on_workers(
     `scale` may also be a range file of svm-scale, which models do not contain. The file is divided
     for `n_threads` threads, by default those of the workers. Raises DataError.
     """
-    ranges = byte_ranges(path)
     n_threads = n_threads or sum(threads_of_hosts(client).values())
-    chunks: list[Any] = chunks_of_ranges(ranges, n_threads)
-    return RemoteDataset(client, FileOnWorkers(path, chunks, lenient), scale=scale)
+    chunks = Chunks.of_file(Tasks(client), path, open_file, worker_name, n_threads, lenient=lenient)
+    return RemoteDataset(client, chunks, scale=scale)
+
+
+def open_file(name: str) -> BinaryIO:
+    """Open a path or a URL."""
+    return fsspec.open(name, "rb").open()
+
+
+def worker_name() -> str:
+    """Name the worker of the current task; empty outside tasks."""
+    try:
+        return f"worker {get_worker().address}"
+    except ValueError:
+        return ""
 
 
 class RemoteDataset(Dataset):
@@ -409,7 +118,7 @@ class RemoteDataset(Dataset):
     def __init__(
         self,
         client: Client,
-        X: Collection | FileOnWorkers,
+        X: Collection | Chunks,
         y: Collection | None = None,
         *,
         sample_weight: Any = None,
@@ -417,114 +126,52 @@ class RemoteDataset(Dataset):
         feature_weights: ArrayLike | None = None,
         encode_numbers: bool = True,
     ):
-        self.tasks, self.first_index = Tasks(client), 1  # no worker reads a whole file
-        self.lenient = False
-        self._n_columns: int | None = None  # of a file, unknown
-        self._label_type: np.dtype = np.dtype(np.float64)
-        self._chunks: list[Future] | None = None
-        self._kept: DaskRows | None = None
-        self.is_scaling_stored, self.is_disposable, self.has_labels = True, False, True
-        if isinstance(X, FileOnWorkers):
-            self.name, self.lenient, self.table = X.name, X.lenient, None
-            self._blocks, self._labels = X.chunks, [None] * len(X.chunks)
+        self._read: list[Future] | None = None  # tasks of encoded and scaled chunks
+        self._engine: RemoteEngine | None = None  # on the rows in the storage of training
+        self.first_index, self.table, self.is_disposable = 1, None, False
+        self.has_labels = y is not None or isinstance(X, Chunks)
+        if isinstance(X, Chunks):
+            self._chunks = X
         else:
-            self._compute(client, X, y)
-            matched = MatchedChunks.of(self.tasks, self._blocks)
-            self._blocks, self._n_columns = matched.chunks, matched.n_columns
-            if encode_numbers or not self._has_only_numbers:
-                self.table = matched.encoding()
-        known = loaded(scale) if isinstance(X, FileOnWorkers) else scale
+            self._chunks = computed(client, X, y).matched()
+            self.table = self._chunks.table(encode_numbers=encode_numbers)
+        self.name, self.tasks = self._chunks.name, self._chunks.tasks
+        known = self._chunks.known_scaling(scale)
         self.is_scaling_stored = known is scale
-        self.scaling = self._scaling_of(known, None)
-        if isinstance(X, FileOnWorkers):
-            self.labels = np.concatenate(self._results("labels", labels_of, self._sections()))
-        elif self.has_labels:
-            self._fetch_labels()
+        self.scaling = self._chunks.scaling(known, self.table)
+        if self.has_labels:
+            sections = self._sections() if self._chunks.is_file else None
+            self.labels, self._label_type = self._chunks.fetch_labels(sections)
         else:
             self.labels = np.zeros(self.rows.n_samples)
-        weights = whole_array(client, sample_weight)
-        self.sample_weight = None if weights is None else as_weights(weights, len(self.labels))
+            self._label_type = self.labels.dtype
+        given = self.with_labels(self.labels, whole_array(client, sample_weight))
+        self.sample_weight = given.sample_weight
         if feature_weights is not None:
             self.scaling = self.weighted(feature_weights).scaling
             self.forget_rows()  # without weights
-
-    def _compute(self, client: Client, X: Collection, y: Collection | None) -> None:
-        """Start to compute collections on the workers. Raises ValueError and TypeError."""
-        parts, labels = _parts(X), [] if y is None else _parts(_chunked_as(X, y))
-        if y is not None and len(parts) != len(labels):
-            raise ValueError(f"X has {len(parts)} chunks, y has {len(labels)}")
-        futures = client.compute([*parts, *labels])
-        self.name, self._blocks = "X", futures[: len(parts)]
-        self._labels = futures[len(parts) :] or [None] * len(parts)
-        self.has_labels, self.table = y is not None, None
-
-    def _fetch_labels(self) -> None:
-        """Set the labels, and their type."""
-        found = self._results("labels", _as_labels, self._labels)
-        self.labels = np.concatenate([labels for labels, _ in found])
-        types = [kind for labels, kind in found if len(labels)]
-        self._label_type = np.result_type(*types) if types else self.labels.dtype
 
     @property
     def given_labels(self) -> np.ndarray:
         """The labels in the type as given, such as integers or booleans."""
         return self.labels.astype(self._label_type)
 
-    @property
-    def _has_only_numbers(self) -> bool:
-        """Whether all blocks are data frames of numbers without gaps."""
-        return all(self._results("numbers", _has_only_numbers, self._blocks))
-
-    def _submit(
-        self, name: str, function: Callable[..., Any], *columns: Sequence[Any], **kwargs: Any
-    ) -> list[Future]:
-        """Submit a task for each tuple of `zip(*columns)`."""
-        return [
-            self.tasks.submit(f"{name}-chunk{k}", function, *values, **kwargs)
-            for k, values in enumerate(zip(*columns, strict=True))
-        ]
-
-    def _results(
-        self, name: str, function: Callable[..., Any], *columns: Sequence[Any], **kwargs: Any
-    ) -> list[Any]:
-        """Return the results of the tasks of `_submit`."""
-        return self.tasks.results(self._submit(name, function, *columns, **kwargs))
-
     def _sections(self) -> list[Future]:
-        """Submit the tasks that read, encode and scale the blocks, unless they are submitted."""
-        if self._chunks is None:
-            encoding = Encoding(self.table, self.scaling)
-            self._chunks = self._submit(
-                "read", sections_of, self._blocks, self._labels, encoding=encoding,
-                lenient=self.lenient,
-            )  # fmt: skip
-        return self._chunks
-
-    def _scaling_of(self, scale: Any, like: Encoded | None) -> Scaling | None:  # noqa: ARG002
-        """Return the scaling to apply, as without workers. Raises ValueError."""
-        if scale is None or isinstance(scale, Scaling):
-            return scale
-        if scale not in OWN_SCALINGS:
-            raise ValueError(f"scale must be one of {', '.join(OWN_SCALINGS)}, got {scale!r}")
-        one_hot = None if self.table is None else self.table.one_hot
-        options = {"encoding": Encoding(self.table), "lenient": self.lenient}
-        if scale == "auto":
-            found = self._results("ranges", extremes_of, self._blocks, **options)
-            return Extremes.joined(found).scaling(self.name, one_hot=one_hot)
-        sizes = self._results("sizes", sizes_of, self._blocks, **options)
-        n_rows, n_values = np.array(sizes, np.int64).reshape(-1, 2).T
-        step = max(-(-int(n_values.sum()) // RANKED_VALUES), 1)
-        first = [int(one) for one in np.cumsum(n_rows) - n_rows]
-        found = self._results("sample", sample_of, self._blocks, first, step=step, **options)
-        parts = [part for own in found for part in own]
-        return quantile_scaling(parts, self.name, one_hot=one_hot)
+        """Submit the tasks that read, encode and scale the chunks, unless they are submitted."""
+        if self._read is None:
+            self._read = self._chunks.read(self.table, self.scaling)
+        return self._read
 
     @property
     def rows(self) -> Any:
         """The rows on the workers: RemoteRows."""
-        if self._kept is None:
-            self._kept = remote_rows(self.tasks, self._sections(), RunControl())
-        return self._kept.rows
+        return self._own_engine().rows
+
+    def _own_engine(self) -> RemoteEngine:
+        """Put the rows into the storage of training, once."""
+        if self._engine is None:
+            self._engine = RemoteEngine.of(self.tasks, self._sections())
+        return self._engine
 
     @property
     def n_rows(self) -> int:
@@ -534,27 +181,24 @@ class RemoteDataset(Dataset):
     def n_features(self) -> int:
         if self.table is not None:
             return self.table.n_features
-        if self._n_columns is not None:
-            return self._n_columns
-        assert self.rows
-        assert self._kept is not None
-        return self._kept.columns.n_features
+        return self._chunks.n_columns or self.rows.used.n_features
 
     def variance(self) -> float:
         """Return the variance of all feature values, as `numpy.var`."""
-        assert self.rows
-        assert self._kept is not None
-        return self._kept.variance
+        return self._own_engine().variance()
 
     def scaled(self, scale: str | Scaling | None) -> RemoteDataset:
         """Return the data set in a scaling, without weights."""
-        scaling = self._scaling_of(scale, None)
-        return self._anew(scaling=scaling, is_scaling_stored=True)
+        return self._in_scaling(self._chunks.scaling(scale, self.table))
 
     def weighted(self, weights: Any, columns: np.ndarray | None = None) -> RemoteDataset:
         """Multiply the scaled features by weights, float64 (n_features,), all at least 0."""
-        scaling = self._weighted_scaling(np.asarray(weights, np.float64), columns)
-        return self._anew(scaling=scaling, is_scaling_stored=True)
+        return self._in_scaling(self._weighted_scaling(np.asarray(weights, np.float64), columns))
+
+    def _in_scaling(self, scaling: Scaling | None, **changes: Any) -> RemoteDataset:
+        return self._with(
+            scaling=scaling, is_scaling_stored=True, _read=None, _engine=None, **changes
+        )
 
     def changed(self, sample_weight: Any = None, scale: str | Scaling | None = None) -> Dataset:
         """Return the data set with other weights or another scaling, where they are given."""
@@ -562,43 +206,37 @@ class RemoteDataset(Dataset):
 
     def disposable(self) -> RemoteDataset:
         """Return the data set for one training: the workers then forget the rows as given."""
-        own = {"_blocks": list(self._blocks), "_labels": list(self._labels)}  # to be forgotten
-        return self._with(is_disposable=True, **own)
+        return self._with(is_disposable=True)
 
     def forget_rows(self) -> None:
         """Let the workers forget the rows as trained, which are made again if they are needed."""
-        self._chunks = self._kept = None
-
-    def _anew(self, **changes: Any) -> RemoteDataset:
-        """Return a copy whose rows are encoded anew."""
-        return self._with(_chunks=None, _kept=None, **changes)
+        self._read = self._engine = None
 
     def check_is_here(self) -> None:
         raise TypeError("only dcsvm.train takes a RemoteDataset, as its training rows")
 
-    def row_source(self, control: RunControl, test: Dataset | None) -> DaskRows:
-        """Return the rows for a run. Raises Stopped."""
-        chunks, kept = self._sections(), self._kept
-        self._chunks = self._kept = None
-        if self.is_disposable:
-            self._blocks.clear()
-            self._labels.clear()
-        if kept is not None and test is None and control.checkpoint is None:
-            return kept  # checkpoints need digests of the rows, test rows their columns
-        return remote_rows(self.tasks, chunks, control, None if test is None else test.rows)
+    def remote_engine(self, control: Any, test: Dataset | None) -> RemoteEngine:
+        """Return the engine on the rows for a run. Raises Stopped."""
+        sections, engine = self._sections(), self._engine
+        self.forget_rows()
+        if self.is_disposable:  # Dask forgets values without futures, once they are read
+            self._chunks = replace(self._chunks, blocks=[], labels=[])
+        if engine is not None and test is None and control.checkpoint is None:
+            return engine  # checkpoints need digests of the rows, test rows their columns
+        return RemoteEngine.of(
+            self.tasks, sections, test=None if test is None else test.rows, stop=control.stop,
+            with_digest=control.checkpoint is not None,
+        )  # fmt: skip
 
 
-def _has_only_numbers(block: Any) -> bool:
-    return is_frame(block) and has_only_numbers(block)
-
-
-def _as_labels(labels: Any) -> tuple[np.ndarray, np.dtype]:
-    """Return labels as `as_labels`, and their type as given, of numbers also in objects."""
-    values = np.asarray(_plain(labels))
-    found = as_labels(values)
-    if values.dtype.kind == "O" and found.dtype.kind != "U":
-        values = np.array(values.tolist())
-    return found, values.dtype
+def computed(client: Client, X: Collection, y: Collection | None) -> Chunks:
+    """Start to compute collections on the workers. Raises ValueError and TypeError."""
+    parts, labels = _parts(X), [] if y is None else _parts(_chunked_as(X, y))
+    if y is not None and len(parts) != len(labels):
+        raise ValueError(f"X has {len(parts)} chunks, y has {len(labels)}")
+    futures = client.compute([*parts, *labels])
+    blocks, of_labels = futures[: len(parts)], futures[len(parts) :]
+    return Chunks(Tasks(client), "X", blocks, of_labels or [None] * len(parts))
 
 
 def _chunked_as(X: Collection, y: Collection) -> Collection:
@@ -638,8 +276,3 @@ def _parts(collection: Collection) -> list[Delayed]:
             f"{type(collection).__name__}"
         )
     return np.ravel(collection.to_delayed()).tolist()
-
-
-def _plain(values: Any) -> Any:
-    """Convert dataframes to arrays; return other values unchanged."""
-    return values.to_numpy() if hasattr(values, "to_numpy") else values

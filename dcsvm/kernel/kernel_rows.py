@@ -220,6 +220,10 @@ class TermIndex:
     component: np.ndarray
     fold_family: np.ndarray
 
+    def __sizeof__(self) -> int:
+        """Return the size for Dask, as `Rows`."""
+        return sum(array.nbytes for array in vars(self).values())
+
     def take(self, variables: np.ndarray) -> TermIndex:
         return TermIndex(
             self.row[variables], self.component[variables], self.fold_family[variables]

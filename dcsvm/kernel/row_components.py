@@ -11,7 +11,8 @@ Constants in docs/benchmark.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -73,6 +74,15 @@ class RowComponents:
         return np.repeat(np.arange(self.n_components, dtype=np.int32), np.diff(self.start))
 
 
+# Boxes are compared pairwise; with more boxes, all rows are one component. Distances are multiplied
+# by SAFETY for rounding: corners are float32.
+MAX_BOXES, SAFETY = 4096, 1.0 + 1e-6
+
+# Components of consecutive rows: the component of each row, int32 (n,), and the lower and the upper
+# corners of their bounding boxes, float32 (n_components, d).
+Boxes = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
 def find_components(
     rows: Rows,
     kernel: Kernel,
@@ -80,24 +90,37 @@ def find_components(
     tolerance: float,
     threads: int,
     stop: _core.Stop | None = None,
+    *,
+    boxes_of: Callable[[Cutoff], list[Boxes]] | None = None,
 ) -> RowComponents:
     """Find the components of the rows, and the cutoff inside them.
 
     `weight` is an upper bound of the sum of |alpha|. Only dense rows, with a kernel that falls with
     a distance, can have several components. Returns one component with all rows in input order if
     too few kernel values are negligible. Raises Stopped.
+
+    `boxes_of` is for rows in sections on workers: it returns the components of each section, rows
+    of which are beyond a cutoff. Components of sections are joined if their boxes are near. Boxes
+    can be nearer than the rows in them. Then components are joined needlessly, which costs time but
+    does not change the solution.
     """
     n_rows = rows.n_samples
     whole = RowComponents(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
-    if kernel.type.fall is None or not rows.is_dense or n_rows < MIN_ROWS:
+    if kernel.type.fall is None or not rows.is_dense or n_rows < MIN_ROWS or weight == 0:
         return whole
     between = Cutoff.of(kernel, NEGLIGIBLE * tolerance / weight)
     within = Cutoff.of(kernel, LEFT_OUT * tolerance / weight)
+    # a sample decides, since a search among all rows costs more than it saves if nothing is omitted
     sample = rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))
-    points = _core.Points(sample, threads)
-    start = _core.find_components(points, between, 1, threads)[1]
-    if len(start) == 2 and not is_worth_ordering(sample, within, stop):
+    start = _core.find_components(_core.Points(sample, threads), between, 1, threads)[1]
+    is_single = len(start) == 2
+    if is_single and not is_worth_ordering(sample, within, stop):
         return whole
+    if boxes_of is not None:
+        if is_single:
+            return replace(whole, between=between, within=within)
+        order, start = _joined(boxes_of(between), between)
+        return RowComponents(order, start, between, within, is_ordered=True)
     points = _core.Points(rows, threads)
     order, start = _core.find_components(
         points,
@@ -111,6 +134,61 @@ def find_components(
         if len(start) == 2:
             return whole
     return RowComponents(order, start, between, within, is_ordered=True)
+
+
+def boxes_of_rows(rows: Rows, between: Cutoff, threads: int) -> Boxes:
+    """Find the components of dense rows, however small, and their bounding boxes."""
+    points = _core.Points(rows, threads)
+    order, start = _core.find_components(points, between, 1, threads)
+    if len(start) - 1 > MAX_BOXES:
+        order = np.arange(rows.n_samples, dtype=np.int32)
+        start = np.array([0, rows.n_samples])
+    component = np.empty(rows.n_samples, np.int32)
+    component[order] = np.repeat(np.arange(len(start) - 1, dtype=np.int32), np.diff(start))
+    ordered = rows.features[order].astype(np.float32)
+    low = np.minimum.reduceat(ordered, start[:-1], axis=0)
+    return component, low, np.maximum.reduceat(ordered, start[:-1], axis=0)
+
+
+def _joined(sections: list[Boxes], between: Cutoff) -> tuple[np.ndarray, np.ndarray]:
+    """Join components of sections with near boxes; return `order` and `start` of all rows.
+
+    The order is that of the sections. Components are sorted by their first rows. Those of fewer
+    than MIN_COMPONENT rows are merged into the last one.
+    """
+    n_boxes = [len(low) for _, low, _ in sections]
+    first_box = np.cumsum(n_boxes) - n_boxes
+    box = np.concatenate([own[0] + begin for own, begin in zip(sections, first_box, strict=True)])
+    low, high = (np.concatenate([own[corner] for own in sections]) for corner in (1, 2))
+    label = np.zeros(len(low), np.int64) if len(low) > MAX_BOXES else _near(low, high, between)
+    _, first_row, component, sizes = np.unique(
+        label[box], return_index=True, return_inverse=True, return_counts=True
+    )
+    is_small = sizes < MIN_COMPONENT
+    by_first_row = np.lexsort((first_row, is_small))
+    number = np.empty(len(sizes), np.int64)
+    number[by_first_row] = np.arange(len(sizes))
+    number = np.minimum(number, np.count_nonzero(~is_small))  # one number for all small ones
+    component = number[component.reshape(-1)]
+    order = np.argsort(component, kind="stable").astype(np.int32)
+    return order, np.concatenate(([0], np.cumsum(np.bincount(component))))
+
+
+def _near(low: np.ndarray, high: np.ndarray, between: Cutoff) -> np.ndarray:
+    """Label boxes by chains of near boxes; the label is the index of the first box of a chain."""
+    label, free = np.empty(len(low), np.int64), np.arange(len(low))  # free: boxes without a label
+    free_low, free_high = low, high
+    while len(free):
+        first, stack = free[0], [free[0]]
+        while stack:
+            box = stack.pop()
+            label[box] = first
+            apart = _core.box_distances(between.argument, low[box], high[box], free_low, free_high)
+            is_near = (apart < SAFETY * between.distance) | (free == box)
+            if is_near.any():
+                stack += [other for other in free[is_near] if other != box]
+                free, free_low, free_high = (own[~is_near] for own in (free, free_low, free_high))
+    return label
 
 
 def is_worth_ordering(rows: Rows, cutoff: Cutoff, stop: _core.Stop | None = None) -> bool:

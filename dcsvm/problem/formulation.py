@@ -67,6 +67,12 @@ class BoxQP:
             row=self.rows[variables],
         )
 
+    def with_own_rows(self, variables: np.ndarray) -> tuple[BoxQP, np.ndarray]:
+        """Return the problem of some variables with only their rows, and the indices of these."""
+        part = self.part(variables)
+        rows, place = np.unique(part.rows, return_inverse=True)
+        return replace(part, row=place.reshape(-1).astype(np.int32)), rows
+
 
 @dataclass(frozen=True, eq=False)
 class Formulation:

@@ -3,15 +3,18 @@
 Preparation merges, orders and encodes rows, and plans levels and memory. Several folds share one. A
 matrix of a precomputed kernel is checked and made symmetric.
 
-A run refers to rows only by index, so rows may be on other machines. Out-of-core rows, such as rows
-of a mapped file, are copied into memory if a few of them are used repeatedly.
+An Engine has the rows of a run and does all work on them: a LocalEngine in this process, a
+RemoteEngine (remote_engine.py) on workers. Both have the same methods; a LocalEngine says what they
+do. A run refers to rows only by index, so rows may be on other machines. Out-of-core rows, such as
+rows of a mapped file, are copied into memory if a few of them are used repeatedly.
 """
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Protocol
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Union
 
 import numpy as np
 
@@ -24,14 +27,20 @@ from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows, TermIndex, c
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.row_components import RowComponents, find_components
 from dcsvm.machine import threads_to_train
+from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.duplicates import RowMap, find_duplicates
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY
-from dcsvm.problem.formulation import BoxQP, Formulation, Task, task_of
+from dcsvm.problem.formulation import Formulation, Task, task_of
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.training.certificate import Iterate, SolverSettings, Subproblems
 from dcsvm.training.memory import MemoryPlan, Plan, early_plan, make_plan, plan_memory
 from dcsvm.training.report import Traffic
-from dcsvm.training.state import SolveControl, digest_of, fingerprint
+from dcsvm.training.state import SolveControl, digest_of
+
+if TYPE_CHECKING:
+    from dcsvm.training.remote_engine import RemoteEngine
+
+Engine = Union["LocalEngine", "RemoteEngine"]
 
 SMALL_MARGIN = (
     1e-4  # nu-SVC: truncation errors are small relative to violations if the margin exceeds this
@@ -48,29 +57,38 @@ class Prepared:
     Attributes
     ----------
     start : start time of the preparation, seconds of perf_counter.
-    owns_rows : whether training may change the rows.
     row_map : map from input rows to merged and ordered rows.
     targets, sample_weight : float64, of the merged and ordered rows.
     formulation : problem of all rows.
-    data, engine : encoded rows and the engine on them.
+    engine : the encoded rows, and the work on them.
     tree : cluster tree that determines the order of out-of-core rows, or None.
     """
 
     start: float
     options: TrainOptions
     task: Task
-    threads: int
     memory: MemoryPlan
-    owns_rows: bool
     row_map: RowMap
     components: RowComponents
     targets: np.ndarray
     sample_weight: np.ndarray
     formulation: Formulation
-    data: KernelRows
     engine: Engine
     plan: Plan
     tree: Tree | None = None
+
+    @property
+    def data(self) -> KernelRows:
+        return self.engine.data
+
+    @property
+    def threads(self) -> int:
+        return self.engine.data.threads
+
+    @property
+    def owns_rows(self) -> bool:
+        """Whether training may change the rows."""
+        return self.engine.owns_rows
 
     def solver_bytes(self, formulation: Formulation) -> int:
         """Return the memory in bytes for solvers of a formulation, with their arrays."""
@@ -111,55 +129,8 @@ class Prepared:
         )
 
 
-class RowSource(Protocol):
-    """Training rows in this process or on workers, addressed by index."""
-
-    @property
-    def rows(self) -> Rows: ...
-
-    @property
-    def owns_rows(self) -> bool:
-        """Whether training may change the rows."""
-
-    def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
-        """Return the fingerprint of the data; see `checkpoint.fingerprint`."""
-
-    def with_kernel(self, options: TrainOptions) -> tuple[RowSource, Kernel]:
-        """Return the rows in a form that the kernel of the options accepts, and the kernel.
-
-        `options.gamma` must be a number or None. Raises ValueError.
-        """
-
-    def duplicates(
-        self, targets: np.ndarray, sample_weight: np.ndarray, stop: _core.Stop
-    ) -> RowMap:
-        """Find duplicates. Raises Stopped."""
-
-    def plan_memory(
-        self, options: TrainOptions, formulation: Formulation, plan: Plan
-    ) -> MemoryPlan:
-        """Plan the memory for the levels of a plan. Raises OptionError."""
-
-    def reordered(self, numbers: np.ndarray) -> RowSource:
-        """Return the rows with these indices, in this order."""
-
-    def find_components(
-        self, kernel: Kernel, weight: float, tolerance: float, plan: Plan, options: TrainOptions,
-        stop: _core.Stop,
-    ) -> tuple[RowComponents, Tree | None]:  # fmt: skip
-        """Find the components and the order of the rows. Raises Stopped.
-
-        Also returns the cluster tree if it determines the order, as it can for out-of-core rows.
-        """
-
-    def engine(
-        self, kernel: Kernel, memory: MemoryPlan, n_variables: int, stop: _core.Stop
-    ) -> Engine:
-        """Return the engine on these rows for `n_variables` variables. Raises Stopped."""
-
-
 def prepare(
-    source: RowSource,
+    engine: Engine,
     labels: np.ndarray,
     options: TrainOptions,
     sample_weight: np.ndarray | None = None,
@@ -171,60 +142,71 @@ def prepare(
     and Stopped.
     """
     start, stop = time.perf_counter(), stop or _core.Stop()
-    n_rows = source.rows.n_samples
+    n_rows = engine.rows.n_samples
     if len(labels) != n_rows:
         raise ValueError(f"{n_rows} rows have {len(labels)} labels")
     sample_weight = np.ones(len(labels)) if sample_weight is None else sample_weight
     task = task_of(labels, sample_weight, options)
-    source, kernel = source.with_kernel(options)
+    engine, kernel = engine.for_kernel(options)
     if options.gap is not None and not kernel.is_positive_semidefinite:
         raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
-    row_map = source.duplicates(task.targets, sample_weight, stop)
+    # equal rows share a variable
+    row_map = engine.duplicates(task.targets, sample_weight, stop)
     targets, sample_weight = task.targets[row_map.first], row_map.sample_weight
     formulation = task.formulate(targets, sample_weight)
+    # errors of levels and memory come before the long work on rows
     plan = plan_of(options, formulation, len(targets))
-    memory = source.plan_memory(options, formulation, plan)
+    memory = engine.plan_memory(options, formulation, plan)
     weight, budget = formulation.weight, negligible(formulation, options)
     del formulation  # rebuilt in the final order of rows
     if len(targets) < n_rows:
-        source = source.reordered(row_map.first)
+        engine = engine.reordered(row_map.first)
     stop.check()
-    locality, tree = source.find_components(kernel, weight, budget, plan, options, stop)
+    # rows are put into the order of their components, or of the clusters of a file
+    locality, tree = engine.find_components(kernel, weight, budget, stop), None
+    if isinstance(engine, LocalEngine) and engine.rows.is_in_file and plan.deepest > 0:
+        stop.check()
+        locality, tree = _in_order_of_clusters(engine, kernel, locality, plan, options, stop)
     if locality.is_ordered:
         targets, sample_weight = targets[locality.order], sample_weight[locality.order]
-        source = source.reordered(locality.order)
+        engine = engine.reordered(locality.order)
         row_map = row_map.reordered(locality.order)
     formulation = task.formulate(targets, sample_weight)
     stop.check()
-    engine = source.engine(kernel, memory, formulation.problem.size, stop)
+    engine = engine.encoded(kernel, memory, formulation.problem.size)
     return Prepared(
         start=start,
         options=options,
         task=task,
-        threads=engine.data.threads,
         memory=memory,
-        owns_rows=source.owns_rows,
         row_map=row_map,
         components=locality,
         targets=targets,
         sample_weight=sample_weight,
         formulation=formulation,
-        data=engine.data,
         engine=engine,
         plan=plan,
         tree=tree and tree.of_rows_in(locality.order, engine.data, {*plan.levels, *plan.choices}),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class LocalRows:
-    """RowSource of rows in this process.
+MAX_COPIED = 0.5  # maximum share of a file's rows to copy into memory
+MIN_PARTS = 8  # a mapped file is read page by page if n_rows / largest part exceeds this
+
+
+@dataclass(eq=False)
+class LocalEngine:
+    """The rows of a run in this process, and the work on them.
 
     Attributes
     ----------
     owns_rows : whether rows are reordered in place.
     copy_bytes : size of a second copy of packed rows, in another storage format.
     chosen : encoding of packed rows for the kernel, or None.
+    n_rounds : rounds of chunking so far.
+    targets_at_once : recommended batch size of the targets of kernel sums.
+    tree_of : class of the cluster tree over these rows.
+    traffic : bytes moved between workers; None for local rows.
     """
 
     rows: Rows
@@ -232,18 +214,45 @@ class LocalRows:
     owns_rows: bool = False
     copy_bytes: int = 0
     chosen: Choice = None
+    kernel_rows: KernelRows | None = None
+    n_rounds: int = 0
+
+    targets_at_once = 2**19
+    tree_of = Tree
+    traffic: ClassVar[Traffic | None] = None
 
     @staticmethod
-    def of(rows: Rows, options: TrainOptions, *, consume: bool = False) -> LocalRows:
-        """Return a source of rows; `consume` lets training change them."""
+    def of(rows: Rows, options: TrainOptions, *, consume: bool = False) -> LocalEngine:
+        """Return an engine on rows; `consume` lets training change them."""
         threads = threads_to_train(options.threads, rows.work_with(rows.n_samples))
         threads = min(threads, max(rows.n_samples, 1))
-        return LocalRows(rows, _core.usable_threads(threads), consume)
+        return LocalEngine(rows, _core.usable_threads(threads), consume)
 
-    def fingerprint(self, labels: np.ndarray, sample_weight: np.ndarray) -> dict:
-        return fingerprint(self.rows, digest_of(self.rows), labels, sample_weight)
+    @property
+    def data(self) -> KernelRows:
+        """The rows with their kernel, once they are `encoded`."""
+        assert self.kernel_rows is not None
+        return self.kernel_rows
 
-    def with_kernel(self, options: TrainOptions) -> tuple[LocalRows, Kernel]:
+    @property
+    def is_out_of_core(self) -> bool:
+        """Whether a pass over all rows is slow."""
+        return self.rows.is_in_file
+
+    def with_gamma(self, options: TrainOptions) -> TrainOptions:
+        """Replace a gamma that is no number by its number for the rows. Raises OptionError."""
+        return number_of_gamma(options, self.rows)
+
+    @property
+    def digest(self) -> str:
+        """The digest of the rows, for checkpoints."""
+        return digest_of(self.rows)
+
+    def for_kernel(self, options: TrainOptions) -> tuple[LocalEngine, Kernel]:
+        """Return an engine on rows that the kernel of the options accepts, and the kernel.
+
+        `options.gamma` must be a number or None. Raises ValueError.
+        """
         kernel = options.kernel_on(self.rows.n_features)
         if kernel.is_precomputed:
             rows, kernel = training_matrix(self.rows, kernel, self.threads)
@@ -258,66 +267,121 @@ class LocalRows:
         return replace(self, copy_bytes=size, chosen=chosen), kernel
 
     def duplicates(
-        self,
-        targets: np.ndarray,
-        sample_weight: np.ndarray,
-        stop: _core.Stop,  # noqa: ARG002  # RowSource has it
+        self, targets: np.ndarray, sample_weight: np.ndarray, _stop: _core.Stop
     ) -> RowMap:
+        """Find duplicates. Raises Stopped."""
         return find_duplicates(self.rows, targets, sample_weight)
 
     def plan_memory(
         self, options: TrainOptions, formulation: Formulation, plan: Plan
     ) -> MemoryPlan:
-        n_members, n_places = 1.0, 0
+        """Plan the memory for the levels of a plan. Raises ValueError."""
+        n_members, n_places = 1.0, 0  # variables of levels for each variable, levels with overlap
         if options.early_overlap > 1 or options.chooses_early_level:
             deepest = max((plan.early_level or 0, *plan.choices))
             if deepest:  # a level search compares two levels
                 n_members = options.early_overlap * (1 + (len(plan.choices) > 1))
             n_places = deepest if options.early_overlap > 1 else 0
-        is_divided = _levels_asked(options) != 0
+        n_variables = int(int(formulation.start[-1]) * n_members)
+        if options.probability:  # after training, all folds are solved together
+            n_variables *= FOLDS_FOR_PROBABILITY
+        largest = int(np.diff(formulation.start).max())
+        if self.rows.is_in_file and _levels_asked(options) != 0:
+            largest = int(largest * MAX_COPIED)
         memory = plan_memory(
-            self.rows,
-            formulation.start,
-            n_folds=FOLDS_FOR_PROBABILITY if options.probability else 0,
-            n_members=n_members,
+            self.rows, largest, n_variables, threads=self.threads, megabytes=options.cache_mb,
             n_places=n_places,
-            threads=self.threads,
-            megabytes=options.cache_mb,
-            solved_share=MAX_COPIED if self.rows.is_in_file and is_divided else 1.0,
-        )
+        )  # fmt: skip
         return replace(memory, data=memory.data + self.copy_bytes)
 
-    def reordered(self, numbers: np.ndarray) -> LocalRows:
+    def reordered(self, numbers: np.ndarray) -> LocalEngine:
+        """Return an engine on the rows with these indices, in this order."""
         rows = self.rows.reordered(numbers) if self.owns_rows else self.rows.take(numbers)
         return replace(self, rows=rows)
 
     def find_components(
-        self, kernel: Kernel, weight: float, tolerance: float, plan: Plan, options: TrainOptions,
-        stop: _core.Stop,
-    ) -> tuple[RowComponents, Tree | None]:  # fmt: skip
-        locality = find_components(self.rows, kernel, weight, tolerance, self.threads, stop)
-        stop.check()
-        is_open = not (locality.is_ordered or kernel.is_precomputed) and plan.deepest > 0
-        if not (is_open and self.rows.is_in_file):
-            return locality, None
-        engine = LocalEngine(KernelRows(self.rows, kernel, self.threads))
-        tree = new_tree(engine, options, locality.order)
-        plan.grow(tree, plan.deepest, options, stop)
-        return replace(locality, order=tree.order, is_ordered=True), tree
+        self, kernel: Kernel, weight: float, tolerance: float, stop: _core.Stop
+    ) -> RowComponents:
+        """Find the components and the order of the rows. Raises Stopped."""
+        return find_components(self.rows, kernel, weight, tolerance, self.threads, stop)
 
-    def engine(
-        self,
-        kernel: Kernel,
-        memory: MemoryPlan,
-        n_variables: int,
-        stop: _core.Stop,  # noqa: ARG002  # RowSource has it
-    ) -> LocalEngine:
+    def encoded(self, kernel: Kernel, memory: MemoryPlan, n_variables: int) -> LocalEngine:
+        """Return the engine for a run of `n_variables` variables, with `data`."""
         threads, spare = min(self.threads, memory.threads), memory.spare(n_variables)
         data = KernelRows(
             self.rows, kernel, threads, coded=True, memory_bytes=spare, chosen=self.chosen
         )
         kernel.check_values(data.encoding.largest_squared_norm)
-        return LocalEngine(data)
+        return replace(self, kernel_rows=data)
+
+    def begin_phase(self, name: str) -> None:
+        """Name the tasks that follow by the phase of the run; there are none in this process."""
+
+    def count_rounds(self, n_rounds: int) -> None:
+        """Add rounds of chunking."""
+        self.n_rounds += n_rounds
+
+    def sums(
+        self, targets: TermIndex, sources: TermIndex, alpha: np.ndarray, how: KernelEvalOptions
+    ) -> tuple[np.ndarray, int]:
+        """Compute kernel sums, as `component_sums`. Raises Stopped."""
+        return component_sums(self.data, targets, sources, alpha, how)
+
+    def solve_together(
+        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings, control: SolveControl
+    ) -> np.ndarray:
+        """Solve parts in place, starting from the state of `control`.
+
+        All rows of a part are in the memory of one process. Returns an array of SOLVE_REPORT, one
+        entry per part; see `_core.solve_clusters`. After a stop, its `is_done` is false.
+        """
+        data = self.data
+        if data.is_in_file and len(parts.members) <= MAX_COPIED * data.rows.n_samples:
+            return self._solve_copy(parts, iterate, settings, control)
+        is_divided = parts.sizes.max(initial=0) * MIN_PARTS < data.rows.n_samples
+        with page_by_page(data.rows.dense if is_divided else None):
+            return _core.solve_clusters(data.setup, data.points, parts, iterate, settings, control)
+
+    def _solve_copy(
+        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings, control: SolveControl
+    ) -> np.ndarray:
+        """Solve parts on a copy of their rows in memory."""
+        members = parts.members
+        problem, rows = parts.problem.with_own_rows(members)
+        data = self.data.part(rows)
+        own = Subproblems(problem, parts.start, np.arange(len(members), dtype=np.int32))
+        rest = max(settings.memory_bytes - data.rows.nbytes_in_memory, 0)
+        settings = replace(settings, memory_bytes=rest)
+        iterate_of_copy = iterate.take(members)
+        if control.progress is not None:
+            put_back = partial(iterate.put, members, iterate_of_copy)
+            control.progress.call_before_saving(put_back)
+        reports = _core.solve_clusters(
+            data.setup, data.points, own, iterate_of_copy, settings, control
+        )
+        iterate.put(members, iterate_of_copy)
+        return reports
+
+    def spans(
+        self, parts: Subproblems, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
+    ) -> np.ndarray:
+        """Compute squared spans, as `_core.squared_spans`."""
+        return _core.squared_spans(
+            self.data.setup, self.data.points, parts.problem, parts.start, parts.members, alpha,
+            wanted, n_exact, threads,
+        )  # fmt: skip
+
+
+def new_tree(
+    engine: Engine, options: TrainOptions, order: np.ndarray, group: np.ndarray | None = None
+) -> Tree:
+    """Create a cluster tree over all rows of an engine; it has no levels yet.
+
+    `order` is the spatial order of the rows. `group`, int (n,), is the component of each row.
+    """
+    kernel = Kernel("linear") if options.clustering == "kmeans" else engine.data.kernel
+    how = {"sample_size": options.sample, "seed": options.seed}
+    return engine.tree_of(engine.data, kernel, **how, order=order, group=group)
 
 
 def prepare_rows(
@@ -330,8 +394,25 @@ def prepare_rows(
     consume: bool = False,
 ) -> Prepared:
     """Prepare to train on rows in this process, see `prepare`; `consume` lets it change them."""
-    source = LocalRows.of(rows, options, consume=consume)
-    return prepare(source, labels, options, sample_weight, stop)
+    engine = LocalEngine.of(rows, options, consume=consume)
+    return prepare(engine, labels, options, sample_weight, stop)
+
+
+def _in_order_of_clusters(
+    engine: LocalEngine, kernel: Kernel, components: RowComponents, plan: Plan,
+    options: TrainOptions, stop: _core.Stop,
+) -> tuple[RowComponents, Tree | None]:  # fmt: skip
+    """Order rows of a file by their clusters, to read them sequentially. Raises Stopped.
+
+    Also returns the cluster tree. Rows that are ordered otherwise, and kernel values, stay as they
+    are, without a tree.
+    """
+    if components.is_ordered or kernel.is_precomputed:
+        return components, None
+    engine = replace(engine, kernel_rows=KernelRows(engine.rows, kernel, engine.threads))
+    tree = new_tree(engine, options, components.order)
+    plan.grow(tree, plan.deepest, options, stop)
+    return replace(components, order=tree.order, is_ordered=True), tree
 
 
 def negligible(formulation: Formulation, options: TrainOptions) -> float:
@@ -368,144 +449,6 @@ def plan_of(options: TrainOptions, formulation: Formulation, n_rows: int) -> Pla
     if options.early and plan.deepest == 0:
         raise OptionError("early", f"needs a level, and {n_rows} rows are too few for one")
     return plan
-
-
-MAX_COPIED = 0.5  # maximum share of a file's rows to copy into memory
-MIN_PARTS = 8  # a mapped file is read page by page if n_rows / largest part exceeds this
-
-
-class Engine(Protocol):
-    """Interface between a run and its rows, local or distributed.
-
-    Attributes
-    ----------
-    data : the rows and their kernel.
-    targets_at_once : recommended batch size of the targets of kernel sums.
-    tree_of : class of the cluster tree over these rows.
-    is_out_of_core : whether a pass over all rows is slow.
-    traffic : bytes moved between workers; None for local rows.
-    """
-
-    data: KernelRows
-    targets_at_once: int
-    tree_of: type[Tree]
-
-    @property
-    def is_out_of_core(self) -> bool: ...
-
-    @property
-    def traffic(self) -> Traffic | None: ...
-
-    def begin_phase(self, name: str) -> None:
-        """Name the tasks that follow by the phase of the run."""
-
-    def count_rounds(self, n_rounds: int) -> None:
-        """Add rounds of chunking."""
-
-    def sums(
-        self, targets: TermIndex, sources: TermIndex, alpha: np.ndarray, how: KernelEvalOptions
-    ) -> tuple[np.ndarray, int]:
-        """Compute kernel sums, as `component_sums`. Raises Stopped."""
-
-    def solve_together(
-        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings, control: SolveControl
-    ) -> np.ndarray:
-        """Solve parts in place, starting from the state of `control`.
-
-        All rows of a part are in the memory of one process. Returns an array of SOLVE_REPORT, one
-        entry per part; see `_core.solve_clusters`. After a stop, its `is_done` is false.
-        """
-
-    def spans(
-        self, parts: Subproblems, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
-    ) -> np.ndarray:
-        """Compute squared spans, as `_core.squared_spans`."""
-
-
-def new_tree(
-    engine: Engine, options: TrainOptions, order: np.ndarray, group: np.ndarray | None = None
-) -> Tree:
-    """Create a cluster tree over all rows of an engine; it has no levels yet.
-
-    `order` is the spatial order of the rows. `group`, int (n,), is the component of each row.
-    """
-    kernel = Kernel("linear") if options.clustering == "kmeans" else engine.data.kernel
-    how = {"sample_size": options.sample, "seed": options.seed}
-    return engine.tree_of(engine.data, kernel, **how, order=order, group=group)
-
-
-class LocalEngine:
-    """The Engine of rows in this process."""
-
-    targets_at_once = 2**19
-    tree_of = Tree
-    traffic: Traffic | None = None
-
-    def __init__(self, data: KernelRows):
-        self.data, self.n_rounds = data, 0
-
-    def begin_phase(self, name: str) -> None:
-        """Do nothing: rows in this process have no tasks."""
-
-    def count_rounds(self, n_rounds: int) -> None:
-        self.n_rounds += n_rounds
-
-    def sums(
-        self, targets: TermIndex, sources: TermIndex, alpha: np.ndarray, how: KernelEvalOptions
-    ) -> tuple[np.ndarray, int]:
-        return component_sums(self.data, targets, sources, alpha, how)
-
-    @property
-    def is_out_of_core(self) -> bool:
-        return self.data.is_in_file
-
-    def solve_together(
-        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings, control: SolveControl
-    ) -> np.ndarray:
-        rows = self.data.rows
-        if self.data.is_in_file and len(parts.members) <= MAX_COPIED * rows.n_samples:
-            return self._solve_apart(parts, iterate, settings, control)
-        is_divided = parts.sizes.max(initial=0) * MIN_PARTS < rows.n_samples
-        with page_by_page(rows.dense if is_divided else None):
-            return self._solve_here(parts, iterate, settings, control)
-
-    def _solve_apart(
-        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings, control: SolveControl
-    ) -> np.ndarray:
-        """Solve parts on a copy of their rows in memory."""
-        members = parts.members
-        problem, rows = numbered(parts.problem, members)
-        apart = LocalEngine(self.data.part(rows))
-        own = Subproblems(problem, parts.start, np.arange(len(members), dtype=np.int32))
-        left = max(settings.memory_bytes - apart.data.rows.nbytes_in_memory, 0)
-        settings = replace(settings, memory_bytes=left)
-        some = iterate.take(members)
-        if control.progress is not None:
-            control.progress.call_before_saving(lambda: iterate.put(members, some))
-        reports = apart._solve_here(own, some, settings, control)
-        iterate.put(members, some)
-        return reports
-
-    def _solve_here(
-        self, parts: Subproblems, iterate: Iterate, settings: SolverSettings, control: SolveControl
-    ) -> np.ndarray:
-        data = self.data
-        return _core.solve_clusters(data.setup, data.points, parts, iterate, settings, control)
-
-    def spans(
-        self, parts: Subproblems, alpha: np.ndarray, wanted: np.ndarray, n_exact: int, threads: int
-    ) -> np.ndarray:
-        return _core.squared_spans(
-            self.data.setup, self.data.points, parts.problem, parts.start, parts.members, alpha,
-            wanted, n_exact, threads,
-        )  # fmt: skip
-
-
-def numbered(problem: BoxQP, members: np.ndarray) -> tuple[BoxQP, np.ndarray]:
-    """Return the problem of these variables with renumbered rows, and the original row indices."""
-    part = problem.part(members)
-    rows, place = np.unique(part.rows, return_inverse=True)
-    return replace(part, row=place.reshape(-1).astype(np.int32)), rows
 
 
 def training_matrix(rows: Rows, kernel: Kernel, threads: int) -> tuple[Rows, Kernel]:

@@ -28,13 +28,13 @@ from dcsvm.training.certificate import (
 )
 from dcsvm.training.conquer import put_back_best, restore_constraint
 from dcsvm.training.early_level import TestRows, check_test_rows
-from dcsvm.training.engine import LocalRows, RowSource, prepare
+from dcsvm.training.engine import Engine, LocalEngine, prepare
 from dcsvm.training.extraction import ExactResult, NoMarginError, exact_model
 from dcsvm.training.probability import fitted_probability
 from dcsvm.training.report import TrainReport
 from dcsvm.training.run import Run, estimate_early_loss, improve, resume
 from dcsvm.training.solver import FormulationSolver
-from dcsvm.training.state import RunControl
+from dcsvm.training.state import RunControl, fingerprint
 from dcsvm.training.warm_start import check_rows, first_alpha
 
 if TYPE_CHECKING:
@@ -64,20 +64,20 @@ def fit(
     """
     control = control or RunControl()
     if control.checkpoint is not None:
-        control.checkpoint.for_file = data.model
+        control.checkpoint.describe_models(data.model)
     with control.held():
-        source: Any = data.row_source(control, test)
-        if source is not None:
-            columns, options = source.columns, source.with_gamma(options)
+        engine: Any = data.remote_engine(control, test)
+        if engine is not None:
+            columns = engine.rows.used
         else:  # gamma "auto" depends on the number of columns, also on empty ones
             columns = UsedColumns.of_rows(data.rows, *([] if test is None else [test.rows]))
             options = number_of_gamma(options, data.rows)
             rows = columns.of(data.rows)
-            source = LocalRows.of(rows, options, consume=data.is_disposable)
+            engine = LocalEngine.of(rows, options, consume=data.is_disposable)
         if init_model is not None:
-            check_rows(init_model, source.rows, options, columns)
+            check_rows(init_model, engine.rows, options, columns)
         run = begin(
-            source, data.labels, options, control,
+            engine, data.labels, engine.with_gamma(options), control,
             sample_weight=data.sample_weight, init_model=init_model,
             test=None if test is None else TestRows(columns.of(test.rows), test.labels),
         )  # fmt: skip
@@ -85,7 +85,7 @@ def fit(
 
 
 def begin(
-    source: RowSource,
+    engine: Engine,
     labels: np.ndarray,
     options: TrainOptions,
     control: RunControl,
@@ -94,13 +94,13 @@ def begin(
     init_model: Model | None = None,
     test: TestRows | None = None,
 ) -> Run:
-    """Prepare a run on the rows of a source; gamma must be a number. Raises ValueError, Stopped."""
+    """Prepare a run on an engine; gamma must be a number. Raises ValueError, Stopped."""
     # the checkpoint knows the data before training reorders them
     weights = as_weights(sample_weight, len(labels))
     if control.checkpoint is not None:
-        data, is_warm = source.fingerprint(labels, weights), init_model is not None
-        control.checkpoint.begin(data, options, is_warm=is_warm)
-    prepared = prepare(source, labels, options, weights, control.stop)
+        data = fingerprint(engine.rows, engine.digest, labels, weights)
+        control.checkpoint.begin(data, options, is_warm=init_model is not None)
+    prepared = prepare(engine, labels, options, weights, control.stop)
     # tell what comes, and what the options asked for in vain
     control.progress.plan(prepared.describe())
     for level in prepared.plan.not_alone(options):
@@ -146,8 +146,7 @@ def finish(run: Run) -> Model:
         if options.probability:
             probability = _unless_stopped(run, missing, "probabilities", fitted_probability)
         stopped = bool(missing)
-    report = report_of(run, result)
-    report.converged, report.stopped, report.missing = converged, stopped, missing
+    report = report_of(run, result, converged=converged, stopped=stopped, missing=missing)
     part = state.early if result is None else result.model
     useless = part and useless_kernel(part, report, prepared.data.kernel, run)
     if useless:
@@ -194,11 +193,15 @@ def useless_kernel(
     )
 
 
-def report_of(run: Run, result: ExactResult | None) -> TrainReport:
-    """Make the report of a finished or stopped run. `result` is its exact solution or None."""
+def report_of(run: Run, result: ExactResult | None, **outcome: Any) -> TrainReport:
+    """Make the report of a finished or stopped run.
+
+    `result` is its exact solution or None; `outcome` are the fields converged, stopped and missing.
+    """
     prepared, state = run.prepared, run.state
     report = TrainReport(
         **vars(state.costs),
+        **outcome,
         gamma=prepared.data.kernel.parameters.get("gamma"),
         threads=prepared.threads,
         n_duplicates=prepared.row_map.n_merged,
@@ -215,15 +218,20 @@ def report_of(run: Run, result: ExactResult | None) -> TrainReport:
         return report
     certificate, status = state.certificate, result.model.status
     assert certificate is not None and status is not None
-    report.objective_error = certificate.objective_error
-    report.relative_gap, report.kernel_error = certificate.relative_gap, certificate.kernel_error
-    report.n_variables_checked = certificate.n_checked
-    report.n_sv, report.n_bsv = result.model.rows.n_samples, result.n_bsv
-    report.violation, report.duality_gap = status.violation, status.gap
-    report.usable = bool(status.violation < run.solver.size_of_values)
-    report.objective = known_or_none(sum(result.problems.objective.tolist()))
-    report.problems = replace(result.problems, iterations=state.n_iterations)
-    return report
+    return replace(
+        report,
+        objective=known_or_none(sum(result.problems.objective.tolist())),
+        objective_error=certificate.objective_error,
+        problems=replace(result.problems, iterations=state.n_iterations),
+        violation=status.violation,
+        duality_gap=status.gap,
+        relative_gap=certificate.relative_gap,
+        kernel_error=certificate.kernel_error,
+        n_variables_checked=certificate.n_checked,
+        n_sv=result.model.rows.n_samples,
+        n_bsv=result.n_bsv,
+        usable=bool(status.violation < run.solver.size_of_values),
+    )
 
 
 def _result_of_stopped(run: Run) -> tuple[ExactResult | None, list[str]]:

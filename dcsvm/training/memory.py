@@ -7,6 +7,7 @@ budget covers the rest: caches, matrices and working copies of all threads.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -168,42 +169,50 @@ PLACE = 16  # bytes to store the two clusters of a row at one level
 VARIABLE = 100  # bytes per variable outside the solver
 SCRATCH_SHARE = 8  # scratch memory of threads is at most the remaining budget divided by this
 MAX_SCRATCHES = 64
+DEFAULT_CACHE = 1000  # MB per task; does not depend on the workers, because it affects results
+COPIES = 3  # copies of a worker's share of the rows: as read, assembled, in tasks
 
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Memory of a run, in bytes.
+    """Memory of a run, in bytes: of this process, or of each of `n_workers` workers.
 
     Attributes
     ----------
     data : memory of the rows.
     rest : maximum of all other memory.
     used : part of `rest` for caches and working copies; counts against the budget.
-    budget : memory budget.
+    budget : memory budget; on workers, that of a task.
+    threads : maximum number of threads, of all workers together.
     free : size of arrays of variables that does not count against the budget.
     solver_arrays, matrices : arrays and matrices of a solver.
     scratch : scratch memory of all threads.
-    threads : maximum number of threads.
+
+    On workers the last three are 0, because each task plans its own solvers. The client then has
+    the budget of a task beside the arrays of its variables.
     """
 
     data: int
     rest: int
     used: int
     budget: int
-    free: int
-    solver_arrays: int
-    matrices: int
-    scratch: int
     threads: int
+    free: int = 0
+    solver_arrays: int = 0
+    matrices: int = 0
+    scratch: int = 0
+    n_workers: int = 0
 
     def solver(self, n_variables: int) -> int:
         """Return the bytes for solvers and their arrays, given the number of variables."""
+        if self.n_workers:
+            return self.budget
         beyond = max(0, VARIABLE * n_variables + self.solver_arrays - self.free)
         return max(self.budget - self.scratch - beyond + self.solver_arrays, 0)
 
     def unplanned(self, largest: int) -> int:
         """Return the bytes beyond the plan that a subproblem of `largest` variables needs."""
-        return max(_core.array_bytes(largest) - self.solver_arrays, 0)
+        return 0 if self.n_workers else max(_core.array_bytes(largest) - self.solver_arrays, 0)
 
     def spare(self, n_variables: int) -> int:
         """Return the bytes for caches and copies of rows."""
@@ -215,7 +224,12 @@ class MemoryPlan:
         return (unused + self.spare(n_variables) // 2) // VARIABLE
 
     def describe(self) -> str:
-        return described(self.data + self.rest - self.used - PROGRAM, self.used)
+        """Format the plan for the first line of progress."""
+        rows = self.data + self.rest - self.used - PROGRAM
+        if not self.n_workers:
+            return described(rows, self.used)
+        workers = "1 worker" if self.n_workers == 1 else f"{self.n_workers} workers"
+        return f"{workers}, {described(rows, self.used, ' each')}"
 
 
 def described(rows: int, caches: int, each: str = "") -> str:
@@ -229,68 +243,84 @@ def described(rows: int, caches: int, each: str = "") -> str:
 
 def plan_memory(
     rows: Rows,
-    start: np.ndarray,
+    largest: int,
+    n_variables: int,
     *,
     threads: int,
     megabytes: int | None,
-    n_folds: int = 0,
-    n_members: float = 1.0,
     n_places: int = 0,
-    solved_share: float = 1.0,
 ) -> MemoryPlan:
-    """Plan the memory to train on input rows.
+    """Plan the memory of this process to train on input rows.
 
-    `start` has the index of the first variable of each problem, then the number of variables.
-    After training, `n_folds` folds are solved together. The levels have `n_members` times as many
-    variables as the problem, and `n_places` levels store second clusters. A subproblem has at most
-    `solved_share` of the variables of a problem.
-
-    The default budget (`megabytes` None) is half of the usable memory, at most 8000 MB, and at most
-    the memory that the rows leave free.
-    Raises ValueError if the budget is too small or exceeds the usable memory.
+    A subproblem has at most `largest` variables. `n_variables` are in memory, and `n_places` levels
+    store second clusters. For `megabytes` None and for errors see `_budget`.
     """
-    n_rows, largest, n_variables = rows.n_samples, int(np.diff(start).max()), int(start[-1])
-    largest = int(largest * solved_share)
+    n_rows, in_memory = rows.n_samples, rows.nbytes_in_memory
     solver_arrays, matrices = _core.array_bytes(largest), _core.matrix_bytes(largest)
     free, scratch = ROW * n_rows + ARRAYS - PLACE * n_rows * n_places, _scratch(rows)
-    n_variables = int(n_variables * n_members) * max(n_folds, 1)
     least = max(0, VARIABLE * n_variables + solver_arrays - free)
     least += matrices + 2 * SCRATCH_SHARE * scratch
-    in_memory = rows.nbytes_in_memory
-    rest = in_memory + ROW * n_rows + PROGRAM
-    budget = _budget(n_rows, rest, least, megabytes)
+    fixed = in_memory + ROW * n_rows + PROGRAM
+    budget = _budget(n_rows, fixed, least, megabytes)
     # maximum use: copies of the rows, the kernel matrix, all threads
     useful = 3 * rows.nbytes + 4 * largest**2 + threads * (matrices + solver_arrays + scratch)
     used = min(budget, least + useful)
-    if rest + used > usable_memory():
+    if fixed + used > usable_memory():
         raise OptionError(
             "cache_mb",
-            f"must be at most {(usable_memory() - rest) // MB}, got {megabytes}: this process may "
+            f"must be at most {(usable_memory() - fixed) // MB}, got {megabytes}: this process may "
             f"use {mb(usable_memory())} MB, with {mb(rows.nbytes)} MB of rows",
         )
     scratches = min(MAX_SCRATCHES * scratch, (budget - least + matrices) // SCRATCH_SHARE)
+    threads = max(1, min(threads, scratches // max(scratch, 1)))
     return MemoryPlan(
-        data=in_memory,
-        rest=rest - in_memory + used,
-        used=used,
-        budget=budget,
-        free=free,
-        solver_arrays=solver_arrays,
-        matrices=matrices,
-        scratch=scratches,
-        threads=max(1, min(threads, scratches // max(scratch, 1))),
+        in_memory, fixed - in_memory + used, used, budget, threads,
+        free, solver_arrays, matrices, scratches,
+    )  # fmt: skip
+
+
+def plan_worker_memory(
+    workers: Sequence[tuple[int, int]], nbytes: int, megabytes: int | None
+) -> MemoryPlan:
+    """Plan the memory of workers for `nbytes` bytes of rows; `megabytes` is for each task.
+
+    A worker is given by its number of threads, each of which runs a task, and its memory limit in
+    bytes, 0 for none. Raises ValueError if the rows do not fit, OptionError if the tasks do not.
+    """
+    n_tasks = max(n_threads for n_threads, _ in workers)
+    fixed = COPIES * -(-nbytes // len(workers)) + PROGRAM
+    budget = (DEFAULT_CACHE if megabytes is None else megabytes) * MB
+    used = n_tasks * budget
+    if limits := [limit for _, limit in workers if limit]:
+        limit = min(limits)
+        reason = f"the smallest worker has {mb(limit)} MB of memory"
+        if fixed > limit:
+            raise ValueError(
+                f"workers require {mb(fixed + used)} MB of memory, {reason}: add workers"
+            )
+        if megabytes is not None and fixed + used > limit:
+            largest = (limit - fixed) // (n_tasks * MB)
+            raise OptionError("cache_mb", f"must be at most {largest}, got {megabytes}: {reason}")
+    n_workers = len(workers)
+    return MemoryPlan(
+        fixed - PROGRAM, PROGRAM + used, used, budget, n_workers * n_tasks, n_workers=n_workers
     )
 
 
-def _budget(n_rows: int, rest: int, least: int, megabytes: int | None) -> int:
-    """Return the budget in bytes, at least `least`; `rest` is the memory outside it."""
+def _budget(n_rows: int, fixed: int, least: int, megabytes: int | None) -> int:
+    """Return the budget in bytes, at least `least`; `fixed` is the memory outside it.
+
+    The default (`megabytes` None) is half of the usable memory, at most 8000 MB, and at most the
+    memory that is left free. Raises ValueError if the budget is too small or exceeds the usable
+    memory.
+    """
     usable = usable_memory()
-    if megabytes is None and rest + least > usable:
+    if megabytes is None and fixed + least > usable:
         raise ValueError(
-            f"training on {n_rows} rows needs {mb(rest + least)} MB of memory, and this process "
+            f"training on {n_rows} rows needs {mb(fixed + least)} MB of memory, and this process "
             f"may use {mb(usable)} MB"
         )
-    budget = min(default_cache_mb() * MB, usable - rest) if megabytes is None else megabytes * MB
+    budget = min(default_cache_mb() * MB, usable - fixed) if megabytes is None else megabytes * MB
     if budget < least:
         given = f"the default {mb(budget)}" if megabytes is None else megabytes
         raise OptionError(

@@ -388,7 +388,7 @@ class Checkpoint:
         self.run: dict = {}
         self.early: EarlyModel | None = None
         self.error: str | None = None
-        self.for_file: Callable[[Model], Model] = lambda model: model  # before saving early.model
+        self.described: Callable[[Model], Model] = lambda model: model
         self.lock = FolderLock(self.folder)
         if os.path.isdir(self.folder):
             self._tidy()
@@ -417,6 +417,10 @@ class Checkpoint:
     @staticmethod
     def exists(folder: str | os.PathLike[str]) -> bool:
         return os.path.exists(os.path.join(folder, STATE))
+
+    def describe_models(self, described: Callable[[Model], Model]) -> None:
+        """Let `described` add to the early model what its file has: scaling, columns, labels."""
+        self.described = described
 
     def begin(self, data: dict, options: TrainOptions, *, is_warm: bool) -> None:
         """Lock the folder until `let_go`, and set `run` from fingerprint, options and warm start.
@@ -456,7 +460,7 @@ class Checkpoint:
         self.lock.take()
         is_known = state.early is self.early and os.path.exists(self.early_path)
         if state.early is not None and not is_known:
-            self.for_file(model_of_early(state.early)).save(self.early_path)
+            self.described(model_of_early(state.early)).save(self.early_path)
             self.early = state.early
         run = np.frombuffer(json.dumps(self.run).encode(), np.uint8)
         arrays: dict[str, Any] = {"run": run, **state.to_arrays()}

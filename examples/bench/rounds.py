@@ -18,9 +18,9 @@ from pathlib import Path
 import dcsvm
 from dcsvm.distributed.connection import Tasks, workers_of_this_machine
 from dcsvm.distributed.dataset import read_on_workers
-from dcsvm.distributed.engine import DaskEngine
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.fit import fit
+from dcsvm.training.remote_engine import RemoteEngine
 from dcsvm.training.report import TrainReport
 from dcsvm.training.state import RunControl
 
@@ -66,12 +66,12 @@ class Steps(dcsvm.Progress):
 
     def look(self) -> tuple:
         time.sleep(1)  # for bytes in transit
-        traffic = self.tasks.traffic
+        counts = self.tasks.counts
         there = self.tasks.client.run(of_worker)
         each = list(zip(*(there[worker] for worker in sorted(there)), strict=True))
         return (
-            traffic.bytes_sent + traffic.bytes_received,
-            traffic.tasks,
+            counts["bytes_sent"] + counts["bytes_received"],
+            counts["tasks"],
             self.summed,
             *map(list, each),
         )
@@ -104,18 +104,18 @@ def of_worker(dask_worker) -> tuple[int, float]:
 def measured(case: Case, path: Path, n_workers: int) -> tuple[TrainReport, dict[str, Taken]]:
     with workers_of_this_machine(n_workers, threads=n_workers) as client:
         data = read_on_workers(client, str(path), n_threads=n_workers)
-        steps, sums = Steps(data.tasks), DaskEngine.sums
+        steps, sums = Steps(data.tasks), RemoteEngine.sums
 
         def counted(self, *given):
             found = sums(self, *given)
             steps.summed += found[1]
             return found
 
-        DaskEngine.sums = counted  # sums and solutions of a round are counted together
+        RemoteEngine.sums = counted  # sums and solutions of a round are counted together
         try:
             report = fit(data.disposable(), case.options, RunControl(steps)).report
         finally:
-            DaskEngine.sums = sums
+            RemoteEngine.sums = sums
         steps.next("")
     return report, steps.taken
 

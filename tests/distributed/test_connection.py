@@ -1,7 +1,6 @@
 """Test connections to Dask: workers do the work; without them the error is one sentence."""
 
 import importlib.metadata
-from dataclasses import replace
 
 import dask.array as da
 import numpy as np
@@ -10,15 +9,15 @@ from distributed import Client, LocalCluster
 
 from dcsvm.distributed import connection, train
 from dcsvm.distributed.connection import (
-    NoWorkersError,
+    Tasks,
+    WorkersError,
     check_workers,
-    plan_worker_memory,
     threads_of_hosts,
+    threads_of_task,
     workers_of_scheduler,
 )
-from dcsvm.distributed.worker_tasks import TaskResources
-from dcsvm.kernel.kernels import Kernel
 from dcsvm.problem.options import OptionError
+from dcsvm.training.memory import plan_worker_memory
 
 
 @pytest.fixture
@@ -37,7 +36,7 @@ def in_process():
 
 def test_no_scheduler_is_an_error(at_once):
     with (
-        pytest.raises(NoWorkersError, match="cannot reach Dask scheduler tcp://127.0.0.1:9"),
+        pytest.raises(WorkersError, match="cannot reach Dask scheduler tcp://127.0.0.1:9"),
         workers_of_scheduler("tcp://127.0.0.1:9"),
     ):
         pass
@@ -50,7 +49,7 @@ def test_a_scheduler_file_that_is_none_is_an_error(at_once, tmp_path, content, r
     path = tmp_path / "scheduler.json"
     if content is not None:
         path.write_text(content)
-    with pytest.raises(NoWorkersError, match=reason), workers_of_scheduler(None, str(path)):
+    with pytest.raises(WorkersError, match=reason), workers_of_scheduler(None, str(path)):
         pass
 
 
@@ -60,24 +59,25 @@ def test_a_scheduler_without_workers_is_an_error(at_once):
             n_workers=0, threads_per_worker=1, processes=False, dashboard_address=":0"
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
-        pytest.raises(NoWorkersError, match="has no workers"),
+        pytest.raises(WorkersError, match="has no workers"),
     ):
         check_workers(client)
 
 
 def test_another_version_on_a_worker_is_an_error(in_process, monkeypatch):
     monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.0.7")
-    with pytest.raises(NoWorkersError, match=r"has dcsvm 0\.0\.7, this is"):
+    with pytest.raises(WorkersError, match=r"has dcsvm 0\.0\.7, this is"):
         check_workers(in_process)
 
 
 def test_too_little_memory_is_known_before_the_work(in_process):
+    workers = Tasks(in_process).workers()
     with pytest.raises(
         OptionError, match="at most [1-9]\\d*, got 2000: the smallest worker has 1000 MB"
     ):
-        plan_worker_memory(in_process, 10**6, 2000)
+        plan_worker_memory(workers, 10**6, 2000)
     with pytest.raises(ValueError, match="add workers"):
-        plan_worker_memory(in_process, 10**9, None)
+        plan_worker_memory(workers, 10**9, None)
 
 
 def test_chunks_that_do_not_belong_together_are_errors(in_process):
@@ -94,7 +94,6 @@ def test_chunks_that_do_not_belong_together_are_errors(in_process):
 
 
 def test_a_task_alone_has_the_threads_of_all_workers_of_its_machine(client):
-    means = TaskResources(Kernel("rbf", 1.0), 100)
-    alone = replace(means, threads_of_hosts=threads_of_hosts(client))
-    threads = client.submit(lambda: (means.threads, alone.threads)).result()
+    of_hosts = threads_of_hosts(client)
+    threads = client.submit(lambda: (threads_of_task(None), threads_of_task(of_hosts))).result()
     assert threads == (1, 2)

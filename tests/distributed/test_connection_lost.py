@@ -12,8 +12,8 @@ import pytest
 
 import dcsvm
 from dcsvm.distributed import connection, train
-from dcsvm.distributed.connection import Tasks, WorkersLostError, workers_of_this_machine
-from dcsvm.distributed.engine import RemoteTree
+from dcsvm.distributed.connection import Tasks, WorkersError, workers_of_this_machine
+from dcsvm.training.remote_engine import RemoteTree
 
 OPTIONS = {"C": 4, "gamma": 0.5, "levels": 2}
 
@@ -119,9 +119,7 @@ def test_a_task_at_which_too_many_workers_die_is_given_up_with_its_name(monkeypa
     with workers_of_this_machine(1, threads=1) as client:
         tasks = Tasks(client)
         deadly = tasks.submit("deadly", os._exit, 1)
-        with pytest.raises(
-            WorkersLostError, match="workers died repeatedly at task deadly-.*memory"
-        ):
+        with pytest.raises(WorkersError, match="workers died repeatedly at task deadly-.*memory"):
             tasks.results([deadly])
 
 

@@ -2,7 +2,7 @@
 
 import time
 
-from dcsvm.distributed.worker_tasks import stop_of_task
+from dcsvm.distributed.connection import stop_of_task
 
 
 def wait_for_a_stop(seconds):

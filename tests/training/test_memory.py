@@ -19,16 +19,13 @@ from dcsvm.training.memory import MB, plan_memory
 ONE = np.array([0, 1000])
 
 
-def planned(rows=1000, start=ONE, megabytes=100, **more):
+def planned(rows=1000, start=ONE, megabytes=100, n_members=1.0, solved_share=1.0, n_places=0):
     data = Rows.from_array(np.zeros((rows, 10), np.float32))
-    how = {
-        "n_folds": 0,
-        "n_members": 1.0,
-        "n_places": 0,
-        "threads": 2,
-        "megabytes": megabytes,
-    } | more
-    return plan_memory(data, np.asarray(start), **how)
+    largest = int(np.diff(start).max() * solved_share)
+    return plan_memory(
+        data, largest, int(start[-1] * n_members), threads=2, megabytes=megabytes,
+        n_places=n_places,
+    )  # fmt: skip
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dcsvm.distributed.engine import parcels_of
 from dcsvm.training.certificate import Subproblems
+from dcsvm.training.remote_engine import parcels_of
 
 
 @pytest.mark.parametrize(

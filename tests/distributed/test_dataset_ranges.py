@@ -4,18 +4,27 @@ import fsspec
 import numpy as np
 import pytest
 
+from dcsvm.data import chunks as module
+from dcsvm.data.chunks import FileRange, chunks_of_ranges, file_ranges, sections_of
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError
 from dcsvm.data.reading import Encoding
-from dcsvm.distributed import chunks as module
-from dcsvm.distributed.chunks import (
-    ByteRange,
-    byte_ranges,
-    chunks_of_ranges,
-    read_range,
-)
+from dcsvm.distributed.dataset import open_file, worker_name
 
 TEXT = b"1 1:0.5 3:2\n-1 2:1\n1\n-1 1:3 2:4 3:5\n1 3:1"
+
+
+def part_of(path, begin, end):
+    return FileRange(str(path), begin, end, open_file, worker_name)
+
+
+def ranges_of(path):
+    return file_ranges(str(path), open_file, worker_name)
+
+
+def read(part):
+    """Return the rows and the labels of a range."""
+    return sections_of([part], None, Encoding(), lenient=False)[0]
 
 
 @pytest.mark.parametrize("text", [TEXT, TEXT + b"\n", b"\n".join([b"1 1:1"] * 9)])
@@ -24,13 +33,10 @@ def test_every_line_is_in_one_range(tmp_path, text, step):
     path = tmp_path / "rows"
     path.write_bytes(text)
     ends = range(0, len(text), step)
-    parts = [
-        read_range(ByteRange(str(path), begin, min(begin + step, len(text))), Encoding())
-        for begin in ends
-    ]
+    parts = [read(part_of(path, begin, min(begin + step, len(text)))) for begin in ends]
     whole = Dataset.read(path)
-    assert np.array_equal(np.concatenate([part.labels for part in parts]), whole.labels)
-    dense = [part.rows.with_features(whole.rows.n_features).dense for part in parts]
+    assert np.array_equal(np.concatenate([labels for _, labels in parts]), whole.labels)
+    dense = [rows.with_features(whole.rows.n_features).dense for rows, _ in parts]
     assert np.array_equal(np.concatenate(dense), whole.rows.dense)
 
 
@@ -38,7 +44,7 @@ def test_ranges_cover_the_file_and_depend_on_its_size_alone(tmp_path, monkeypatc
     monkeypatch.setattr(module, "MIN_RANGE", 10)
     path = tmp_path / "rows"
     path.write_bytes(b"1 1:1\n" * 100)
-    parts = byte_ranges(str(path))
+    parts = ranges_of(path)
     assert 10 < len(parts) <= module.MAX_RANGES
     assert [part.begin for part in parts] == [0, *(part.end for part in parts[:-1])]
     assert parts[-1].end == 600
@@ -52,7 +58,7 @@ def test_chunks_are_consecutive_ranges_up_to_two_for_each_thread(
     monkeypatch, n_threads, smallest, n_chunks
 ):
     monkeypatch.setattr(module, "MIN_CHUNK", smallest)
-    ranges = [ByteRange("rows", begin, begin + 10) for begin in range(0, 170, 10)]
+    ranges = [part_of("rows", begin, begin + 10) for begin in range(0, 170, 10)]
     chunks = chunks_of_ranges(ranges, n_threads)
     assert [one for chunk in chunks for one in chunk] == ranges
     assert len(chunks) == n_chunks and all(chunks)
@@ -60,7 +66,7 @@ def test_chunks_are_consecutive_ranges_up_to_two_for_each_thread(
 
 def test_chunks_have_a_largest_size(monkeypatch):
     monkeypatch.setattr(module, "MAX_CHUNK", 50)
-    ranges = [ByteRange("rows", begin, begin + 10) for begin in range(0, 170, 10)]
+    ranges = [part_of("rows", begin, begin + 10) for begin in range(0, 170, 10)]
     assert max(map(len, chunks_of_ranges(ranges, 1))) == 5
 
 
@@ -69,7 +75,7 @@ def test_an_error_names_the_line_of_the_file(tmp_path, begin):
     path = tmp_path / "rows"
     path.write_bytes(b"1 1:1\n1 1:1\n1 1:1\n1 1:x\n")
     with pytest.raises(DataError, match=r"rows:4:5: value"):
-        read_range(ByteRange(str(path), begin, 24), Encoding())
+        read(part_of(path, begin, 24))
 
 
 @pytest.mark.parametrize("protocol", ["file", "memory"])
@@ -77,8 +83,8 @@ def test_urls_of_fsspec_are_read(tmp_path, protocol):
     url = f"{protocol}://{tmp_path}/rows"
     with fsspec.open(url, "wb") as file:
         file.write(TEXT)
-    (part,) = byte_ranges(url)
-    assert read_range(part, Encoding()).labels.tolist() == [1, -1, 1, -1, 1]
+    (part,) = ranges_of(url)
+    assert read(part)[1].tolist() == [1, -1, 1, -1, 1]
 
 
 @pytest.mark.parametrize(
@@ -90,18 +96,19 @@ def test_a_file_that_cannot_be_cut_is_an_error(tmp_path, content, reason):
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(DataError, match=reason):
-        byte_ranges(str(path))
+        ranges_of(path)
 
 
 def test_an_unknown_protocol_and_a_folder_are_errors(tmp_path):
     with pytest.raises(DataError, match="nosuch"):
-        byte_ranges("nosuch://rows")
+        ranges_of("nosuch://rows")
     with pytest.raises(DataError, match="directory"):
-        byte_ranges(str(tmp_path))
+        ranges_of(tmp_path)
 
 
 def test_a_worker_that_does_not_see_the_file_is_named(client):
-    task = client.submit(read_range, ByteRange("/nowhere/rows", 0, 10), Encoding())
+    part = part_of("/nowhere/rows", 0, 10)
+    task = client.submit(sections_of, [part], None, Encoding(), lenient=False)
     with pytest.raises(DataError, match=r"/nowhere/rows: no such file on the worker tcp://"):
         task.result()
 
@@ -109,6 +116,6 @@ def test_a_worker_that_does_not_see_the_file_is_named(client):
 def test_a_path_is_that_of_the_client_wherever_workers_are(tmp_path, monkeypatch):
     (tmp_path / "rows").write_bytes(TEXT)
     monkeypatch.chdir(tmp_path)
-    (part,) = byte_ranges("rows")
+    (part,) = ranges_of("rows")
     monkeypatch.chdir("/")
-    assert len(read_range(part, Encoding()).labels) == 5
+    assert len(read(part)[1]) == 5

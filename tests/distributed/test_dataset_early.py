@@ -7,7 +7,8 @@ from distributed import Client, LocalCluster
 from reference import libsvm_text
 
 import dcsvm
-from dcsvm.distributed import chunks, train
+from dcsvm.data import chunks
+from dcsvm.distributed import train
 from dcsvm.distributed.dataset import read_on_workers
 
 EARLY = {"C": 4, "gamma": 0.5, "early": True}
