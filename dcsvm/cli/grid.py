@@ -184,7 +184,7 @@ OF_GRID: Conditions = (
      "nu-SVC (-s 1) has no C: give -log2c null to choose gamma only"),
     (lambda job, options: job.log2p and options.svm_type != "epsilon_svr",
      "-log2p needs eps-SVR (-s 3)"),
-    (lambda job, options: job.gamma_unit == MEDIAN and options.kernel_type.fall is None,
+    (lambda job, options: job.gamma_unit == MEDIAN and not options.kernel_type.is_of_distance,
      "--gamma-unit must be 1 for kernel {options.kernel}, got median"),
     (lambda job, options: options.kernel_type.is_precomputed and job.test_file,
      "a precomputed kernel cannot be used with --scale or --test"),

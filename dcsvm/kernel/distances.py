@@ -32,9 +32,8 @@ class Cutoff:
     @staticmethod
     def of(kernel: Kernel, value: float) -> Cutoff:
         """Return the distance at which a kernel of a distance falls to `value`, below 1."""
-        fall = kernel.type.fall
-        assert fall is not None
-        return Cutoff(fall.argument_at(kernel.gamma, value), value, kernel.type.argument)
+        distance = kernel.type.argument_at(kernel.gamma, value)
+        return Cutoff(distance, value, kernel.type.argument)
 
 
 def is_flat(rows: Rows, kernel: Kernel) -> bool:
@@ -43,12 +42,11 @@ def is_flat(rows: Rows, kernel: Kernel) -> bool:
     If so, sums of K - 1 are more accurate than sums of K. The mean is that of a sample of the rows.
     The result is False for other kernels.
     """
-    fall = kernel.type.fall
-    if fall is None or rows.n_samples == 0:
+    if not kernel.type.is_of_distance or rows.n_samples == 0:
         return False
     some = rows.take(np.arange(0, rows.n_samples, -(-rows.n_samples // MEASURED_ROWS)))
     (some,) = without_empty_columns(some)
-    half = fall.argument_at(kernel.gamma, 0.5)
+    half = kernel.type.argument_at(kernel.gamma, 0.5)
     if kernel.type.argument == SQUARED_DISTANCE:
         return some.mean_squared_distance() < half
     return float(distances(some, kernel, 1).mean()) < half

@@ -36,15 +36,8 @@ from dcsvm.model.landmarks import (
     values_on_the_way,
     with_single_centers,
 )
-from dcsvm.model.parts import (
-    EarlyModel,
-    ExactModel,
-    ModelParts,
-    PairWeights,
-    most_voted,
-    pairs_of_lines,
-)
-from dcsvm.model.predict import decision_values, predicted_from
+from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
+from dcsvm.model.predict import pairs_of_lines
 from dcsvm.problem.option_table import OptionError
 from dcsvm.problem.options import CompressOptions
 
@@ -76,7 +69,7 @@ class Sample:
         class_, near, scale = np.zeros(len(values), np.int32), np.ones(len(values), bool), 1.0
         if model.is_classifier:
             k = len(model.labels)
-            class_ = most_voted(values, k).astype(np.int32)
+            class_ = model.most_voted(values).astype(np.int32)
             pairs = pairs_of_lines(class_, k)
             others = np.ones(values.shape, bool)
             np.put_along_axis(others, pairs, False, axis=1)
@@ -126,7 +119,7 @@ def compressed_exact(
 def _summed_by_pairs(model: ModelParts, part: ExactModel) -> ExactModel:
     """Replace the support vectors of pair (i, j) by their weighted sum: class i, coefficient 1."""
     n_pairs, k = model.n_pairs, len(model.labels)
-    owner, pair, coefficients = PairWeights(part, n_pairs).entries()
+    owner, pair, coefficients = model.predictor("exact").entries()
     weights = np.zeros((part.rows.n_samples, n_pairs))
     weights[owner, pair] = coefficients
     coef, n_sv = np.ones((1, 1)), None
@@ -412,10 +405,10 @@ class _Compression:
         return rows.take(np.sort(rng.choice(rows.n_samples, most, replace=False)))
 
     def values(self, model: ModelParts, rows: Rows) -> np.ndarray:
-        return decision_values(model, rows, None, self.threads)
+        return model.pair_values(rows, None, self.threads)
 
     def predictions(self, model: ModelParts, rows: Rows) -> np.ndarray:
-        return predicted_from(model, self.values(model, rows))
+        return model.predicted_from(self.values(model, rows))
 
     def by_size(self) -> tuple[ModelParts, CompressionReport]:
         n_sv, n_vectors = self.part.rows.n_samples, self.options.vectors
@@ -482,7 +475,7 @@ class _Compression:
 
     def in_steps(self, part: ExactModel | EarlyModel) -> ExactModel | EarlyModel:
         """Round landmarks to evenly spaced integers if rows are bytes and values hardly change."""
-        is_of_bytes = self.model.kernel.type.fall is not None and self.part.rows.is_bytes
+        is_of_bytes = self.model.kernel.type.is_of_distance and self.part.rows.is_bytes
         vectors = in_steps(part.rows) if is_of_bytes else None
         if vectors is None:
             return part

@@ -255,9 +255,8 @@ def values_and_slopes(
         argument += np.einsum("ij,ij->i", rows, rows)[:, None]
         argument += np.einsum("ij,ij->i", vectors, vectors)
         np.maximum(argument, 0, out=argument)
-    slopes = kernel.type.slopes
-    assert slopes is not None
-    return slopes.values(kernel, argument)
+    assert kernel.type.slopes is not None
+    return kernel.type.slopes(kernel, argument)
 
 
 def slope_gradient(
@@ -270,9 +269,7 @@ def slope_gradient(
     gradient = pulls.T @ rows
     if kernel.type.argument == SQUARED_DISTANCE:  # K depends on |z|, too
         gradient -= pulls.sum(axis=0)[:, None] * vectors
-    slopes = kernel.type.slopes
-    assert slopes is not None
-    return np.float32(slopes.factor(kernel)) * gradient
+    return np.float32(kernel.type.slope_factor(kernel)) * gradient
 
 
 MAX_STARTED = 20_000  # rows of the least squares fit, or 4 per landmark if that is more
@@ -442,8 +439,8 @@ def _fixed_features(kernel: Kernel, rows: np.ndarray) -> np.ndarray:
     of them. A landmark between such rows would be far from both. Fixed features can still be
     one-hot codes.
     """
-    fall, apart = kernel.type.fall, float(np.finfo(np.float32).epsneg)
-    if fall is None or fall.argument_at(kernel.gamma, apart) > 1:
+    apart = float(np.finfo(np.float32).epsneg)
+    if not kernel.type.is_of_distance or kernel.type.argument_at(kernel.gamma, apart) > 1:
         return np.zeros(rows.shape[1], bool)
     return ((rows == 0) | (rows == 1)).all(axis=0)
 
@@ -472,7 +469,7 @@ def _refined_rows(
 def _width(kernel: Kernel, rows: Rows) -> float:
     """Return the length scale of moves: the kernel's width, or the row distance if smaller."""
     width = float(np.sqrt(rows.mean_squared_distance()))
-    if kernel.type.fall is None or kernel.gamma * width**kernel.type.length_power <= 1:
+    if not kernel.type.is_of_distance or kernel.gamma * width**kernel.type.length_power <= 1:
         return width
     return kernel.gamma ** (-1 / kernel.type.length_power)
 

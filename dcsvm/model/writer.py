@@ -19,14 +19,8 @@ from dcsvm.data.columns import CATEGORY, KINDS, NUMBER, Column, TableEncoding
 from dcsvm.data.rows import ChosenRows, Rows
 from dcsvm.data.scaling import Interval, Scaling
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.model.parts import (
-    ConvergenceStatus,
-    EarlyModel,
-    ExactModel,
-    ModelParts,
-    Probability,
-    is_seen,
-)
+from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel, ModelParts, Probability
+from dcsvm.model.predict import is_seen
 
 # keys of a model file; LABEL_NAMES are the labels that the numbers of `label` stand for
 TABLE, TABLE_LABEL, LABEL_NAMES = "table_columns", "table_label", "label_names"

@@ -76,10 +76,8 @@ def _number_of(gamma: str, kernel: Kernel, rows: RowStatistics) -> float:
         factor, scale = 1.0, rows.n_features * variance
         described = f"of variance {variance:g}"
     else:
-        fall = kernel.type.fall
-        assert fall is not None  # checked by TrainOptions
         median = rows.median(kernel)
-        factor, scale = median_factor(gamma), max(median, 0.0) ** fall.power
+        factor, scale = median_factor(gamma), max(median, 0.0) ** kernel.type.power
         described = f"of median distance {median:g}"
         if median == 0:
             raise EqualRowsError("gamma", f"must be a number, got {gamma!r}: all rows are equal")

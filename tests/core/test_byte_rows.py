@@ -58,7 +58,7 @@ def test_codes(coded):
         assert (data.points.n_codes > 0) == coded and not data.points.has_bytes
         some = rows.take(np.arange(0, 400, 7))
         others = _core.Points(some, 1)
-        met = data.encoding.of_others(others, some, data.setup, 1)
+        met = data.encode_others(others, some, 1)
         assert (met is None) == (not coded)
         others = (met[0] if met else others).prepared(data.setup, 1)
         found.append(

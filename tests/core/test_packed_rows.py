@@ -63,7 +63,7 @@ def test_encoded_rows_are_those_that_are_there(kernel):
         assert data.points.n_codes == 3 and (data.copy_bytes == 0) == rows.is_packed
         part = data.part(np.arange(0, 400, 3, dtype=np.int32))
         sample = KernelRows(rows.take(np.arange(20)), kernel, 1, coded=True)
-        points = sample.encoding.of_others(_core.Points(rows, 1), rows, sample.setup, 1)[0]
+        points = sample.encode_others(_core.Points(rows, 1), rows, 1)[0]
         assert points.n_codes > 0
         points = points.prepared(sample.setup, 1)
         met = _core.kernel_matrix(sample.setup, points, None, sample.points, None, 1)
