@@ -246,13 +246,10 @@ class ModelParts:
         block of rows, and the results are joined. Raises ValueError if the model does not have the
         part, or if kernel values of a precomputed kernel are missing.
         """
-        blocks = self.predictor(method).blocks(rows, threads)
-        if reduce is not None:
-            return np.concatenate([reduce(values) for _, values in blocks])
-        result = np.empty((rows.n_samples, self.n_pairs))
-        for batch, values in blocks:
-            result[batch] = values
-        return result
+        predictor = self.predictor(method)
+        if reduce is None:
+            return predictor.values(rows, threads)
+        return np.concatenate([reduce(values) for _, values in predictor.blocks(rows, threads)])
 
     def predictions(self, rows: Rows, method: str | None, threads: int) -> np.ndarray:
         """Predict labels, +1 or -1 (one-class), or regression values, (n,).

@@ -108,6 +108,16 @@ class Predictor:
                     self._few, self._is_few_tried = self._few_rows(), True
         return None if self._few is None else self._few.values(as_float32(X))
 
+    def values(self, rows: Rows, threads: int) -> np.ndarray:
+        """Compute decision values float64 (n, n_pairs), positive for the first class of a pair.
+
+        Raises ValueError as `blocks`, and if kernel values are beyond float64.
+        """
+        result = np.empty((rows.n_samples, self.n_pairs))
+        for batch, values in self.blocks(rows, threads):
+            result[batch] = values
+        return result
+
     def blocks(self, rows: Rows, threads: int) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield (slice of the rows, decision values (m, n_pairs)) for consecutive blocks of rows.
 

@@ -126,9 +126,7 @@ def test_values_of_every_kind_of_rows(kernel, kind):
             those = {"targets": batch.targets, "target_rows": batch.numbers}
             values[own] = batch.sources.matrix(**those)
             ones = np.arange(91, dtype=np.int64), np.arange(90, dtype=np.int32), np.ones(90), 90
-            doubles[own] = batch.sources.product(
-                ones, **those, how=KernelEvalOptions(float64=True)
-            )
+            doubles[own] = batch.sources.product(ones, **those, how=KernelEvalOptions(float64=True))
         assert np.all(np.abs(values - exact) <= error)
         assert np.all(np.abs(doubles - exact) <= 1e-5 * error)
 
