@@ -155,25 +155,20 @@ def _kept_predictor(
     part: ExactModel | EarlyModel, kernel: Kernel, is_regression: bool
 ) -> Predictor:
     """Return the predictor that a part keeps; one of another kernel takes its place."""
-
-    def find() -> Predictor | None:
-        kept = vars(part).get("_predictor")
-        is_own = kept and kept.kernel == kernel and kept.is_regression == is_regression
-        return kept if is_own else None
-
-    predictor = find()
-    if predictor is None:
-        with _lock:
-            predictor = find()
-            if predictor is None:
-                predictor = Predictor(
-                    kernel, part.rows, part.dual_coef, part.class_, part.rho,
-                    part.cluster if isinstance(part, EarlyModel) else None,
-                    part.partition if isinstance(part, EarlyModel) else None,
-                    is_regression=is_regression,
-                )  # fmt: skip
-                vars(part)["_predictor"] = predictor
-    return predictor
+    kept: Predictor | None = vars(part).get("_predictor")
+    if kept is not None and kept.suits(kernel, is_regression):
+        return kept
+    with _lock:
+        kept = vars(part).get("_predictor")  # another thread may have made it
+        if kept is None or not kept.suits(kernel, is_regression):
+            kept = Predictor(
+                kernel, part.rows, part.dual_coef, part.class_, part.rho,
+                part.cluster if isinstance(part, EarlyModel) else None,
+                part.partition if isinstance(part, EarlyModel) else None,
+                is_regression=is_regression,
+            )  # fmt: skip
+            vars(part)["_predictor"] = kept
+    return kept
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,6 +91,10 @@ class Predictor:
         self._few: _core.FewRows | None = None
         self._is_few_tried = False
 
+    def suits(self, kernel: Kernel, is_regression: bool) -> bool:
+        """Return whether this was made for the kernel and the kind of model."""
+        return self.is_regression == is_regression and self.kernel == kernel
+
     def few_values(self, X: object) -> np.ndarray | None:
         """Compute decision values float64 (n, n_pairs) of a real NumPy array X (n, d).
 
