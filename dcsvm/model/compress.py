@@ -69,25 +69,6 @@ def fit_target(model: ModelParts, rows: Rows, values: np.ndarray) -> FitTarget:
     return FitTarget(rows, values, weights, by_sign, class_, near, scale)
 
 
-def compressed_exact(
-    model: ModelParts,
-    part: ExactModel,
-    target: FitTarget,
-    n_vectors: int,
-    options: CompressOptions,
-    threads: int,
-    tell: Tell,
-) -> ExactModel:
-    """Fit at most n_vectors landmarks to all rows.
-
-    With a linear kernel and n_vectors >= n_pairs, one vector per pair is exact and is used instead.
-    """
-    if model.kernel.type.is_linear and n_vectors >= model.n_pairs:
-        return _summed_by_pairs(model, part)
-    with side_by_side(threads) as each:
-        return _landmarks(model, target, n_vectors, options, each, tell)
-
-
 def _summed_by_pairs(model: ModelParts, part: ExactModel) -> ExactModel:
     """Replace the support vectors of pair (i, j) by their weighted sum: class i, coefficient 1."""
     n_pairs, k = model.n_pairs, len(model.labels)
@@ -129,54 +110,6 @@ def _summed(rows: Rows, coefficients: np.ndarray) -> Rows:
     )
 
 
-def compressed_early(
-    model: ModelParts,
-    part: EarlyModel,
-    target: FitTarget,
-    n_vectors: int,
-    options: CompressOptions,
-    threads: int,
-    tell: Tell,
-) -> EarlyModel:
-    """Fit at most n_vectors landmarks, divided among the clusters.
-
-    A cluster's share is proportional to its number of near rows, or of all rows if n_vectors is at
-    least the total number of near rows.
-    """
-    partition = with_single_centers(part.partition)
-    cluster = partition.assign(target.rows, threads)
-    n_clusters = partition.n_clusters
-    counted = target.near if n_vectors < np.count_nonzero(target.near) else slice(None)
-    sizes = shares(np.bincount(cluster[counted], minlength=n_clusters), n_vectors)
-    ends = np.cumsum(np.bincount(cluster, minlength=n_clusters))
-    members = np.split(group_order(cluster), ends[:-1])
-
-    def compressed(c: int) -> ExactModel:
-        own = target.take(members[c])
-        if len(members[c]) == 0:
-            return replace(_constant(model, own), rho=part.rho[c])
-        return _landmarks(model, own, int(sizes[c]), replace(options, seed=options.seed + c))
-
-    local_models: list[ExactModel] = []
-    with side_by_side(threads) as each:
-        for local_model in each(compressed, range(n_clusters)):
-            local_models.append(local_model)
-            if tell is not None:
-                tell(len(local_models), n_clusters)
-    sizes = np.array([local_model.rows.n_samples for local_model in local_models])
-    classes = [one.class_ for one in local_models if one.class_ is not None]
-    return EarlyModel(
-        level=part.level,
-        partition=partition,
-        cluster=np.repeat(np.arange(n_clusters), sizes).astype(np.int32),
-        class_=np.concatenate(classes).astype(np.int32) if model.is_classifier else None,
-        rows=stacked(*(local_model.rows.as_floats() for local_model in local_models)),
-        dual_coef=np.concatenate([one.dual_coef for one in local_models], axis=1),
-        rho=np.array([local_model.rho for local_model in local_models]),
-        row_numbers=np.arange(sizes.sum()),
-    )
-
-
 @contextmanager
 def side_by_side(threads: int) -> Iterator[Map]:
     """Provide a map that uses several threads."""
@@ -187,39 +120,6 @@ def side_by_side(threads: int) -> Iterator[Map]:
 
     with ThreadPoolExecutor(threads) as pool:
         yield pool.map
-
-
-def _landmarks(
-    model: ModelParts,
-    target: FitTarget,
-    n: int,
-    options: CompressOptions,
-    each: Map = map,
-    tell: Tell = None,
-) -> ExactModel:
-    """Fit at most n landmarks to a target."""
-    chosen = target.starts(n, np.random.default_rng(options.seed))
-    if len(chosen) == 0:
-        return _constant(model, target)
-    class_ = target.class_[chosen]
-    used = np.ones((len(chosen), model.n_pairs), bool)
-    if model.n_pairs > 1:
-        used[:] = False
-        np.put_along_axis(used, pairs_of_lines(class_, len(model.labels)), True, axis=1)
-    rows, coef, offset = fitted(
-        model.kernel,
-        target,
-        target.rows.take(chosen),
-        used,
-        seed=options.seed,
-        steps=options.steps,
-        each=each,
-        tell=tell,
-    )
-    is_known = target.weights.any(axis=0)
-    coef = np.where(is_known, coef, 0.0) * target.scale
-    offset = np.where(is_known, offset, np.nan) * target.scale
-    return _model_of_landmarks(model, class_, rows, coef, offset)
 
 
 def _constant(model: ModelParts, target: FitTarget) -> ExactModel:
@@ -329,7 +229,7 @@ def compress(
         )
     if options.loss is not None:
         _check_loss(model, test, options.loss)
-    compression = _Compression(model, part, rows, test, options, tell)
+    compression = Compressor(model, part, rows, test, options, tell)
     return compression.by_size() if options.loss is None else compression.by_loss(options.loss)
 
 
@@ -345,7 +245,7 @@ def _check_loss(model: ModelParts, test: Rows | None, loss: float) -> None:
         raise OptionError("loss", reason)
 
 
-class _Compression:
+class Compressor:
     """A part of a model, the target that landmarks are fitted to, and the test rows."""
 
     def __init__(
@@ -429,12 +329,11 @@ class _Compression:
 
     def tried(self, n_vectors: int, n_trials: int) -> tuple[ModelParts, CompressionReport]:
         """Fit and test landmarks; the loss bounds of n_trials calls hold simultaneously."""
-        fixed = self.target, n_vectors, self.options, self.threads, self.tell
         part: ExactModel | EarlyModel
         if isinstance(self.part, ExactModel):
-            part = compressed_exact(self.model, self.part, *fixed)
+            part = self.exact_landmarks(self.part, n_vectors)
         else:
-            part = compressed_early(self.model, self.part, *fixed)
+            part = self.early_landmarks(self.part, n_vectors)
         part = self.in_steps(part)
         model = self.model.with_only(part)
         report = CompressionReport(
@@ -444,6 +343,78 @@ class _Compression:
             values=values_of_row(model, self.target.rows, self.threads),
         )
         return model, self.with_loss(report, model, n_trials)
+
+    def exact_landmarks(self, part: ExactModel, n_vectors: int) -> ExactModel:
+        """Fit at most n_vectors landmarks to all rows.
+
+        With a linear kernel and n_vectors >= n_pairs, one vector per pair is exact and is used
+        instead.
+        """
+        if self.model.kernel.type.is_linear and n_vectors >= self.model.n_pairs:
+            return _summed_by_pairs(self.model, part)
+        with side_by_side(self.threads) as each:
+            return self.landmarks(self.target, n_vectors, self.options.seed, each, self.tell)
+
+    def early_landmarks(self, part: EarlyModel, n_vectors: int) -> EarlyModel:
+        """Fit at most n_vectors landmarks, divided among the clusters.
+
+        A cluster's share is proportional to its number of near rows, or of all rows if n_vectors is
+        at least the total number of near rows.
+        """
+        target, partition = self.target, with_single_centers(part.partition)
+        cluster, n_clusters = partition.assign(target.rows, self.threads), partition.n_clusters
+        counted = target.near if n_vectors < np.count_nonzero(target.near) else slice(None)
+        sizes = shares(np.bincount(cluster[counted], minlength=n_clusters), n_vectors)
+        ends = np.cumsum(np.bincount(cluster, minlength=n_clusters))
+        members = np.split(group_order(cluster), ends[:-1])
+
+        def landmarks_of(c: int) -> ExactModel:
+            own = target.take(members[c])
+            if len(members[c]) == 0:
+                return replace(_constant(self.model, own), rho=part.rho[c])
+            return self.landmarks(own, int(sizes[c]), self.options.seed + c)
+
+        local_models: list[ExactModel] = []
+        with side_by_side(self.threads) as each:
+            for local_model in each(landmarks_of, range(n_clusters)):
+                local_models.append(local_model)
+                if self.tell is not None:
+                    self.tell(len(local_models), n_clusters)
+        sizes = np.array([one.rows.n_samples for one in local_models])
+        classes = [one.class_ for one in local_models if one.class_ is not None]
+        return EarlyModel(
+            level=part.level,
+            partition=partition,
+            cluster=np.repeat(np.arange(n_clusters), sizes).astype(np.int32),
+            class_=np.concatenate(classes).astype(np.int32) if classes else None,
+            rows=stacked(*(one.rows.as_floats() for one in local_models)),
+            dual_coef=np.concatenate([one.dual_coef for one in local_models], axis=1),
+            rho=np.array([one.rho for one in local_models]),
+            row_numbers=np.arange(sizes.sum()),
+        )
+
+    def landmarks(
+        self, target: FitTarget, n: int, seed: int, each: Map = map, tell: Tell = None
+    ) -> ExactModel:
+        """Fit at most n landmarks to a target."""
+        model, chosen = self.model, target.starts(n, np.random.default_rng(seed))
+        if len(chosen) == 0:
+            return _constant(model, target)
+        class_ = target.class_[chosen]
+        # a landmark has coefficients for the pairs with its class
+        used = np.ones((len(chosen), model.n_pairs), bool)
+        if model.n_pairs > 1:
+            used[:] = False
+            np.put_along_axis(used, pairs_of_lines(class_, len(model.labels)), True, axis=1)
+        rows, coef, offset = fitted(
+            model.kernel, target, target.rows.take(chosen), used,
+            seed=seed, steps=self.options.steps, each=each, tell=tell,
+        )  # fmt: skip
+        # a pair that no row votes in has no model
+        is_known = target.weights.any(axis=0)
+        coef = np.where(is_known, coef, 0.0) * target.scale
+        offset = np.where(is_known, offset, np.nan) * target.scale
+        return _model_of_landmarks(model, class_, rows, coef, offset)
 
     def in_steps(self, part: ExactModel | EarlyModel) -> ExactModel | EarlyModel:
         """Round landmarks to evenly spaced integers if rows are bytes and values hardly change."""

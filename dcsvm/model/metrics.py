@@ -310,35 +310,23 @@ class Measurement:
         """Format svm-predict's lines; none without labels."""
         if self.n_measured == 0:
             return []
-        if not self.is_regression:
-            share = f"({self.n_correct}/{self.n_measured})"
-            return [f"Accuracy = {self._percentage:g}% {share} (classification)"]
-        error, correlation = self._errors
-        return [
-            f"Mean squared error = {error:g} (regression)",
-            f"Squared correlation coefficient = {correlation:g} (regression)",
-        ]
+        share = f"({self.n_correct}/{self.n_measured})"
+        kind = "(regression)" if self.is_regression else f"{share} (classification)"
+        return [f"{line} {kind}" for line in self._results()]
 
     def lines_of_folds(self) -> list[str]:
         """Format svm-train's lines of a cross-validation."""
+        return [f"Cross Validation {line}" for line in self._results()]
+
+    def _results(self) -> Iterator[str]:
+        """Yield LIBSVM's names and numbers; a correlation is nan if predictions are constant."""
         if not self.is_regression:
-            return [f"Cross Validation Accuracy = {self._percentage:g}%"]
-        error, correlation = self._errors
-        return [
-            f"Cross Validation Mean squared error = {error:g}",
-            f"Cross Validation Squared correlation coefficient = {correlation:g}",
-        ]
-
-    @property
-    def _percentage(self) -> float:
-        return 100 * self.n_correct / self.n_measured
-
-    @property
-    def _errors(self) -> tuple[float, float]:
-        """Mean squared error and squared correlation, nan if predictions are constant."""
+            yield f"Accuracy = {100 * self.n_correct / self.n_measured:g}%"
+            return
         (p, cross), (_, y) = self.spread
         correlation = float(cross**2 / (p * y)) if p * y > 0 else float("nan")
-        return self.squared_error / self.n_measured, correlation
+        yield f"Mean squared error = {self.squared_error / self.n_measured:g}"
+        yield f"Squared correlation coefficient = {correlation:g}"
 
     @property
     def metrics(self) -> ClassMetrics | RegressionMetrics | None:

@@ -244,17 +244,16 @@ class ModelParts:
         predictor = self.predictor(method)
         if reduce is None:
             return predictor.values(rows, threads)
-        return np.concatenate([reduce(values) for _, values in predictor.blocks(rows, threads)])
+        nothing = reduce(np.empty((0, self.n_pairs)))  # its type is that of the other results
+        blocks = predictor.blocks(rows, threads)
+        return np.concatenate([nothing, *(reduce(values) for _, values in blocks)])
 
     def predictions(self, rows: Rows, method: str | None, threads: int) -> np.ndarray:
         """Predict labels, +1 or -1 (one-class), or regression values, (n,).
 
         Raises as `pair_values`.
         """
-        result = np.empty(rows.n_samples, self.labels.dtype if self.is_classifier else np.float64)
-        for batch, values in self.predictor(method).blocks(rows, threads):
-            result[batch] = self.predicted_from(values)
-        return result
+        return self.pair_values(rows, method, threads, self.predicted_from)
 
     def predicted_from(self, values: np.ndarray) -> np.ndarray:
         """Convert decision values (n, n_pairs) to predictions (n,)."""
@@ -277,10 +276,7 @@ class ModelParts:
             raise ValueError(
                 "the model has no probabilities: train it with probability=True (-b 1)"
             )
-        result = np.empty((rows.n_samples, len(self.labels)))
-        for batch, values in self.predictor(method).blocks(rows, threads):
-            result[batch] = self.probabilities_from(values)
-        return result
+        return self.pair_values(rows, method, threads, self.probabilities_from)
 
     def probabilities_from(self, values: np.ndarray) -> np.ndarray:
         """Convert decision values (n, n_pairs) to class probabilities (n, k)."""
