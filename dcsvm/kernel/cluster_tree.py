@@ -139,13 +139,15 @@ class Tree:
 
         A mapped file is read sequentially. Raises Stopped.
         """
-        found = split.of(*self.those(rows))
+        core_split = split.of(*self.those(rows))
         if not self.rows.is_mapped:
-            return route_step(self.data, placed, found, stop, second=second)
+            return route_step(self.data, placed, core_split, stop, second=second)
         assigned = Assignment.at_root(self.rows.n_samples, second=second)
         for batch in self.rows.slices(BATCH_MAPPED):
             indices = np.arange(batch.start, batch.stop, dtype=np.int32)
-            part = route_step(self.data, placed.take(batch), found, stop, indices, second=second)
+            part = route_step(
+                self.data, placed.take(batch), core_split, stop, indices, second=second
+            )
             assigned.put(batch, part)
         return assigned
 

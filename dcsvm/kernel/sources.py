@@ -312,17 +312,17 @@ def route_step(
             second=second, double_tiles=float64,
         )  # fmt: skip
 
-    found = Assignment(*routed(placed.nearest, second))
+    in_level = Assignment(*routed(placed.nearest, second))
     if not second or placed.second is None:
-        return found
-    across, distance = found.boundaries
+        return in_level
+    across, distance = in_level.boundaries
     across_above, distance_above = placed.boundaries
     is_nearer = distance < distance_above
     # If the nearest boundary is that of a level above, the second cluster is a child of the cluster
     # beyond it.
     beyond = routed(np.where(is_nearer, -1, across_above).astype(np.int32), False)[0]
     return Assignment(
-        found.nearest,
+        in_level.nearest,
         np.where(is_nearer, across, beyond),
         np.where(is_nearer, distance, distance_above),
     )

@@ -434,11 +434,11 @@ class Compressor:
         """Add the changes of predictions on the test rows, if any."""
         if self.test is None or self.expected is None:
             return report
-        found, n = self.predictions(model, self.test), len(self.expected)
+        predicted, n = self.predictions(model, self.test), len(self.expected)
         report = replace(report, n_test=n)
         if model.is_regression:
-            return replace(report, error=float(np.sqrt(np.mean((found - self.expected) ** 2))))
-        n_changed = int(np.count_nonzero(found != self.expected))
+            return replace(report, error=float(np.sqrt(np.mean((predicted - self.expected) ** 2))))
+        n_changed = int(np.count_nonzero(predicted != self.expected))
         bound = most_changed(n_changed, n, n_trials)
         return replace(report, changed=n_changed / n, changed_at_most=bound)
 

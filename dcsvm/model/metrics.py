@@ -334,17 +334,16 @@ class Measurement:
         if not self.kept:
             return None
         labels, predicted = (
-            np.concatenate([getattr(one, name) for one in self.kept])
+            np.concatenate([getattr(block, name) for block in self.kept])
             for name in ("labels", "predicted")
         )
         if self.is_regression:
             return RegressionMetrics.of(labels, predicted)
         values = probabilities = None
         if len(self.known) == 2:
-            values = np.concatenate([one.values[:, 0] for one in self.kept])
-        found = [one.probabilities for one in self.kept if one.probabilities is not None]
-        if found:
-            probabilities = np.concatenate(found)
+            values = np.concatenate([block.values[:, 0] for block in self.kept])
+        if self.kept[0].probabilities is not None:  # then all blocks have them
+            probabilities = np.concatenate([block.probabilities for block in self.kept])
         known = self.known if len(self.known) else np.unique(labels)
         return ClassMetrics.of(labels, predicted, known, values, probabilities)
 

@@ -18,7 +18,7 @@ from dcsvm.data.scaling import Interval, is_range, range_file_of, range_text
 from dcsvm.machine import default_threads, threads_that_pay, usable_threads
 from dcsvm.model.metrics import Measurement, Predicted, table_html
 from dcsvm.model.parts import ExactModel, ModelParts, Probability
-from dcsvm.model.writer import model_text, plain, with_label_order
+from dcsvm.model.writer import label_text, model_text, with_label_order
 from dcsvm.problem.options import TrainOptions
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class Model(ModelParts):
         """Yield lines on the problem, the parts, the scaling and the feature weights."""
         yield f"type: {self.svm_type}"
         if self.is_classifier:
-            yield f"labels: {', '.join(map(plain, self.labels))}"
+            yield f"labels: {', '.join(map(label_text, self.labels))}"
         yield f"kernel: {self.kernel.describe()}"
         if self.exact is not None:
             yield f"exact: {self.exact.rows.n_samples} support vectors"
@@ -234,13 +234,13 @@ class Model(ModelParts):
     @staticmethod
     def text_of(label: float | str) -> str:
         """Format a label or a value as in files: integers without a decimal point."""
-        return plain(label)
+        return label_text(label)
 
     @staticmethod
     def texts_of(labels: np.ndarray) -> list[str]:
         """Format labels or values (n,), see `text_of`."""
         different, index = np.unique(labels, return_inverse=True)
-        texts = [plain(label) for label in different]
+        texts = [label_text(label) for label in different]
         return [texts[k] for k in index.reshape(-1).tolist()]
 
     def _few_values(

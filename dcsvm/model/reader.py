@@ -236,9 +236,9 @@ class ModelReader:
         if n_columns:
             raise self.error("rows of a precomputed kernel must only have a serial number")
         serial = prefix[:, -1]
-        wrong = (serial != np.floor(serial)) | (serial < 1) | (serial > MAX_N_FEATURES)
-        if wrong.any():
-            self.line += int(wrong.argmax()) + 1
+        is_invalid = (serial != np.floor(serial)) | (serial < 1) | (serial > MAX_N_FEATURES)
+        if is_invalid.any():
+            self.line += int(is_invalid.argmax()) + 1
             raise self.error("a serial number must be an integer from 1")
         columns = serial.astype(np.int32) - 1
         if n_features is None:

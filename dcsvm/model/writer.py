@@ -50,8 +50,8 @@ def _values(column: Column) -> dict[str, Any]:
 
 def table_of(columns: list[str], label: list[str]) -> TableEncoding:
     """Return the encoding in the words of TABLE and TABLE_LABEL. Raises ValueError."""
-    found = [_column_of(_object(word)) for word in columns]
-    if len({one.name for one in found}) < len(found):
+    encoded = [_column_of(_object(word)) for word in columns]
+    if len({column.name for column in encoded}) < len(encoded):
         raise ValueError("two columns have the same name")
     if len(label) != 1:
         raise ValueError("must be one JSON object")
@@ -59,7 +59,7 @@ def table_of(columns: list[str], label: list[str]) -> TableEncoding:
     name, has_names = values.get("name"), values.get("has_names")
     if not (name is None or isinstance(name, str)) or not isinstance(has_names, bool):
         raise ValueError("must have a name and has_names")
-    return TableEncoding(tuple(found), name, has_names)
+    return TableEncoding(tuple(encoded), name, has_names)
 
 
 def text_of(word: str) -> str:
@@ -111,7 +111,7 @@ VERSION = "4"
 FORMATS = ("dcsvm", "libsvm")
 
 
-def plain(number: float | str) -> str:
+def label_text(number: float | str) -> str:
     """Format a label as LIBSVM does: integers without a decimal point, others with all digits."""
     if isinstance(number, str):
         return str(number)
@@ -172,7 +172,7 @@ def _check_libsvm(model: ModelParts) -> None:
         raise ValueError("LIBSVM's labels must be integers, got text")
     for label in model.labels:
         if not (label.is_integer() and abs(label) < 2**31):
-            raise ValueError(f"LIBSVM's labels must be integers, got {plain(label)}")
+            raise ValueError(f"LIBSVM's labels must be integers, got {label_text(label)}")
 
 
 def _joined(lines: list[str]) -> bytes:
@@ -180,7 +180,7 @@ def _joined(lines: list[str]) -> bytes:
 
 
 def _listed(numbers: Iterable[float]) -> str:
-    return " ".join(map(plain, numbers))
+    return " ".join(map(label_text, numbers))
 
 
 def _kernel_lines(kernel: Kernel) -> list[str]:

@@ -136,6 +136,7 @@ def test_a_kernel_falls_from_one_as_the_table_says(kernel):
     X = np.sqrt(np.linspace(0, 9, 40))[:, None]
     values = kernel_values(kernel, X, np.zeros((1, 1)))[:, 0]
     assert values[0] == 1 and np.all(np.diff(values) < 0)
+    assert kernel.values_of_distances(X, np.zeros((1, 1)))[:, 0] == pytest.approx(values)
     for value, x in zip(values[1:], X[1:, 0], strict=True):
         argument = x ** DEGREES[kernel.type.argument]
         assert kernel.type.argument_at(1.0, value) == pytest.approx(argument)
