@@ -93,7 +93,8 @@ class Predictor:
 
     def suits(self, kernel: Kernel, is_regression: bool) -> bool:
         """Return whether this was made for the kernel and the kind of model."""
-        return self.is_regression == is_regression and self.kernel == kernel
+        is_same = self.kernel is kernel or self.kernel == kernel  # `is` spares single rows time
+        return is_same and self.is_regression == is_regression
 
     def few_values(self, X: object) -> np.ndarray | None:
         """Compute decision values float64 (n, n_pairs) of a real NumPy array X (n, d).
