@@ -7,7 +7,7 @@ with two dashes keep Click's syntax. svm-grid's words with one dash (`-log2c`) a
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import click
@@ -145,6 +145,7 @@ class LibsvmCommand(click.Command):
 
     `examples` are pairs (command line, result), `statuses` are pairs (exit status, meaning). Only
     the manual page shows `files`, pairs (name, content), and `see_also`, names of other pages.
+    `prepare_args` inserts values that users may omit.
     """
 
     def __init__(
@@ -155,12 +156,13 @@ class LibsvmCommand(click.Command):
         statuses: Pairs,
         files: Pairs,
         see_also: Sequence[str],
+        prepare_args: Callable[[list[str]], list[str]] = list,
         **kwargs: Any,
     ):
         super().__init__(name, options_metavar="[options]", **kwargs)
         self.context_settings = {"max_content_width": 100, **self.context_settings}
         self.examples, self.statuses = examples, statuses
-        self.files, self.see_also = files, see_also
+        self.files, self.see_also, self.prepare_args = files, see_also, prepare_args
 
     def groups(self, ctx: click.Context) -> dict[str, list[GroupedOption]]:
         """Return the options of each group by its title, in the order of declaration."""
@@ -198,6 +200,7 @@ class LibsvmCommand(click.Command):
         return formatter.getvalue()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        args = self.prepare_args(args)
         if ctx.resilient_parsing:  # shell completion: the last option may lack its value
             with contextlib.suppress(click.UsageError):
                 args = for_click(args, self.params)

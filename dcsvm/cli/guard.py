@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -15,17 +15,12 @@ import dcsvm
 from dcsvm.cli.options import check_files, occupy_closed, print_status, reason_of
 
 if TYPE_CHECKING:
+    from dcsvm._core import Stop
     from dcsvm.cli.options import DataJob
 
 SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
-
-
-class StopRequest(Protocol):
-    """A stop flag, such as dcsvm.Stop."""
-
-    def request(self) -> None: ...
 
 
 class Interrupts:
@@ -35,7 +30,7 @@ class Interrupts:
     signal. Signals that were ignored before stay ignored.
     """
 
-    def __init__(self, stop: StopRequest | None = None):
+    def __init__(self, stop: Stop | None = None):
         self.stop = stop
         self.received: int | None = None
         self.pipe: tuple[int, int] | None = None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from dcsvm.cli.options import DataJob, TrainingJob, print_status
+from dcsvm.cli.options import LEARN, DataJob, TrainingJob, print_status
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import write_beside
 from dcsvm.model.reader import load_model
@@ -133,7 +133,7 @@ def read_other_set(path: str, job: DataJob, like: Any, **how: Any) -> Dataset:
 
 def weights_of(job: DataJob, data: Dataset, options: TrainOptions) -> tuple[Dataset, str | None]:
     """Apply the feature weights of a model file. Return the data set, and LEARN if that is left."""
-    if job.feature_weights is None or job.learns_weights:
+    if job.feature_weights in (None, LEARN):
         return data, job.feature_weights
     model = load_model(job.feature_weights, threads=options.threads)
     return data.weighted_as(model, job.feature_weights), None
