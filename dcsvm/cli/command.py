@@ -65,11 +65,13 @@ def for_click(args: list[str], parameters: list[click.Parameter]) -> list[str]:
         word = remaining.pop(0)
         if word == "--":
             return [*rewritten, word, *remaining]
+        # a flag, since -w takes a label and a factor
         is_balanced = word == "-w" and [one.lower() for one in remaining[:1]] == [BALANCED[2:]]
         if is_balanced and BALANCED in options:
             rewritten.append(BALANCED)
             del remaining[0]
             continue
+        # one dash and a letter, unless the command has the whole word, as svm-grid has
         is_whole = len(word) > 2 and word in options
         is_letter = len(word) > 1 and word[0] == "-" and word[1] != "-" and not is_whole
         name = word[:2] if is_letter else word
@@ -77,6 +79,7 @@ def for_click(args: list[str], parameters: list[click.Parameter]) -> list[str]:
         if not isinstance(option, click.Option):
             rewritten.append(word)
             continue
+        # the values, of which the first is attached to the letter if there are two
         rewritten.append(name)
         n_values = 0 if option.is_flag else option.nargs
         if is_letter and n_values == 2:
@@ -192,10 +195,10 @@ class LibsvmCommand(click.Command):
         """Format the usage and the basic options, for a call without arguments."""
         formatter = ctx.make_formatter()
         self.format_usage(ctx, formatter)
-        basic = [one for group in self.groups(ctx).values() for one in group if one.is_basic]
+        every = [option for group in self.groups(ctx).values() for option in group]
         formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_dl([option.get_help_record(ctx) for option in basic])
+            formatter.write_dl([one.get_help_record(ctx) for one in every if one.is_basic])
         formatter.write(f"\n{ctx.command_path} --help has all options and examples.")
         return formatter.getvalue()
 

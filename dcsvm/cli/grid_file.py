@@ -25,10 +25,10 @@ from dcsvm.cli.options import print_result, print_status
 from dcsvm.cli.predict import PredictJob
 from dcsvm.cli.reading import (
     TerminalProgress,
+    apply_feature_weights,
     print_warnings,
     read_other_set,
     read_training_set,
-    weights_of,
     write_report,
 )
 from dcsvm.data.dataset import Dataset
@@ -215,7 +215,7 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
     data = read_training_set(job, options)
     if not job.quiet:
         print_warnings(data, options)
-    data, learned = weights_of(job, data, options)
+    data, learned = apply_feature_weights(job, data, options)
     test = None
     if job.test_file is not None:
         test = read_other_set(job.test_file, job, data, threads=options.threads)

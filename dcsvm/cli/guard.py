@@ -40,11 +40,13 @@ class Interrupts:
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is not threading.main_thread():
             return self  # only the main thread can have signal handlers
+        # Python runs handlers between two of its own steps only, which a loop in C++ may delay for
+        # minutes; but the number of the signal is written to the pipe at once
         self.pipe = _, writer = os.pipe()
         os.set_blocking(writer, False)
         self.wakeup_before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        caught = [one for one in SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
-        self.handlers_before = {one: signal.signal(one, lambda *_: None) for one in caught}
+        caught = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+        self.handlers_before = {number: signal.signal(number, lambda *_: None) for number in caught}
         self.watcher = threading.Thread(target=self.watch, args=(self.pipe[0],), daemon=True)
         self.watcher.start()
         return self
@@ -55,10 +57,10 @@ class Interrupts:
         if self.pipe is None:
             return
         signal.set_wakeup_fd(self.wakeup_before)
-        for one, handler in self.handlers_before.items():
-            signal.signal(one, handler)
+        for number, handler in self.handlers_before.items():
+            signal.signal(number, handler)
         reader, writer = self.pipe
-        os.close(writer)
+        os.close(writer)  # ends the watcher
         self.watcher.join()
         os.close(reader)
 
