@@ -133,8 +133,9 @@ def _named_files(
         if isinstance(parameter.type, click.Tuple):
             types = parameter.type.types
         for kind, path in zip(types, value if len(types) > 1 else [value], strict=True):
-            if isinstance(kind, OptionType) and kind.file and path not in kind.file.words:
-                yield parameter.name or "", kind.file, path
+            file = kind.rule.file if isinstance(kind, OptionType) else None
+            if file is not None and path not in file.words:
+                yield parameter.name or "", file, path
 
 
 def _check_input(file: Any, path: str) -> None:
@@ -168,8 +169,7 @@ def check_output(path: str, others: Sequence[str], *, is_folder: bool = False) -
 class OptionType(click.ParamType):
     """Click type of a rule. `parse` converts text; its ValueError ends the error message.
 
-    `values` are those that the numbers 0, 1, ... stand for. `file` is the FileKind of a rule for
-    names of files or folders, which are not converted.
+    `values` are those that the numbers 0, 1, ... stand for.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class OptionType(click.ParamType):
         parse: Callable[[str], object] | None = None,
         values: Sequence[object] = (),
     ):
-        self.name, self.file = rule.kind, rule.file
+        self.name, self.rule = rule.kind, rule
         self.parse, self.values = parse or rule.parse or str, values
 
     def convert(self, value: Any, param: Parameter, ctx: Context) -> object:
@@ -194,8 +194,9 @@ class OptionType(click.ParamType):
     ) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        if self.file is not None:
-            return [CompletionItem(incomplete, type="dir" if self.file.is_folder else "file")]
+        if self.rule.file is not None:
+            is_folder = self.rule.file.is_folder
+            return [CompletionItem(incomplete, type="dir" if is_folder else "file")]
         items = [CompletionItem(str(k), help=str(value)) for k, value in enumerate(self.values)]
         return [item for item in items if item.value.startswith(incomplete)]
 

@@ -52,7 +52,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
                 kernel_values=options.kernel_type.is_precomputed,
             )  # fmt: skip
         read = time.perf_counter()
-        # a signal ends reading at once, but training with a model
+        # until here a signal ends the command; from here it ends training, and the model is written
         interrupts = at_end.enter_context(Interrupts(stop))
         progress.explain_stops(partial(stop_sentence, job, checkpoint, interrupts))
         model = train(
