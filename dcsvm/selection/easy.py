@@ -96,7 +96,8 @@ class EasySearch:
         self.trials: list[Trial] = []
         self.candidates: set[Candidate] = set()
         self.skipped: list[str] = []
-        self.step, self.n_in_step = "", 0  # the current step, and its number of new candidates
+        self.step = ""
+        self.n_in_step: int | None = None  # new candidates, None before the first trial of the step
         self.scalings = SCALINGS if data.scaling is None else (GIVEN,)
         self.scorer = self._scorer(SCREENING_ROWS)
         is_constant = self.scorer.scaled(self.scalings[0]).rows.n_features == 0
@@ -125,85 +126,83 @@ class EasySearch:
             ("C and gamma", self._search_pattern),
             ("epsilon", self._refine_epsilon),
         ):
+            self._begin(name)
             try:
-                step(name)
+                step()
             except _core.Stopped:
                 if not self.trials:
                     limit = f"the time limit of {self.clock.limit:g} s is too short: "
                     reason = "" if self.clock.is_requested else limit
                     raise _core.Stopped(f"{reason}stopped before a setting was scored") from None
                 self.skipped.append(name)
-        self._note_step()
+        self._begin("")
         return self.best
 
-    def _try(self, step: str, candidate: Candidate, scorer: Scorer | None = None) -> None:
+    def _try(self, candidate: Candidate, scorer: Scorer | None = None) -> None:
         """Score a candidate in the time left for the search. Raises Stopped.
 
         If `scorer` is given, the search continues with it, unless it is stopped before.
         """
-        is_first = not self.trials or scorer is not None  # its loss is needed, at any share
-        stop = self.clock.stop(1.0 if is_first else self.share)
-        trial = (scorer or self.scorer).trial(candidate, stop)
-        if step != self.step:
-            self._note_step()
-            self.step, self.n_in_step = step, 0
+        # the first trial on a sample may take all the time
+        share = self.share if self.trials and scorer is None else 1.0
+        trial = (scorer or self.scorer).trial(candidate, self.clock.stop(share))
         if scorer is not None:  # losses on other rows do not compare
             self.scorer, self.trials = scorer, []
         self.trials.append(trial)
-        self.n_in_step += candidate not in self.candidates
+        self.n_in_step = (self.n_in_step or 0) + (candidate not in self.candidates)
         self.candidates.add(candidate)
         best = self.best
-        self.progress.trial(step, self.n_in_step, self.quality(best))
+        self.progress.trial(self.step, self.n_in_step, self.quality(best))
         if self.tell is not None:
-            self.tell(step, trial, best)
+            self.tell(self.step, trial, best)
 
     def quality(self, trial: Trial) -> str:
         """Format a loss with its standard error, as the metric shows it."""
         return shown_loss(self.metric, trial.loss, trial.error)
 
-    def _note_step(self) -> None:
-        """Tell the best candidate at the end of a step."""
-        if not self.trials:
-            return
-        best, n = self.best.candidate, self.n_in_step
-        weights = "" if best.source is None else ", weights"
-        self.progress.note(
-            f"{self.step}: {n} trial{'s'[: n != 1]}; best: {best.kernel}, "
-            f"{SCALING_NAMES[best.scale]}{weights}, C={best.C * self.scorer.target_std:.4g}, "
-            f"gamma={best.gamma:.3g}/median: {self.quality(self.best)}"
-        )
+    def _begin(self, step: str) -> None:
+        """Begin a step; tell the best candidate after the step before, if it tried any."""
+        if self.n_in_step is not None:
+            best, n = self.best.candidate, self.n_in_step
+            weights = "" if best.source is None else ", weights"
+            self.progress.note(
+                f"{self.step}: {n} trial{'s'[: n != 1]}; best: {best.kernel}, "
+                f"{SCALING_NAMES[best.scale]}{weights}, C={best.C * self.scorer.target_std:.4g}, "
+                f"gamma={best.gamma:.3g}/median: {self.quality(self.best)}"
+            )
+        self.step, self.n_in_step = step, None
 
-    def _screen_kernels(self, step: str) -> None:
+    def _screen_kernels(self) -> None:
         epsilon = EPSILON if self.options.is_regression else None
         for kernel, scale, C in product(KERNEL_TYPES, self.scalings, SCREENED_C):
             if kernel.start is not None:
-                self._try(step, Candidate(kernel.name, scale, C, kernel.start, epsilon))
+                self._try(Candidate(kernel.name, scale, C, kernel.start, epsilon))
                 if len(self.candidates) == 1:
-                    self._set_folds(step, N_SCREENED + N_SEARCHED + N_OTHERS)
+                    self._set_folds(N_SCREENED + N_SEARCHED + N_OTHERS)
         if self.options.is_regression:
             best = self.best
             epsilon = EPSILON_OF_RMSE * (best.rmse / self.scorer.target_std)
-            self._try("epsilon", replace(best.candidate, epsilon=epsilon))
+            self._begin("epsilon")
+            self._try(replace(best.candidate, epsilon=epsilon))
 
-    def _set_folds(self, step: str, n_trials: int) -> None:
+    def _set_folds(self, n_trials: int) -> None:
         """Use as many folds as the time of `n_trials` trials allows; score the first one again."""
         (trial,) = self.trials
-        seconds_of_fold = trial.seconds / self.scorer.n_folds
-        n_folds = self.clock.left(self.share) / (n_trials * seconds_of_fold)
+        n_folds = self.clock.left(self.share) / (n_trials * trial.fold_seconds)
         n_folds = int(min(max(n_folds, 1), self.scorer.max_folds))
         if n_folds != self.scorer.n_folds:
-            self._try(step, trial.candidate, replace(self.scorer, n_folds=n_folds))
+            self._try(trial.candidate, replace(self.scorer, n_folds=n_folds))
 
-    def _try_weights(self, step: str) -> None:
+    def _try_weights(self) -> None:
         if self.data.n_features > MAX_FEATURES:
-            self.skipped.append(f"{step} (too many features)")
+            self.skipped.append(f"{self.step} (too many features)")
         elif self.feature_weights is None:
             best = self.best.candidate
-            self._try(step, replace(best, source=best))
+            self._try(replace(best, source=best))
 
-    def _search_pattern(self, step: str) -> None:
+    def _search_pattern(self) -> None:
         """Search C and gamma by a pattern with factors 4 and 3, then their square roots."""
-        self._enlarge(step)
+        self._enlarge()
         known = {(self.best.candidate.C, self.best.candidate.gamma)}
         power = 1.0
         while power > 0.4:
@@ -215,29 +214,28 @@ class EasySearch:
                 if len(known) > N_SEARCHED:
                     return
                 known.add(key)
-                self._try(step, replace(before, C=key[0], gamma=key[1]))
+                self._try(replace(before, C=key[0], gamma=key[1]))
             if self.best.candidate == before:
                 power /= 2
 
-    def _enlarge(self, step: str) -> None:
+    def _enlarge(self) -> None:
         """Continue on a larger sample, as large as the time allows; score the best there."""
         n_now, n_all = self.scorer.data.n_rows, self.data.n_rows
         if n_all <= n_now:
             return
         best = self.best
-        seconds_of_fold = best.seconds / self.scorer.n_folds
-        factor = self.clock.left(self.share) / ((N_SEARCHED + 2) * seconds_of_fold)
+        factor = self.clock.left(self.share) / ((N_SEARCHED + 2) * best.fold_seconds)
         n_rows = int(min(n_all, SEARCH_ROWS, n_now * max(factor, 0.0) ** (1 / GROWTH)))
         if n_rows < 1.5 * n_now:
             return
-        self._try(step, best.candidate, self._scorer(n_rows))
-        self._set_folds(step, N_SEARCHED + 1)
+        self._try(best.candidate, self._scorer(n_rows))
+        self._set_folds(N_SEARCHED + 1)
 
-    def _refine_epsilon(self, step: str) -> None:
+    def _refine_epsilon(self) -> None:
         best = self.best.candidate
         if best.epsilon is not None:
             for factor in FACTORS_OF_EPSILON:
-                self._try(step, replace(best, epsilon=best.epsilon * factor))
+                self._try(replace(best, epsilon=best.epsilon * factor))
 
     def described(self, chosen: Trial) -> dict[str, Any]:
         """Return what the report has on the search."""
@@ -254,9 +252,8 @@ class EasySearch:
 
     def seconds_of_all(self) -> float:
         """Estimate the seconds of an exact training of the best candidate on all rows."""
-        seconds_of_fold = self.best.seconds / self.scorer.n_folds
         growth = (self.data.n_rows / self.scorer.n_trained) ** GROWTH
-        return LAST_TRAINING * seconds_of_fold * growth
+        return LAST_TRAINING * self.best.fold_seconds * growth
 
 
 def choose(search: EasySearch) -> tuple[Trial, Dataset]:

@@ -155,9 +155,9 @@ class Candidate:
 class Trial:
     """A candidate with its loss on `n_held` held-out rows, and the standard error of the loss.
 
-    `options` train the model of all rows, scaled and weighted as the candidate says. `seconds` were
-    spent to train and predict, without learning weights. `rmse` is the root mean squared error of a
-    regression, nan for classes.
+    `options` train the model of all rows, scaled and weighted as the candidate says. `rmse` is the
+    root mean squared error of a regression, nan for classes. `fold_seconds` is the mean time of a
+    fold, to train and predict, without learning weights.
     """
 
     candidate: Candidate
@@ -166,7 +166,7 @@ class Trial:
     error: float
     n_held: int
     rmse: float
-    seconds: float
+    fold_seconds: float
 
     @property
     def rank(self) -> tuple[float, float, float]:
@@ -277,4 +277,5 @@ class Scorer:
             seconds += time.perf_counter() - start
         loss, error = loss_with_error(self.metric, outcomes)
         rmse = loss_with_error("rmse", outcomes)[0] if options.is_regression else np.nan
-        return Trial(candidate, options, loss, error, self.n_held, rmse, seconds)
+        fold_seconds = seconds / self.n_folds
+        return Trial(candidate, options, loss, error, self.n_held, rmse, fold_seconds)
