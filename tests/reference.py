@@ -171,7 +171,7 @@ def kernels_with(gamma=1.0, coef0=0.0, degree=3):
 def forms_of(kernel):
     """List the evaluation forms that the core has for floats and sparse rows."""
     products = _core.is_from_products(kernel.type.argument)
-    forms = {"difference": kernel.type.fall, "product": products}
+    forms = {"difference": kernel.type.is_of_distance, "product": products}
     return (*(form for form, is_there in forms.items() if is_there), "sparse")
 
 
@@ -210,7 +210,7 @@ def allowed_error(kernel, form, X, Z, unit):
     """Bound the error of kernel values whose argument has a relative error `unit` in its terms."""
     X, Z = X.astype(np.float64), Z.astype(np.float64)
     kernel = kernel if isinstance(kernel, Kernel) else Kernel(*kernel)
-    if kernel.type.fall:
+    if kernel.type.is_of_distance:
         squares = np.add.outer(*((A**2).sum(axis=1) for A in (X, Z)))
         terms = squares if form == "product" else np.ones(squares.shape) / kernel.gamma
         return ERRORS[kernel.name](kernel, terms, unit)

@@ -7,7 +7,7 @@ with two dashes keep Click's syntax. svm-grid's words with one dash (`-log2c`) a
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import click
@@ -65,11 +65,13 @@ def for_click(args: list[str], parameters: list[click.Parameter]) -> list[str]:
         word = remaining.pop(0)
         if word == "--":
             return [*rewritten, word, *remaining]
+        # a flag, since -w takes a label and a factor
         is_balanced = word == "-w" and [one.lower() for one in remaining[:1]] == [BALANCED[2:]]
         if is_balanced and BALANCED in options:
             rewritten.append(BALANCED)
             del remaining[0]
             continue
+        # one dash and a letter, unless the command has the whole word, as svm-grid has
         is_whole = len(word) > 2 and word in options
         is_letter = len(word) > 1 and word[0] == "-" and word[1] != "-" and not is_whole
         name = word[:2] if is_letter else word
@@ -77,6 +79,7 @@ def for_click(args: list[str], parameters: list[click.Parameter]) -> list[str]:
         if not isinstance(option, click.Option):
             rewritten.append(word)
             continue
+        # the values, of which the first is attached to the letter if there are two
         rewritten.append(name)
         n_values = 0 if option.is_flag else option.nargs
         if is_letter and n_values == 2:
@@ -145,6 +148,7 @@ class LibsvmCommand(click.Command):
 
     `examples` are pairs (command line, result), `statuses` are pairs (exit status, meaning). Only
     the manual page shows `files`, pairs (name, content), and `see_also`, names of other pages.
+    `prepare_args` inserts values that users may omit.
     """
 
     def __init__(
@@ -155,12 +159,13 @@ class LibsvmCommand(click.Command):
         statuses: Pairs,
         files: Pairs,
         see_also: Sequence[str],
+        prepare_args: Callable[[list[str]], list[str]] = list,
         **kwargs: Any,
     ):
         super().__init__(name, options_metavar="[options]", **kwargs)
         self.context_settings = {"max_content_width": 100, **self.context_settings}
         self.examples, self.statuses = examples, statuses
-        self.files, self.see_also = files, see_also
+        self.files, self.see_also, self.prepare_args = files, see_also, prepare_args
 
     def groups(self, ctx: click.Context) -> dict[str, list[GroupedOption]]:
         """Return the options of each group by its title, in the order of declaration."""
@@ -190,14 +195,15 @@ class LibsvmCommand(click.Command):
         """Format the usage and the basic options, for a call without arguments."""
         formatter = ctx.make_formatter()
         self.format_usage(ctx, formatter)
-        basic = [one for group in self.groups(ctx).values() for one in group if one.is_basic]
+        every = [option for group in self.groups(ctx).values() for option in group]
         formatter.write_paragraph()
         with formatter.indentation():
-            formatter.write_dl([option.get_help_record(ctx) for option in basic])
+            formatter.write_dl([one.get_help_record(ctx) for one in every if one.is_basic])
         formatter.write(f"\n{ctx.command_path} --help has all options and examples.")
         return formatter.getvalue()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        args = self.prepare_args(args)
         if ctx.resilient_parsing:  # shell completion: the last option may lack its value
             with contextlib.suppress(click.UsageError):
                 args = for_click(args, self.params)

@@ -16,13 +16,12 @@ from dcsvm.cli.options import (
     VERSION,
     Conditions,
     DataJob,
-    Some,
     check,
     name_beside,
-    of_ranges,
+    of_table,
     option,
     parameters,
-    rows,
+    scale_by_file,
 )
 from dcsvm.problem.option_table import Rule
 from dcsvm.problem.options import CompressOptions
@@ -46,20 +45,20 @@ class CompressJob(DataJob):
 
     model_file: str = option("", MODEL, "MODEL_FILE")
     output_file: str | None = option(None, OUTPUT.optional, "[OUTPUT_FILE]")
-    rows_file: str | None = rows(None, INPUT.optional, "--rows FILE",
+    rows_file: str | None = option(None, INPUT.optional, "--rows FILE",
         "fit to these rows: the training file, or similar rows",
         "Labels are not used. Without this option the model is fitted on its support vectors only, "
         "which are a poor sample of the rows to predict.",
-        is_basic=True)
-    test_file: str | None = rows(None, INPUT.optional, "--test FILE",
+        group="Rows", is_basic=True)
+    test_file: str | None = option(None, INPUT.optional, "--test FILE",
         "report changed labels on these rows, not used so far",
         "Labels are not used.",
-        is_basic=True)
+        group="Rows", is_basic=True)
     early: bool = option(False, Rule.flag(), "--early",
         "compress the early model, not the exact solution",
         "Not needed for a model that has no exact solution.",
         group="Method", is_basic=True)
-    scale: str | None = of_ranges()
+    scale: str | None = scale_by_file()
 
 
 OF_COMPRESSION: Conditions = (
@@ -74,14 +73,13 @@ OF_COMPRESSION: Conditions = (
 
 
 TITLES = ("Size (give one)", "Rows", "Method", "Files", "Other")
-NOT_OWN = {"label", "drop", "weight", "feature_weights", "report_file"}
-OWN = Some(CompressJob, set(CompressJob.names()) - NOT_OWN)
+OWN = set(CompressJob.names()) - {"label", "drop", "weight", "feature_weights", "report_file"}
 
 
 @click.command(
     "dcsvm-compress",
     cls=LibsvmCommand,
-    params=parameters(TITLES, OWN, CompressOptions),
+    params=parameters(TITLES, of_table(CompressJob, OWN), of_table(CompressOptions)),
     examples=EXAMPLES,
     statuses=exit_statuses(done="done", stopped="OUTPUT_FILE is unchanged"),
     files=FILES,

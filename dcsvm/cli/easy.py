@@ -8,7 +8,6 @@ import click
 from dcsvm.cli.command import DATA_FILE, LibsvmCommand, exit_statuses
 from dcsvm.cli.guard import run
 from dcsvm.cli.options import (
-    BALANCED,
     HELP,
     INPUT,
     OUTPUT,
@@ -18,16 +17,16 @@ from dcsvm.cli.options import (
     WITH_SCALE,
     Conditions,
     DataJob,
-    Some,
     check,
-    factors_of_classes,
+    class_weight,
     is_stream,
     name_beside,
+    of_other,
+    of_output,
+    of_search,
+    of_table,
     option,
-    other,
-    output,
     parameters,
-    search,
 )
 from dcsvm.problem.option_table import Rule
 from dcsvm.problem.options import SearchOptions, TrainOptions
@@ -51,31 +50,31 @@ class EasyJob(DataJob):
 
     training_set_file: str = option("", INPUT, "TRAINING_SET_FILE")
     test_file: str | None = option(None, INPUT.optional, "[TEST_FILE]")
-    time_limit: float = search(60.0, SECONDS, "--time-limit SEC",
+    time_limit: float = of_search(60.0, SECONDS, "--time-limit SEC",
         "seconds for the search and the training",
         "Reading and prediction come on top. With a longer limit, more trials use more rows.",
         is_basic=True)
-    metric: str | None = search(None, SearchOptions.rule("metric"), "--metric NAME",
+    metric: str | None = of_search(None, SearchOptions.rule("metric"), "--metric NAME",
         "choose by accuracy, auc, f1, rmse, ...",
         SearchOptions.details("metric"),
         default_text="accuracy, rmse", is_basic=True)
-    svm_type: str | None = search(None, TrainOptions.rule("svm_type").optional, "-s TYPE",
+    svm_type: str | None = of_search(None, TrainOptions.rule("svm_type").optional, "-s TYPE",
         "0: classification, 3: regression",
         "By default, text and up to 32 different whole numbers are classes.",
         default_text="by the labels", is_basic=True)
-    probability: bool = search(False, Rule.flag(), "-b 0|1",
+    probability: bool = of_search(False, Rule.flag(), "-b 0|1",
         "1: fit probabilities, too",
         "It takes five more trainings.")
-    balanced: bool = search(False, Rule.flag(), "--balanced",
+    balanced: bool = of_search(False, Rule.flag(), "--balanced",
         "class weights n / (classes * n_class)",
         "-w balanced is the same.")
-    model_file: str | None = output(None, OUTPUT.optional, "--model FILE",
+    model_file: str | None = of_output(None, OUTPUT.optional, "--model FILE",
         "the model file",
         default_text="TRAINING_SET_FILE.model", is_basic=True)
-    output_file: str | None = output(None, OUTPUT.optional, "--output FILE",
+    output_file: str | None = of_output(None, OUTPUT.optional, "--output FILE",
         "the predictions of TEST_FILE",
         default_text="TEST_FILE.predict")
-    quiet: bool = other(False, Rule.flag(), "-q",
+    quiet: bool = of_other(False, Rule.flag(), "-q",
         "print only errors, warnings of training, last lines",
         "The warnings about data are omitted.")
 
@@ -94,14 +93,17 @@ OF_EASY: Conditions = (
 
 
 TITLES = ("Search", "Output", "Files", "Other")
-FREE = Some(TrainOptions, ("seed", "cache_mb", "threads"), "Other")
-WEIGHTS = Some(TrainOptions, ("class_weight",), "Search")
 
 
 @click.command(
     "dcsvm-easy",
     cls=LibsvmCommand,
-    params=parameters(TITLES, FREE, WEIGHTS, EasyJob),
+    params=parameters(
+        TITLES,
+        of_table(TrainOptions, ("seed", "cache_mb", "threads"), "Other"),
+        of_table(TrainOptions, ("class_weight",), "Search"),
+        of_table(EasyJob),
+    ),
     examples=EXAMPLES,
     statuses=exit_statuses(
         done="done",
@@ -124,10 +126,7 @@ def main(**given: Any) -> None:
     for name, path, ending in (("model", "training_set", "model"), ("output", "test", "predict")):
         if given[f"{name}_file"] is None:
             given[f"{name}_file"] = name_beside(given[f"{path}_file"], ending)
-    weights = factors_of_classes(given.pop("class_weight"))
-    if weights and given["balanced"]:
-        raise click.UsageError("give -w balanced or factors of classes, not both")
+    given["class_weight"] = class_weight(given)
     job = EasyJob.taken(given)
     check([OF_EASY, WITH_SCALE], job)
-    chosen = {"class_weight": BALANCED if job.balanced else weights, "svm_type": job.svm_type}
-    run("train_file", job, TrainOptions.taken(given | chosen), function="easy_file")
+    run("train_file", job, TrainOptions.taken(given), function="easy_file")

@@ -18,16 +18,16 @@ from dcsvm.cli.options import (
     STANDARD_INPUT,
     VERSION,
     Conditions,
-    Some,
     TrainingJob,
     check,
-    files,
-    ignored,
     is_stream,
-    long_runs,
-    other,
+    of_files,
+    of_long_runs,
+    of_other,
+    of_settings,
+    of_table,
+    option,
     parameters,
-    settings,
     training_options,
 )
 from dcsvm.problem.option_table import Rule
@@ -54,16 +54,14 @@ OUT_FILE_BEGINS = b"log2"
 MODEL_FILE_BEGINS = (b"svm_type", b"kernel_type", b"dcsvm_early_model")
 
 
-class GridCommand(LibsvmCommand):
-    """Command dcsvm-grid. As in svm-grid, the value of -resume is optional."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        args = list(args)
-        if RESUME in args:
-            k = args.index(RESUME) + 1
-            if len(args) < k + 2 or args[k].startswith("-") or not is_out_file(*args[k : k + 2]):
-                args.insert(k, "")
-        return super().parse_args(ctx, args)
+def with_resume_file(args: list[str]) -> list[str]:
+    """Insert an empty value after -resume if it has none, as it may in svm-grid."""
+    if RESUME not in args:
+        return args
+    k = args.index(RESUME) + 1
+    if len(args) >= k + 2 and not args[k].startswith("-") and is_out_file(*args[k : k + 2]):
+        return args
+    return [*args[:k], "", *args[k:]]
 
 
 def is_out_file(name: str, next_word: str) -> bool:
@@ -89,8 +87,9 @@ def beginning(name: str) -> bytes:
         return b"?"
 
 
+IGNORED = "Options of svm-grid without effect"
 TITLES = ("Settings", "Levels", "Problem", "Kernel", "Accuracy", "Long runs", "Files",
-          "Options of svm-grid without effect", "Other")  # fmt: skip
+          IGNORED, "Other")  # fmt: skip
 
 
 # fmt: off
@@ -120,48 +119,48 @@ POWERS = Rule("begin,end,step", lambda value: isinstance(value, tuple), tuple, p
 class GridJob(SearchOptions, TrainingJob):
     """Options of dcsvm-grid beside TrainOptions. Without exponents a parameter is not searched."""
 
-    log2c: tuple[float, ...] = settings(powers_of_two("-5,15,2"), POWERS,
+    log2c: tuple[float, ...] = of_settings(powers_of_two("-5,15,2"), POWERS,
         "-log2c BEGIN,END,STEP|null",
         "exponents of C: powers of 2",
         "null: C is that of -c.",
         default_text="-5,15,2", is_basic=True)
-    log2g: tuple[float, ...] = settings(powers_of_two("3,-15,-2"), POWERS,
+    log2g: tuple[float, ...] = of_settings(powers_of_two("3,-15,-2"), POWERS,
         "-log2g BEGIN,END,STEP|null",
         "exponents of gamma: powers of 2",
         "null: gamma is that of -g. Kernels without gamma ignore it.",
         default_text="3,-15,-2", is_basic=True)
-    log2p: tuple[float, ...] = settings((), POWERS, "-log2p BEGIN,END,STEP|null",
+    log2p: tuple[float, ...] = of_settings((), POWERS, "-log2p BEGIN,END,STEP|null",
         "exponents of epsilon of eps-SVR",
         "null: epsilon is that of -p.",
         default_text="null")
-    gamma_unit: str = settings("1", Rule.choice("1", MEDIAN), "--gamma-unit UNIT",
+    gamma_unit: str = of_settings("1", Rule.choice("1", MEDIAN), "--gamma-unit UNIT",
         "unit of the powers of -log2g: 1 or median",
         "median: a power F stands for -g F/median. The last line has gamma itself.")
-    n_folds: int = settings(5, Rule.integer(2), "-v N",
+    n_folds: int = of_settings(5, Rule.integer(2), "-v N",
         "number of cross-validation folds",
         is_basic=True)
-    test_file: str | None = settings(None, INPUT.optional, "--test FILE",
+    test_file: str | None = of_settings(None, INPUT.optional, "--test FILE",
         "score on the rows of this file, not on folds",
         "Models are then trained on all rows of the training set.")
-    time_limit: float | None = long_runs(None, SECONDS.optional, "--time-limit SEC",
+    time_limit: float | None = of_long_runs(None, SECONDS.optional, "--time-limit SEC",
         "stop after SEC seconds, print the best so far",
         "The time includes reading. No model is trained after a stop. -resume continues.")
-    out_file: str | None = files(None, OUTPUT.optional, "-out FILE|null",
+    out_file: str | None = of_files(None, OUTPUT.optional, "-out FILE|null",
         "write a line per scored setting to this file",
         "null writes no file.",
         default_text="TRAINING_SET_FILE.out")
-    resume_file: str | None = files(None, Rule.path(continued_by="out_file").optional,
+    resume_file: str | None = of_files(None, Rule.path(continued_by="out_file").optional,
         "-resume [FILE]",
         "continue from this -out file",
         "Data and options must be the same. The default FILE, if an option or the training set "
         "follows, is that of -out.")
-    png_file: str | None = files(None, OUTPUT.optional, "-png FILE",
+    png_file: str | None = of_files(None, OUTPUT.optional, "-png FILE",
         "draw a map of the rates", "Requires matplotlib.")
-    svmtrain: str | None = ignored(None, Rule.text().optional, "-svmtrain PATH",
-        "ignored: training is built in")
-    gnuplot: str | None = ignored(None, Rule.text().optional, "-gnuplot PATH",
-        "ignored: see -png")
-    quiet: bool = other(False, Rule.flag(), "-q",
+    svmtrain: str | None = option(None, Rule.text().optional, "-svmtrain PATH",
+        "ignored: training is built in", group=IGNORED)
+    gnuplot: str | None = option(None, Rule.text().optional, "-gnuplot PATH",
+        "ignored: see -png", group=IGNORED)
+    quiet: bool = of_other(False, Rule.flag(), "-q",
         "print only errors, warnings of the search, last line",
         "The warnings about data are omitted.")
 
@@ -184,7 +183,7 @@ OF_GRID: Conditions = (
      "nu-SVC (-s 1) has no C: give -log2c null to choose gamma only"),
     (lambda job, options: job.log2p and options.svm_type != "epsilon_svr",
      "-log2p needs eps-SVR (-s 3)"),
-    (lambda job, options: job.gamma_unit == MEDIAN and options.kernel_type.fall is None,
+    (lambda job, options: job.gamma_unit == MEDIAN and not options.kernel_type.is_of_distance,
      "--gamma-unit must be 1 for kernel {options.kernel}, got median"),
     (lambda job, options: options.kernel_type.is_precomputed and job.test_file,
      "a precomputed kernel cannot be used with --scale or --test"),
@@ -201,8 +200,9 @@ OF_GRID_TOO = [name for name, option, _ in TrainOptions.entries() if option.in_g
 
 @click.command(
     "dcsvm-grid",
-    cls=GridCommand,
-    params=parameters(TITLES, Some(TrainOptions, OF_GRID_TOO), GridJob),
+    cls=LibsvmCommand,
+    prepare_args=with_resume_file,
+    params=parameters(TITLES, of_table(TrainOptions, OF_GRID_TOO), of_table(GridJob)),
     examples=EXAMPLES,
     statuses=exit_statuses(
         done="all settings are scored",

@@ -12,9 +12,9 @@ import math
 import re
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,10 +25,10 @@ from dcsvm.cli.options import print_result, print_status
 from dcsvm.cli.predict import PredictJob
 from dcsvm.cli.reading import (
     TerminalProgress,
+    apply_feature_weights,
     print_warnings,
     read_other_set,
     read_training_set,
-    weights_of,
     write_report,
 )
 from dcsvm.data.dataset import Dataset
@@ -69,9 +69,10 @@ def save_picture(path: str, search: GridSearch, *, title: str) -> None:
 
     shown, best = select_scores(search)
     definition, metric = search.definition, NAMES.get(search.metric, search.metric)
-    C = np.log2([one.setting.C for one in shown])
-    gamma = np.log2([one.setting.gamma or 1.0 for one in shown])
-    loss = np.maximum([one.loss for one in shown], best.loss)  # estimates may be lower than best
+    # the values to draw, and the heading
+    C = np.log2([score.setting.C for score in shown])
+    gamma = np.log2([score.setting.gamma or 1.0 for score in shown])
+    loss = np.maximum([score.loss for score in shown], best.loss)  # estimates may be lower
     value = definition.shown(loss)
     label = f"{metric}{' (%)' if definition.is_percent else ''}"
     figure = Figure(figsize=INCHES, dpi=DOTS_PER_INCH, layout="constrained")
@@ -79,6 +80,7 @@ def save_picture(path: str, search: GridSearch, *, title: str) -> None:
     heading = f"{printable(title)}\n{best_in_words(best, metric, definition)}"
     axes.set_title(heading, parse_math=False)
     axes.set(xlabel="log2(C)", ylabel="log2(gamma)")
+    # a map if both vary, else a line
     x, y = C, gamma
     if np.ptp(C) and np.ptp(gamma):
         draw_bands(figure, axes, (C, gamma, value), label, is_gain=definition.is_gain)
@@ -87,8 +89,9 @@ def save_picture(path: str, search: GridSearch, *, title: str) -> None:
         order = np.argsort(x)
         axes.plot(x[order], y[order], color="tab:blue", zorder=1)
         axes.set(xlabel="log2(gamma)" if np.ptp(gamma) else "log2(C)", ylabel=label)
-    is_complete = np.array([one.is_complete for one in shown])
-    is_best = np.array([one is best for one in shown])
+    # a mark per setting
+    is_complete = np.array([score.is_complete for score in shown])
+    is_best = np.array([score is best for score in shown])
     for mask, color, size, marker, name, zorder in (
         (is_complete, "black", 16, "o", "scored on all rows", 3),
         (~is_complete, "white", 16, "o", "pruned, an estimate", 3),
@@ -100,6 +103,10 @@ def save_picture(path: str, search: GridSearch, *, title: str) -> None:
                 edgecolors="black", clip_on=False,
             )  # fmt: skip
     figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    write_png(path, figure)
+
+
+def write_png(path: str, figure: Figure) -> None:
     image = io.BytesIO()
     figure.savefig(image, format="png")
     write_beside(path, [image.getvalue()])
@@ -107,14 +114,14 @@ def save_picture(path: str, search: GridSearch, *, title: str) -> None:
 
 def select_scores(search: GridSearch) -> tuple[list[Any], Any]:
     """Return the best score for each C and gamma, and the best of all. Raises ValueError."""
-    scores = [one for one in search.scores if one.n_rows > 0 and math.isfinite(one.loss)]
-    if any(one.setting.gamma for one in scores):
-        scores = [one for one in scores if one.setting.gamma]
+    scores = [score for score in search.scores if score.n_rows and math.isfinite(score.loss)]
+    if any(score.setting.gamma for score in scores):
+        scores = [score for score in scores if score.setting.gamma]
     if not scores:
         raise ValueError("no setting has a score to draw")
     groups: dict[tuple[float, float | None], list[Any]] = {}
-    for one in scores:
-        groups.setdefault((one.setting.C, one.setting.gamma), []).append(one)
+    for score in scores:
+        groups.setdefault((score.setting.C, score.setting.gamma), []).append(score)
     return [search.best_of(group) for group in groups.values()], search.best_of(scores)
 
 
@@ -196,9 +203,7 @@ def save_weights(path: str, weights: np.ndarray, names: Sequence[str], *, title:
     part = f"the largest {len(shown)} of {len(weights)}, " if len(shown) < len(weights) else ""
     axes.set(xlabel="feature weight", ylabel="feature")
     axes.set_title(f"{part}{printable(title)}", parse_math=False)
-    image = io.BytesIO()
-    figure.savefig(image, format="png")
-    write_beside(path, [image.getvalue()])
+    write_png(path, figure)
 
 
 def grid_file(job: GridJob, options: TrainOptions) -> int:
@@ -210,7 +215,7 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
     data = read_training_set(job, options)
     if not job.quiet:
         print_warnings(data, options)
-    data, learned = weights_of(job, data, options)
+    data, learned = apply_feature_weights(job, data, options)
     test = None
     if job.test_file is not None:
         test = read_other_set(job.test_file, job, data, threads=options.threads)
@@ -224,9 +229,7 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
             stop=stop, progress=TerminalProgress(job.quiet),
         )  # fmt: skip
         lines = GridLines(search, None if job.log2c else options.C)
-        known = [] if job.resume_file is None else lines.read(job.resume_file)
-        with closing(Outputs(job, lines, known)) as outputs:
-            outputs.follow()
+        score_settings(job, search, lines)
     end_of_search = time.perf_counter()
     best = search.best
     if best is None:
@@ -251,6 +254,50 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
     if search.is_stopped:
         return status_of(interrupts.received, NOT_CONVERGED)
     return status if best.converged else NOT_CONVERGED
+
+
+def score_settings(job: GridJob, search: GridSearch, lines: GridLines) -> None:
+    """Run a search; print its scores with the best so far, and write them to the -out file."""
+    progress, file = TerminalProgress(job.quiet), None
+
+    def show(score: Any, source: str) -> None:
+        if not job.quiet:
+            progress.clear()
+            print_result(lines.printed(source, score, search.best))
+
+    known = [] if job.resume_file is None else lines.read(job.resume_file)
+    if job.out_file is not None:
+        # known scores first: if stopped at any time, the file has all that was scored
+        write_beside(job.out_file, [f"{lines.stored(score)}\n".encode() for score in known])
+        file = open(job.out_file, "a", encoding="ascii")  # noqa: SIM115 (closed below)
+    try:
+        search.tell(lambda n_done: progress.advance(round(n_done, 1)))
+        for score in known:
+            search.add(score)
+            show(score, "resumed")
+        progress.begin("settings", len(search.grid.settings), unit="setting")
+        for score in search.run(refine=job.refine):
+            if file is not None and score.n_rows:
+                with naming(file.name):
+                    file.write(lines.stored(score) + "\n")
+                    file.flush()
+            show(score, "local")
+        for score in search.use_estimates():
+            show(score, "estimate")
+    finally:
+        progress.close()
+        if file is not None:
+            with naming(file.name):  # closing writes again what could not be written
+                file.close()
+
+
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """Name the file in errors of writing it."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
 
 
 def say_caveats(search: GridSearch, best: Any) -> None:
@@ -284,57 +331,6 @@ def train_best(
     progress.finish()
     status = 0 if model.report.converged else NOT_CONVERGED
     return model.report.as_dict(), status_of(interrupts.received, status)
-
-
-class Outputs:
-    """Outputs of a search: printed scores, the -out file, and the progress bar."""
-
-    def __init__(self, job: GridJob, lines: GridLines, known: list[Any]):
-        self.job, self.lines, self.search = job, lines, lines.search
-        self.file: TextIO | None = None
-        if job.out_file is not None:
-            write_beside(job.out_file, [f"{lines.stored(score)}\n".encode() for score in known])
-            self.file = open(job.out_file, "a", encoding="ascii")  # noqa: SIM115 (see close)
-        self.progress = TerminalProgress(job.quiet)
-        self.search.tell(lambda n_done: self.progress.advance(round(n_done, 1)))
-        for score in known:
-            self.search.add(score)
-            self.print(score, "resumed")
-
-    def close(self) -> None:
-        if self.file is not None:
-            with naming(self.file.name):
-                self.file.close()
-
-    def follow(self) -> None:
-        """Run the search, print its scores and store them."""
-        self.progress.begin("settings", len(self.search.grid.settings), unit="setting")
-        try:
-            for score in self.search.run(refine=self.job.refine):
-                if self.file is not None and score.n_rows:
-                    with naming(self.file.name):
-                        self.file.write(self.lines.stored(score) + "\n")
-                        self.file.flush()
-                self.print(score, "local")
-            for score in self.search.use_estimates():
-                self.print(score, "estimate")
-        finally:
-            self.progress.close()
-
-    def print(self, score: Any, source: str) -> None:
-        """Print a score, its source, and the best one so far."""
-        if not self.job.quiet:
-            self.progress.clear()
-            print_result(self.lines.printed(source, score, self.search.best))
-
-
-@contextmanager
-def naming(path: str) -> Iterator[None]:
-    """Name the file in errors of writing it."""
-    try:
-        yield
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, path) from error
 
 
 def as_dict(score: Any) -> dict[str, Any]:
@@ -416,9 +412,9 @@ class GridLines:
                     )
                 scores[score.setting] = score
         # exponents in the file are rounded: use the exact settings of the grid
-        settings = {tuple(self.exponents(one).values()): one for one in self.search.grid.settings}
+        exact = {tuple(self.exponents(one).values()): one for one in self.search.grid.settings}
         return [
-            replace(score, setting=settings.get(tuple(self.exponents(setting).values()), setting))
+            replace(score, setting=exact.get(tuple(self.exponents(setting).values()), setting))
             for setting, score in scores.items()
         ]
 

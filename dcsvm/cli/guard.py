@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -15,17 +15,12 @@ import dcsvm
 from dcsvm.cli.options import check_files, occupy_closed, print_status, reason_of
 
 if TYPE_CHECKING:
+    from dcsvm._core import Stop
     from dcsvm.cli.options import DataJob
 
 SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
-
-
-class StopRequest(Protocol):
-    """A stop flag, such as dcsvm.Stop."""
-
-    def request(self) -> None: ...
 
 
 class Interrupts:
@@ -35,7 +30,7 @@ class Interrupts:
     signal. Signals that were ignored before stay ignored.
     """
 
-    def __init__(self, stop: StopRequest | None = None):
+    def __init__(self, stop: Stop | None = None):
         self.stop = stop
         self.received: int | None = None
         self.pipe: tuple[int, int] | None = None
@@ -45,11 +40,13 @@ class Interrupts:
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is not threading.main_thread():
             return self  # only the main thread can have signal handlers
+        # Python runs handlers between two of its own steps only, which a loop in C++ may delay for
+        # minutes; but the number of the signal is written to the pipe at once
         self.pipe = _, writer = os.pipe()
         os.set_blocking(writer, False)
         self.wakeup_before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        caught = [one for one in SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
-        self.handlers_before = {one: signal.signal(one, lambda *_: None) for one in caught}
+        caught = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+        self.handlers_before = {number: signal.signal(number, lambda *_: None) for number in caught}
         self.watcher = threading.Thread(target=self.watch, args=(self.pipe[0],), daemon=True)
         self.watcher.start()
         return self
@@ -60,10 +57,10 @@ class Interrupts:
         if self.pipe is None:
             return
         signal.set_wakeup_fd(self.wakeup_before)
-        for one, handler in self.handlers_before.items():
-            signal.signal(one, handler)
+        for number, handler in self.handlers_before.items():
+            signal.signal(number, handler)
         reader, writer = self.pipe
-        os.close(writer)
+        os.close(writer)  # ends the watcher
         self.watcher.join()
         os.close(reader)
 

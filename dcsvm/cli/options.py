@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Parameter: TypeAlias = click.Parameter | None
     Context: TypeAlias = click.Context | None
-    Kind: TypeAlias = click.ParamType | tuple[click.ParamType, ...] | None
+    Type: TypeAlias = click.ParamType | tuple[click.ParamType, ...]
 
 
 STANDARD_OUTPUT = "standard output"
@@ -93,76 +93,53 @@ def is_stream(path: str) -> bool:
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
-class FileName(click.ParamType):
-    """Click type of the name of a file or folder; names are not converted.
-
-    The attributes are those of the FileKind of the option's rule.
-    """
-
-    name = "file"
-
-    def __init__(self, kind: Any):
-        self.words, self.is_output, self.is_folder = kind.words, kind.is_output, kind.is_folder
-        self.is_awaited, self.continued_by = kind.is_awaited, kind.continued_by
-
-    def convert(
-        self, value: str, _param: click.Parameter | None, _ctx: click.Context | None
-    ) -> str:
-        return value
-
-    def shell_complete(
-        self, _ctx: click.Context, _param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem
-
-        return [CompletionItem(incomplete, type="dir" if self.is_folder else "file")]
-
-
 def check_files(parameters: Sequence[click.Parameter], job: DataJob) -> None:
     """Raise OSError or DataError for a file of a job that cannot be read or written.
 
     An output must not replace another file.
     """
     named = list(_named_files(parameters, job))
-    outputs = [(name, kind, path) for name, kind, path in named if kind.is_output]
+    outputs = [(name, file, path) for name, file, path in named if file.is_output]
     written = {(name, os.path.realpath(path)) for name, _, path in outputs}
-    others = []
-    for _, kind, path in named:
-        if kind.is_output:
+    kept = []  # paths that no output may replace
+    for _, file, path in named:
+        if file.is_output:
             continue
-        is_continued = (kind.continued_by, os.path.realpath(path)) in written
+        # the input of --resume is the output of --checkpoint, say, and may not exist yet
+        is_continued = (file.continued_by, os.path.realpath(path)) in written
         if not is_continued:
-            others.append(path)
-        may_lack = kind.is_awaited or (kind.is_folder and is_continued)
+            kept.append(path)
+        may_lack = file.is_awaited or (file.is_folder and is_continued)
         if path != job.remote_file and not (may_lack and not os.path.exists(path)):
-            _check_input(kind, path)
-    written_files = [(path, kind.is_folder) for _, kind, path in outputs]
+            _check_input(file, path)
+    written_files = [(path, file.is_folder) for _, file, path in outputs]
     if job.range_file is not None:
         written_files.append((job.range_file, False))
     for path, is_folder in written_files:
         if is_folder or not is_stream(path):
-            check_output(path, others, is_folder=is_folder)
-            others.append(path)
+            check_output(path, kept, is_folder=is_folder)
+            kept.append(path)
 
 
 def _named_files(
     parameters: Sequence[click.Parameter], job: DataJob
-) -> Iterator[tuple[str, FileName, str]]:
-    """Yield parameter, type and name of each file that the job has."""
+) -> Iterator[tuple[str, Any, str]]:
+    """Yield parameter, FileKind and name of each file that the job has."""
     for parameter in parameters:
         value: Any = getattr(job, parameter.name or "", None)
         if not value:
             continue
-        kinds: Sequence[click.ParamType] = [parameter.type]
+        types: Sequence[click.ParamType] = [parameter.type]
         if isinstance(parameter.type, click.Tuple):
-            kinds = parameter.type.types
-        for kind, path in zip(kinds, value if len(kinds) > 1 else [value], strict=True):
-            if isinstance(kind, FileName) and path not in kind.words:
-                yield parameter.name or "", kind, path
+            types = parameter.type.types
+        for kind, path in zip(types, value if len(types) > 1 else [value], strict=True):
+            file = kind.rule.file if isinstance(kind, OptionType) else None
+            if file is not None and path not in file.words:
+                yield parameter.name or "", file, path
 
 
-def _check_input(kind: FileName, path: str) -> None:
-    if kind.is_folder:
+def _check_input(file: Any, path: str) -> None:
+    if file.is_folder:
         if not os.path.isdir(path):
             raise FileNotFoundError(2, "no such folder", path)
     elif not is_stream(path):
@@ -189,11 +166,20 @@ def check_output(path: str, others: Sequence[str], *, is_folder: bool = False) -
         raise PermissionError(13, "folder is not writable", folder)
 
 
-class Plain(click.ParamType):
-    """Click type of values that a function converts; its ValueError ends the error message."""
+class OptionType(click.ParamType):
+    """Click type of a rule. `parse` converts text; its ValueError ends the error message.
 
-    def __init__(self, name: str, parse: Callable[[str], object]):
-        self.name, self.parse = name, parse
+    `values` are those that the numbers 0, 1, ... stand for.
+    """
+
+    def __init__(
+        self,
+        rule: Rule,
+        parse: Callable[[str], object] | None = None,
+        values: Sequence[object] = (),
+    ):
+        self.name, self.rule = rule.kind, rule
+        self.parse, self.values = parse or rule.parse or str, values
 
     def convert(self, value: Any, param: Parameter, ctx: Context) -> object:
         if not isinstance(value, str):
@@ -203,53 +189,36 @@ class Plain(click.ParamType):
         except ValueError as error:
             self.fail(f"{value!r} {error}", param, ctx)
 
-
-class Numbered(click.ParamType):
-    """Click type of the names of a rule, given by index as in LIBSVM, by name or by spelling."""
-
-    name = "number of a name"
-
-    def __init__(self, rule: Any):
-        self.rule, self.values, self.spellings = rule, rule.names, rule.spellings
-
-    def convert(self, value: Any, param: Parameter, ctx: Context) -> str | bool:
-        number = self.rule.index_of(str(value))
-        if number < 0:
-            known = [str(number) for number in range(len(self.values))]
-            if self.spellings:
-                known = [" ".join(pair) for pair in zip(known, self.spellings, strict=True)]
-            self.fail(f"{value!r} is not {', '.join(known[:-1])} or {known[-1]}", param, ctx)
-        return self.values[number]
-
     def shell_complete(
         self, _ctx: click.Context, _param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        items = [CompletionItem(str(k), help=str(one)) for k, one in enumerate(self.values)]
+        if self.rule.file is not None:
+            is_folder = self.rule.file.is_folder
+            return [CompletionItem(incomplete, type="dir" if is_folder else "file")]
+        items = [CompletionItem(str(k), help=str(value)) for k, value in enumerate(self.values)]
         return [item for item in items if item.value.startswith(incomplete)]
 
 
-class ZeroOrOne(click.ParamType):
-    """Click type of LIBSVM's 0 and 1."""
-
-    name, values, spellings = "0 or 1", (False, True), ()
-
-    def convert(self, value: Any, param: Parameter, ctx: Context) -> bool:
-        if str(value) not in ("0", "1", "False", "True"):
-            self.fail(f"{value!r} is not 0 or 1", param, ctx)
-        return str(value) in ("1", "True")
-
-    def shell_complete(
-        self, _ctx: click.Context, _param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem
-
-        items = [CompletionItem(str(int(one)), help=str(one)) for one in self.values]
-        return [item for item in items if item.value.startswith(incomplete)]
+def _named(rule: Rule, text: str) -> str:
+    """Return the name that is given by index as in LIBSVM, as it is, or by its spelling."""
+    index = rule.index_of(text)
+    if index < 0:
+        known = [str(number) for number in range(len(rule.names))]
+        if rule.spellings:
+            known = [" ".join(pair) for pair in zip(known, rule.spellings, strict=True)]
+        raise ValueError(f"is not {', '.join(known[:-1])} or {known[-1]}")
+    return rule.names[index]
 
 
-def _label_of(text: str) -> float | str:
+def _zero_or_one(text: str) -> bool:
+    if text not in ("0", "1", "False", "True"):
+        raise ValueError("is not 0 or 1")
+    return text in ("1", "True")
+
+
+def _label(text: str) -> float | str:
     """Return a label: a number, or other text."""
     try:
         return float(text)
@@ -257,31 +226,18 @@ def _label_of(text: str) -> float | str:
         return text
 
 
-def _factor_of(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError("is not a number") from None
-
-
-LABEL_AND_FACTOR = Plain("label", _label_of), Plain("number", _factor_of)
-
-
-def kind_of(option: Any) -> Kind:
+def type_of(option: Any) -> Type:
     """Return the Click type of an option of a table; one-letter options take an index of a name."""
     rule = option.rule
-    if rule.file is not None:
-        return FileName(rule.file)
     if rule.members:
-        return tuple(FileName(one.file) for one in rule.members)
+        return tuple(map(OptionType, rule.members))
     if option.value == "0|1":
-        return ZeroOrOne()
+        return OptionType(rule, _zero_or_one, (False, True))
     if option.value == "LABEL FACTOR":
-        return LABEL_AND_FACTOR
-    if rule.names:
-        is_letter = bool(option.names) and len(option.names[0]) == 2
-        return Numbered(rule) if is_letter else click.Choice(rule.names, case_sensitive=False)
-    return None if rule.parse is None else Plain(rule.kind, rule.parse)
+        return OptionType(rule, _label), OptionType(TrainOptions.rule("C"))
+    if rule.names and len(option.names[0]) > 2:
+        return click.Choice(rule.names, case_sensitive=False)
+    return OptionType(rule, partial(_named, rule) if rule.names else None, rule.names)
 
 
 class GroupedOption(click.Option):
@@ -320,56 +276,49 @@ class GroupedOption(click.Option):
         return bool(self.value) and (self.nargs == 1 or len(self.opts[0]) > 2)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Some:
-    """Some options of a table, by name, and the title of their group if it is another one."""
-
-    table: Any
-    names: Collection[str]
-    title: str = ""
-
-
-def parameters(
-    titles: Sequence[str], *tables: Any, **callbacks: Callable[..., None]
-) -> list[click.Parameter]:
-    """Return the arguments, and the options in the groups `titles`, of tables or parts of tables.
-
-    `callbacks` are called with the values of their options at once, instead of the command.
-    """
-    found: list[click.Parameter] = []
-    for one in tables:
-        some = one if isinstance(one, Some) else Some(one, one.names())
-        found += _of_table(some, callbacks)
-    arguments = [one for one in found if isinstance(one, click.Argument)]
-    options = [one for one in found if isinstance(one, GroupedOption) and one.group in titles]
+def parameters(titles: Sequence[str], *tables: Iterable[click.Parameter]) -> list[click.Parameter]:
+    """Return the arguments of tables, see `of_table`, and their options in the groups `titles`."""
+    every = [parameter for table in tables for parameter in table]
+    arguments = [one for one in every if isinstance(one, click.Argument)]
+    options = [one for one in every if isinstance(one, GroupedOption) and one.group in titles]
     return [*arguments, *sorted(options, key=lambda one: titles.index(one.group))]
 
 
-def _of_table(some: Some, callbacks: dict[str, Any]) -> Iterator[click.Parameter]:
-    for name, option, default in some.table.entries():
-        if not option.spelling or name not in some.names:
+def of_table(
+    table: Any,
+    names: Collection[str] | None = None,
+    title: str = "",
+    **callbacks: Callable[..., None],
+) -> Iterator[click.Parameter]:
+    """Yield the parameters of a table, or those of `names`, in the groups of the table or `title`.
+
+    `callbacks` are called with the values of their options at once, instead of the command.
+    """
+    for name, option, default in table.entries():
+        if not option.spelling or (names is not None and name not in names):
             continue
-        kind = kind_of(option)
         if option.is_argument:
-            yield click.Argument([name], type=kind, required=option.spelling[0] != "[")
+            is_required = option.spelling[0] != "["
+            yield click.Argument([name], type=type_of(option), required=is_required)
             continue
         kwargs: dict[str, Any] = {"is_flag": True}
         if option.value:
+            kind = type_of(option)
             kwargs = {"type": kind, "metavar": option.value, "multiple": option.is_multiple}
             kwargs["default_text"] = option.default_text or text_of(default, kind)
         if name in callbacks:
             kwargs |= {"callback": callbacks[name], "is_eager": True, "expose_value": False}
         yield GroupedOption(
-            [*option.names, name], group=some.title or option.group, help=option.help,
+            [*option.names, name], group=title or option.group, help=option.help,
             details=option.details, is_basic=option.is_basic, **kwargs,
         )  # fmt: skip
 
 
-def text_of(default: Any, kind: Kind) -> str:
+def text_of(default: Any, kind: Type) -> str:
     """Format a default as on the command line."""
     if default is None or default == ():
         return ""
-    if isinstance(kind, (Numbered, ZeroOrOne)):
+    if isinstance(kind, OptionType) and kind.values:
         return str(kind.values.index(default))
     return f"{default:g}" if isinstance(default, float) else str(default)
 
@@ -385,11 +334,10 @@ HELP = click.help_option(
 
 
 option = DataOptions.option
-files, long_runs, other, problem, levels, output, rows, settings, ignored, search = (
+of_files, of_long_runs, of_other, of_problem, of_levels, of_output, of_settings, of_search = (
     partial(option, group=title)
     for title in (
-        "Files", "Long runs", "Other", "Problem", "Levels", "Output", "Rows", "Settings",
-        "Options of svm-grid without effect", "Search",
+        "Files", "Long runs", "Other", "Problem", "Levels", "Output", "Settings", "Search",
     )
 )  # fmt: skip
 
@@ -416,9 +364,9 @@ def check(conditions: Iterable[Conditions], job: Any, options: Any = None) -> No
 class DataJob(DataOptions):
     """What commands on data share. A file is an option whose rule is a path."""
 
-    report_file: str | None = files(None, OUTPUT.optional, "--report FILE",
+    report_file: str | None = of_files(None, OUTPUT.optional, "--report FILE",
         "write times, counts and results as JSON")
-    quiet: bool = other(False, Rule.flag(), "-q", "print only errors")
+    quiet: bool = of_other(False, Rule.flag(), "-q", "print only errors")
 
     @property
     def range_file(self) -> str | None:
@@ -435,11 +383,6 @@ class DataJob(DataOptions):
         """The options of Dataset.read for each file."""
         return {"format": self.format, "label": self.label, "lenient": self.lenient}
 
-    @property
-    def learns_weights(self) -> bool:
-        """Whether feature weights are learned, not taken from a model file."""
-        return self.feature_weights == LEARN
-
 
 @dataclass(frozen=True, kw_only=True, init=False, eq=False, repr=False)
 class TrainingJob(DataJob):
@@ -447,21 +390,21 @@ class TrainingJob(DataJob):
 
     training_set_file: str = option("", INPUT, "TRAINING_SET_FILE")
     model_file: str | None = option(None, OUTPUT.optional, "[MODEL_FILE]")
-    balanced: bool = problem(False, Rule.flag(), "--balanced",
+    balanced: bool = of_problem(False, Rule.flag(), "--balanced",
         "C-SVC: class weights n / (classes * n_class)",
         "-w balanced is the same.")
-    n_folds: int | None = problem(None, Rule.integer(2).optional, "-v N",
+    n_folds: int | None = of_problem(None, Rule.integer(2).optional, "-v N",
         "N-fold cross-validation; writes no model",
         "It prints the accuracy, or the errors of a regression.",
         is_basic=True)
-    test_file: str | None = levels(None, INPUT.optional, "--test FILE",
+    test_file: str | None = of_levels(None, INPUT.optional, "--test FILE",
         "choose the early level by the error on these rows",
         "For --early with --early-level auto. The search starts from the finest level and goes to "
         "coarser ones while they are better.")
-    time_limit: float | None = long_runs(None, SECONDS.optional, "--time-limit SEC",
+    time_limit: float | None = of_long_runs(None, SECONDS.optional, "--time-limit SEC",
         "stop after SEC seconds, write the current model",
         "The time includes reading.")
-    shrinking: bool = other(True, Rule.flag(), "-h 0|1",
+    shrinking: bool = of_other(True, Rule.flag(), "-h 0|1",
         "shrinking of LIBSVM: accepted, no effect",
         "Shrinking is always on; all gradients are reconstructed at the end.")
 
@@ -496,9 +439,9 @@ NOT_AUTO: Conditions = (
 )
 
 
-def of_ranges() -> Any:
-    """Return the entry of a range file for rows to predict."""
-    return files(None, INPUT.optional, "--scale FILE",
+def scale_by_file() -> Any:
+    """Return the option --scale of commands that predict, whose models have other scalings."""
+    return of_files(None, INPUT.optional, "--scale FILE",
         "scale the data by a range file of svm-scale -s",
         "A model of --scale auto or quantile does not need it.")
 # fmt: on
@@ -506,24 +449,19 @@ def of_ranges() -> Any:
 
 def training_options(given: dict[str, Any]) -> TrainOptions:
     """Make training options from the values of a command. Raises OptionError."""
-    chosen = given | {"class_weight": factors_of_classes(given["class_weight"])}
-    chosen["gamma"] = chosen.get("gamma") or None  # 0 is LIBSVM's default
-    if given["balanced"]:
-        if chosen["class_weight"]:
-            raise click.UsageError("give -w balanced or factors of classes, not both")
-        chosen["class_weight"] = BALANCED
-    return TrainOptions.taken(chosen)
+    gamma = given.get("gamma") or None  # 0 is LIBSVM's default
+    return TrainOptions.taken(given | {"class_weight": class_weight(given), "gamma": gamma})
 
 
-def factors_of_classes(
-    pairs: tuple[tuple[float | str, float], ...],
-) -> dict[float | str, float] | None:
-    """Collect {label: factor}; repeated factors of a label are multiplied, as in LIBSVM."""
+def class_weight(given: dict[str, Any]) -> dict[float | str, float] | str | None:
+    """Return {label: factor}, or BALANCED; repeated factors are multiplied, as in LIBSVM."""
     factors: dict[float | str, float] = {}
-    for label, factor in pairs:
+    for label, factor in given["class_weight"]:
         TrainOptions.check("class_weight", {label: factor})
         factors[label] = factors.get(label, 1.0) * factor
-    return factors or None
+    if factors and given["balanced"]:
+        raise click.UsageError("give -w balanced or factors of classes, not both")
+    return BALANCED if given["balanced"] else factors or None
 
 
 def name_beside(path: str | None, ending: str) -> str | None:

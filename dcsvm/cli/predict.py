@@ -16,13 +16,13 @@ from dcsvm.cli.options import (
     VERSION,
     Conditions,
     DataJob,
-    Some,
     check,
-    of_ranges,
+    of_other,
+    of_output,
+    of_table,
     option,
-    other,
-    output,
     parameters,
+    scale_by_file,
 )
 from dcsvm.problem.option_table import Rule
 from dcsvm.problem.options import TrainOptions
@@ -53,31 +53,31 @@ class PredictJob(DataJob):
     early: bool = option(False, Rule.flag(), "--early",
         "early prediction: only the nearest clusters' models",
         group="Method", is_basic=True)
-    probability: bool = output(False, Rule.flag(), "-b 0|1",
+    probability: bool = of_output(False, Rule.flag(), "-b 0|1",
         "1: write class probabilities, too",
         "They follow the label. The first line is a header with the labels. For a regression the "
         "sigma of the noise is printed instead.",
         is_basic=True)
-    decision_values: bool = output(False, Rule.flag(), "--decision-values",
+    decision_values: bool = of_output(False, Rule.flag(), "--decision-values",
         "write decision values, too",
         "A positive value stands for the first label of the model. For more than two classes there "
         "is one value per pair of classes, and the first line is a header with the pairs.",
         is_basic=True)
-    has_metrics: bool = output(False, Rule.flag(), "--metrics",
+    has_metrics: bool = of_output(False, Rule.flag(), "--metrics",
         "print precision, recall, F1, AUC, ... , too",
         "For classes: precision, recall and F1 of each class, balanced accuracy, mean F1, the AUC "
         "of two classes, with -b 1 the log loss and the AUC of more classes, and the confusion "
         "matrix. For a regression: MAE, RMSE and R2.",
         is_basic=True)
-    described: str | None = output(None, MODEL.optional, "--describe MODEL",
+    described: str | None = of_output(None, MODEL.optional, "--describe MODEL",
         "print what a model is, with its feature weights",
         "No other argument is then needed. The features of the largest weights come first.")
-    plotted: tuple[str, str] | None = output(None, Rule.paths(MODEL, OUTPUT).optional,
+    plotted: tuple[str, str] | None = of_output(None, Rule.paths(MODEL, OUTPUT).optional,
         "--plot MODEL PNG",
         "draw the largest feature weights of a model",
         "No other argument is then needed. It needs matplotlib (extra plot).")
-    scale: str | None = of_ranges()
-    quiet: bool = other(False, Rule.flag(), "-q", "print only errors: no accuracy, no warnings")
+    scale: str | None = scale_by_file()
+    quiet: bool = of_other(False, Rule.flag(), "-q", "print only errors: no accuracy, no warnings")
 
 
 OF_PREDICTION: Conditions = (
@@ -85,11 +85,6 @@ OF_PREDICTION: Conditions = (
      "-b 1 and --decision-values cannot be used together"),
 )
 # fmt: on
-
-
-TITLES = ("Method", "Output", "Files", "Other")
-OWN = Some(PredictJob, set(PredictJob.names()) - {"drop", "weight", "feature_weights"})
-THREADS = Some(TrainOptions, ("threads",), "Other")
 
 
 def describe(_ctx: click.Context, _parameter: click.Parameter, path: str | None) -> None:
@@ -102,10 +97,18 @@ def plot(_ctx: click.Context, _parameter: click.Parameter, paths: tuple[str, str
         run("grid_file", PredictJob(plotted=paths), function="plot_file")
 
 
+TITLES = ("Method", "Output", "Files", "Other")
+OWN = set(PredictJob.names()) - {"drop", "weight", "feature_weights"}
+
+
 @click.command(
     "dcsvm-predict",
     cls=LibsvmCommand,
-    params=parameters(TITLES, OWN, THREADS, described=describe, plotted=plot),
+    params=parameters(
+        TITLES,
+        of_table(PredictJob, OWN, described=describe, plotted=plot),
+        of_table(TrainOptions, ("threads",), "Other"),
+    ),
     examples=EXAMPLES,
     statuses=exit_statuses(done="done", stopped="OUTPUT_FILE is unchanged"),
     files=FILES,

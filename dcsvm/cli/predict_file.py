@@ -24,6 +24,7 @@ def predict_file(job: PredictJob, threads: int | None) -> int:
     start = time.perf_counter()
     model = load_model(job.model_file, threads=threads)
     check_parts(job, model)
+    # blocks of rows are read, predicted, measured and written in turn
     method = "exact" if model.exact and not job.early else "early"
     measured = model.measurement(is_kept=job.has_metrics or job.report_file is not None)
     pieces = Dataset.pieces(
@@ -47,8 +48,7 @@ def predict_file(job: PredictJob, threads: int | None) -> int:
     if job.report_file is not None:
         seconds = {"total": time.perf_counter() - start}
         values = {"model": job.model_file, "method": method, "n_rows": measured.n_rows}
-        found = measured.metrics
-        metrics = None if found is None else found.as_dict()
+        metrics = measured.metrics and measured.metrics.as_dict()
         write_report(job.report_file, values | {"metrics": metrics, "seconds": seconds})
     return 0
 
@@ -92,19 +92,12 @@ def header(job: PredictJob, model: Any) -> bytes:
 
 def warnings(job: PredictJob, model: Any, measured: Any) -> Iterator[str]:
     """Yield warnings about the test file and the model."""
-    part = model.exact or model.early
-    known, found = part.rows.n_features, measured.n_features
-    is_scaled = model.scaling is not None or job.scale is not None
-    is_libsvm = model.exact is not None and part.row_numbers is None
-    # scaling drops constant training features, which test rows may have
-    is_more = found > known and not is_libsvm and not is_scaled
-    enough = MIN_DENSE if part.rows.is_dense else MIN_SPARSE
-    is_less = found < FEW_FEATURES * known and measured.n_measured >= enough
-    if (is_more or is_less) and not model.kernel.is_precomputed:
-        last = model.first_index - 1
+    is_libsvm = model.exact is not None and model.exact.row_numbers is None
+    if has_other_features(job, model, measured, is_libsvm=is_libsvm):
+        last, known = model.first_index - 1, (model.exact or model.early).rows.n_features
         yield (
-            f"{job.test_file} has features up to index {found + last}, the training set of "
-            f"{job.model_file} up to {known + last}: are they the same kind of data?"
+            f"{job.test_file} has features up to index {measured.n_features + last}, the training "
+            f"set of {job.model_file} up to {known + last}: are they the same kind of data?"
         )
     status = model.exact.status if model.exact and not job.early else None
     if status is not None and not status.converged:
@@ -119,6 +112,20 @@ def warnings(job: PredictJob, model: Any, measured: Any) -> Iterator[str]:
     if model.is_classifier and measured.n_measured and not measured.has_known_label:
         labels = ", ".join(map(model.text_of, model.labels))
         yield f"no label in {job.test_file} is one of the model's: {labels}"
+
+
+def has_other_features(job: PredictJob, model: Any, measured: Any, *, is_libsvm: bool) -> bool:
+    """Return whether the test rows have more features than the model, or few of them."""
+    if model.kernel.is_precomputed:
+        return False
+    rows = (model.exact or model.early).rows
+    # scaling drops constant training features, which test rows may have
+    is_scaled = model.scaling is not None or job.scale is not None
+    # LIBSVM's format does not record features beyond the last one of the support vectors
+    if measured.n_features > rows.n_features and not is_libsvm and not is_scaled:
+        return True
+    is_enough = measured.n_measured >= (MIN_DENSE if rows.is_dense else MIN_SPARSE)
+    return is_enough and measured.n_features < FEW_FEATURES * rows.n_features
 
 
 def check_parts(job: PredictJob, model: Any) -> None:
@@ -157,10 +164,11 @@ def compress_file(job: CompressJob, options: CompressOptions) -> int:
     """Run a compression job; return the exit status."""
     assert job.output_file is not None
     model = load_model(job.model_file, threads=options.threads)
+    # the range file depends on the model, so it is not among the files checked before
     range_file = model.range_file(job.output_file)
     if range_file is not None:
         inputs = (job.model_file, job.rows_file, job.test_file, job.scale)
-        check_output(range_file, [one for one in inputs if one is not None])
+        check_output(range_file, [path for path in inputs if path is not None])
     rows, test = (
         None
         if path is None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from dcsvm.cli.options import DataJob, TrainingJob, print_status
+from dcsvm.cli.options import LEARN, DataJob, TrainingJob, print_status
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import write_beside
 from dcsvm.model.reader import load_model
@@ -106,13 +106,15 @@ def write_report(path: str, values: dict[str, Any]) -> None:
     write_beside(path, [json.dumps(values, indent=1).encode(), b"\n"])
 
 
-def read_training_set(job: TrainingJob | EasyJob, options: TrainOptions, **how: Any) -> Dataset:
+def read_training_set(
+    job: TrainingJob | EasyJob, options: TrainOptions, **keywords: Any
+) -> Dataset:
     """Read and scale a training set; print its description and warnings about it."""
     with telling_warnings(quiet=job.quiet):
         data = Dataset.read(
             job.training_set_file, scale=job.scale, threads=options.threads, drop=job.dropped,
             weight=job.weight, kernel_values=options.kernel_type.is_precomputed, **job.reading,
-            **how,
+            **keywords,
         )  # fmt: skip
     if data.description and not job.quiet:
         print_status(data.description)
@@ -125,15 +127,17 @@ def print_warnings(data: Dataset, options: TrainOptions) -> None:
         print_status(f"warning: {sentence}")
 
 
-def read_other_set(path: str, job: DataJob, like: Any, **how: Any) -> Dataset:
+def read_other_set(path: str, job: DataJob, like: Any, **keywords: Any) -> Dataset:
     """Read rows to test or to fit, encoded and scaled as those of a data set or a model."""
     with telling_warnings(quiet=job.quiet):
-        return Dataset.read(path, like=like, **job.reading, **how)
+        return Dataset.read(path, like=like, **job.reading, **keywords)
 
 
-def weights_of(job: DataJob, data: Dataset, options: TrainOptions) -> tuple[Dataset, str | None]:
-    """Apply the feature weights of a model file. Return the data set, and LEARN if that is left."""
-    if job.feature_weights is None or job.learns_weights:
+def apply_feature_weights(
+    job: DataJob, data: Dataset, options: TrainOptions
+) -> tuple[Dataset, str | None]:
+    """Return the data set, with the feature weights of a model file, and LEARN or None."""
+    if job.feature_weights in (None, LEARN):
         return data, job.feature_weights
     model = load_model(job.feature_weights, threads=options.threads)
     return data.weighted_as(model, job.feature_weights), None
@@ -141,7 +145,7 @@ def weights_of(job: DataJob, data: Dataset, options: TrainOptions) -> tuple[Data
 
 @contextmanager
 def telling_warnings(*, quiet: bool) -> Iterator[None]:
-    """Print Python's warnings as lines of the command, unless quiet."""
+    """Print Python's warnings as lines of the command at the end, unless quiet."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield

@@ -19,11 +19,12 @@ from dcsvm.cli.options import (
     Conditions,
     TrainingJob,
     check,
-    files,
     is_stream,
-    long_runs,
     name_beside,
-    other,
+    of_files,
+    of_long_runs,
+    of_other,
+    of_table,
     parameters,
     training_options,
 )
@@ -51,35 +52,35 @@ TITLES = ("Problem", "Kernel", "Accuracy", "Levels", "Long runs", "Files", "Othe
 class TrainJob(TrainingJob):
     """Options of dcsvm-train beside TrainOptions. Cross-validation (`n_folds`) writes no model."""
 
-    checkpoint_folder: str | None = long_runs(None,
+    checkpoint_folder: str | None = of_long_runs(None,
         Rule.path(is_output=True, is_folder=True).optional, "--checkpoint DIR",
         "store checkpoints in this folder",
         "After a crash or a stop, --resume continues from the last one. If both options name the "
         "same folder, the same command can be repeated until training ends, which removes the "
         "folder.")
-    resume_folder: str | None = long_runs(None,
+    resume_folder: str | None = of_long_runs(None,
         Rule.path(is_folder=True, continued_by="checkpoint_folder").optional, "--resume DIR",
         "continue from a checkpoint, same data and options",
         f"{', '.join(TrainOptions.free()[:-1])} and {TrainOptions.free()[-1]} may differ.")
-    init_model_file: str | None = long_runs(None, MODEL.optional, "--init-model FILE",
+    init_model_file: str | None = of_long_runs(None, MODEL.optional, "--init-model FILE",
         "warm start from a model of the same rows",
         "Or of the first rows of the file. Its other options may differ (C, gamma, -e). It saves "
         "most time if little has changed, with -l 0.")
-    scheduler: str | None = long_runs(None, Rule.text().optional, "--scheduler ADDR",
+    scheduler: str | None = of_long_runs(None, Rule.text().optional, "--scheduler ADDR",
         "train on the workers of this Dask scheduler",
         "For example tcp://10.0.0.1:8786. TRAINING_SET_FILE is a path that all workers can read, "
         "or a URL for fsspec. Needs the extra dask.")
-    scheduler_file: str | None = long_runs(None, Rule.path(is_awaited=True).optional,
+    scheduler_file: str | None = of_long_runs(None, Rule.path(is_awaited=True).optional,
         "--scheduler-file F",
         "the same, address from a scheduler file",
         "The file that dask scheduler --scheduler-file writes.")
-    n_workers: int | None = long_runs(None, Rule.integer(1, 1024).optional, "--workers N",
+    n_workers: int | None = of_long_runs(None, Rule.integer(1, 1024).optional, "--workers N",
         "train on N processes of this machine",
         "They are a Dask cluster that ends with the command, and share the threads.")
-    model_format: str = files("dcsvm", Rule.choice("dcsvm", "libsvm"), "--model-format FMT",
+    model_format: str = of_files("dcsvm", Rule.choice("dcsvm", "libsvm"), "--model-format FMT",
         "dcsvm, or libsvm for the format of LIBSVM only",
         "dcsvm: an exact model is in LIBSVM's format, followed by a section of dcsvm.")
-    quiet: bool = other(False, Rule.flag(), "-q",
+    quiet: bool = of_other(False, Rule.flag(), "-q",
         "print only errors, warnings of training, lines of -v",
         "The warnings about data are omitted.")
 
@@ -140,7 +141,7 @@ OF_TRAINING: Conditions = (
 @click.command(
     "dcsvm-train",
     cls=LibsvmCommand,
-    params=parameters(TITLES, TrainOptions, TrainJob),
+    params=parameters(TITLES, of_table(TrainOptions), of_table(TrainJob)),
     examples=EXAMPLES,
     statuses=exit_statuses(
         done="converged, or the early model is complete",

@@ -15,11 +15,11 @@ from dcsvm.cli.predict import PredictJob
 from dcsvm.cli.predict_file import predict_file
 from dcsvm.cli.reading import (
     TerminalProgress,
+    apply_feature_weights,
     print_warnings,
     read_other_set,
     read_training_set,
     telling_warnings,
-    weights_of,
     write_report,
 )
 from dcsvm.cli.train import TrainJob
@@ -35,11 +35,8 @@ from dcsvm.training.train import train
 def train_file(job: TrainJob, options: TrainOptions) -> int:
     """Run a training job; return the exit status."""
     start, options = time.perf_counter(), options.with_threads()
-    progress, stop, checkpoint = (
-        TerminalProgress(job.quiet),
-        Stop(job.time_limit),
-        checkpoint_of(job),
-    )
+    progress, stop = TerminalProgress(job.quiet), Stop(job.time_limit)
+    checkpoint = checkpoint_of(job)
     init_model = None
     if job.init_model_file is not None:
         init_model = load_model(job.init_model_file, threads=options.threads)
@@ -47,7 +44,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
         data = training_set(job, options, at_end)
         if job.n_folds is not None:
             return cross_validate_data(data, options, job.n_folds, progress)
-        data, learned = weights_of(job, data, options)
+        data, learned = apply_feature_weights(job, data, options)
         test = None
         if job.test_file is not None:
             test = read_other_set(
@@ -55,6 +52,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
                 kernel_values=options.kernel_type.is_precomputed,
             )  # fmt: skip
         read = time.perf_counter()
+        # until here a signal ends the command; from here it ends training, and the model is written
         interrupts = at_end.enter_context(Interrupts(stop))
         progress.explain_stops(partial(stop_sentence, job, checkpoint, interrupts))
         model = train(
@@ -117,10 +115,10 @@ def cross_validate_data(
     """
     if n_folds > data.n_rows:
         progress.note(f"warning: {n_folds} folds, but {data.n_rows} rows: leave-one-out instead")
-    found = cross_validate(data, options, min(n_folds, data.n_rows), progress)
-    for line in found.lines():
+    result = cross_validate(data, options, min(n_folds, data.n_rows), progress)
+    for line in result.lines():
         print_result(line)
-    return NOT_CONVERGED if found.n_failed else 0
+    return NOT_CONVERGED if result.n_failed else 0
 
 
 def checkpoint_of(job: TrainJob) -> Checkpoint | None:
@@ -153,10 +151,10 @@ def easy_file(job: EasyJob, options: TrainOptions) -> int:
     start, options = time.perf_counter(), options.with_threads()
     assert job.model_file is not None
     data = read_training_set(job, options, is_lazy=True)
-    if job.test_file is not None:
+    if job.test_file is not None:  # an error in it should be told before the search
         with telling_warnings(quiet=True):
             Dataset.check_first_rows(job.test_file, data, **job.reading)
-    data, _ = weights_of(job, data, options)
+    data, _ = apply_feature_weights(job, data, options)
     read = time.perf_counter()
     progress, stop = TerminalProgress(job.quiet), Stop()
     given = {name: value for name, value in options.values.items() if name in options.of_easy}
@@ -192,6 +190,7 @@ def easy_file(job: EasyJob, options: TrainOptions) -> int:
 def command_of(job: EasyJob, options: TrainOptions, chosen: dict[str, Any]) -> list[str]:
     """Return the dcsvm-train command that trains the model of these options and this choice."""
     words = ["dcsvm-train"]
+    # threads and memory belong to the machine, not to the model
     for name, option, default in options.entries():
         value = getattr(options, name)
         if value != default and option.spelling and name not in ("threads", "cache_mb"):
@@ -217,12 +216,10 @@ def words_of(option: Any, value: Any) -> list[str]:
     if option.value == "0|1":
         return [option.names[0], str(int(value))]
     if isinstance(value, dict):
-        return [word for label, one in value.items() for word in _factor_words(label, one)]
+        labels = [f"{label:g}" if isinstance(label, float) else label for label in value]
+        pairs = zip(labels, value.values(), strict=True)
+        return [word for label, factor in pairs for word in (f"-w{label}", repr(factor))]
     return [option.names[0], value if isinstance(value, str) else repr(value)]
-
-
-def _factor_words(label: float | str, factor: float) -> list[str]:
-    return [f"-w{label:g}" if isinstance(label, float) else f"-w{label}", repr(factor)]
 
 
 def predict_test(job: EasyJob) -> int:
@@ -230,7 +227,7 @@ def predict_test(job: EasyJob) -> int:
     assert job.test_file is not None and job.output_file is not None and job.model_file is not None
     test = PredictJob(
         test_file=job.test_file, model_file=job.model_file, output_file=job.output_file,
-        probability=job.probability, has_metrics=True, format=job.format, label=job.label,
-        lenient=job.lenient, scale=None if job.scale in (AUTO, QUANTILE) else job.scale,
+        probability=job.probability, has_metrics=True, **job.reading,
+        scale=None if job.scale in (AUTO, QUANTILE) else job.scale,
     )  # fmt: skip
     return predict_file(test, None)

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Collection
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,7 +30,7 @@ MIN_SAMPLED, MAX_SAMPLED = 8, 64
 MAX_OF_NODE = 2048  # sampled rows of a node; the cost grows with the number of pairs
 BATCH_MAPPED = 2**24  # values in a batch of rows of a mapped file
 # Runs of k-means for a level that is built alone, and the limit of their cost, relative to equal
-# clusters. The best run within the limit is chosen, see Starts. docs/how-it-works.md (Finding
+# clusters. The best run within the limit is chosen, see best_run. docs/how-it-works.md (Finding
 # clusters) has the effect on the gap of a level.
 STARTS, COST_LIMIT = 8, 1.3
 
@@ -109,7 +109,7 @@ class Tree:
         group = None if self.group is None else self.group[sample]
         of_node, n_parts = np.zeros(len(sample), np.int64), np.array([n_clusters])
         seed = int(self.rng.integers(2**63 - STARTS))
-        kept, split = self.split_nodes(sample, of_node, n_parts, seed, Starts(self.kernel, group))
+        kept, split = self.split_nodes(sample, of_node, n_parts, seed, self.kernel, group)
         self._add(split, sample[kept], start, stop, second)
 
     def _add(
@@ -139,13 +139,15 @@ class Tree:
 
         A mapped file is read sequentially. Raises Stopped.
         """
-        found = split.of(*self.those(rows))
+        core_split = split.of(*self.those(rows))
         if not self.rows.is_mapped:
-            return route_step(self.data, placed, found, stop, second=second)
+            return route_step(self.data, placed, core_split, stop, second=second)
         assigned = Assignment.at_root(self.rows.n_samples, second=second)
         for batch in self.rows.slices(BATCH_MAPPED):
             indices = np.arange(batch.start, batch.stop, dtype=np.int32)
-            part = route_step(self.data, placed.take(batch), found, stop, indices, second=second)
+            part = route_step(
+                self.data, placed.take(batch), core_split, stop, indices, second=second
+            )
             assigned.put(batch, part)
         return assigned
 
@@ -189,12 +191,13 @@ class Tree:
         of_node: np.ndarray,
         n_parts: np.ndarray,
         seed: int,
-        starts: Starts | None = None,
+        svm_kernel: Kernel | None = None,
+        group: np.ndarray | None = None,
     ) -> tuple[np.ndarray, NodeSplit]:
         """Split the nodes by sampled rows int32, see split_nodes() of this module."""
         data, indices = self.those(rows)
         with page_by_page(data.rows.dense):
-            return split_nodes(data, indices, of_node, n_parts, seed, starts)
+            return split_nodes(data, indices, of_node, n_parts, seed, svm_kernel, group)
 
     def _sample_of_nodes(
         self, node: np.ndarray, n_parts: np.ndarray, n_clusters: int
@@ -215,34 +218,27 @@ class Tree:
         return self.place[sampled], node[sampled]
 
 
-@dataclass(frozen=True, eq=False)
-class Starts:
-    """Choice among several runs of k-means for one node.
+def best_run(
+    data: KernelRows, group: np.ndarray | None, runs: np.ndarray, n_clusters: int
+) -> np.ndarray:
+    """Return the best of several runs of k-means for one node: the cluster of each row.
 
-    `kernel` is the kernel of the SVM, not of the clustering. `group` int (m,) is the component of
-    each sampled row, None for a single component.
+    `data` has the sampled rows with the kernel of the SVM, not of the clustering. `group` int (m,)
+    is the component of each, None for a single component. `runs` are int32 (n_runs, m). The best
+    run has the smallest sum of kernel values between different clusters (D(pi) of the paper's
+    Theorem 1) among the runs that cost at most COST_LIMIT times equal clusters. If all cost more,
+    it is the cheapest run.
     """
-
-    kernel: Kernel
-    group: np.ndarray | None
-
-    def best(self, sample: Rows, parts: np.ndarray, n_clusters: int, threads: int) -> int:
-        """Return the index of the best run; `parts` int32 (n_runs, m) are the clusters of each run.
-
-        The best run has the smallest sum of kernel values between different clusters (D(pi) of the
-        paper's Theorem 1) among the runs that cost at most COST_LIMIT times equal clusters. If all
-        cost more, it is the cheapest run.
-        """
-        values = np.abs(KernelRows(sample, self.kernel, threads).matrix().astype(np.float64))
-        np.fill_diagonal(values, 0.0)
-        scores = []
-        for part in parts:
-            of_cluster = (part[:, None] == np.arange(part.max() + 1)).astype(np.float64)
-            within = float(np.sum(of_cluster * (values @ of_cluster)))
-            equal_cost = len(part) ** 2 / n_clusters
-            cost = _costs(part, int(part.max()) + 1, self.group).sum() / equal_cost
-            scores.append((max(cost, COST_LIMIT), -within))
-        return min(range(len(parts)), key=scores.__getitem__)
+    values = np.abs(data.matrix().astype(np.float64))
+    np.fill_diagonal(values, 0.0)
+    scores = []
+    for cluster in runs:
+        of_cluster = (cluster[:, None] == np.arange(cluster.max() + 1)).astype(np.float64)
+        within = float(np.sum(of_cluster * (values @ of_cluster)))
+        equal_cost = len(cluster) ** 2 / n_clusters
+        cost = _costs(cluster, int(cluster.max()) + 1, group).sum() / equal_cost
+        scores.append((max(cost, COST_LIMIT), -within))
+    return runs[min(range(len(runs)), key=scores.__getitem__)]
 
 
 def split_nodes(
@@ -251,26 +247,26 @@ def split_nodes(
     of_node: np.ndarray,
     n_parts: np.ndarray,
     seed: int,
-    starts: Starts | None = None,
+    svm_kernel: Kernel | None = None,
+    group: np.ndarray | None = None,
 ) -> tuple[np.ndarray, NodeSplit]:
     """Split node p into at most n_parts[p] children, by sampled rows int32.
 
-    `of_node` is the node of each row, ascending. With `starts` a single node is split by the best
-    of several runs. Returns the split and, before it, the positions in `rows` of the sampled rows
-    that it uses.
+    `of_node` is the node of each row, ascending. With the kernel of the SVM a single node is split
+    by the best of several runs, see `best_run` for `group`. Returns the split and, before it, the
+    positions in `rows` of the sampled rows that it uses.
     """
     n_nodes = len(n_parts)
-    if starts is None:
+    if svm_kernel is None:
         nodes = _core.Nodes(data.points, rows, _node_start(of_node, n_nodes))
         part = _core.kernel_kmeans(data.setup, nodes, n_parts.astype(np.int32), seed, data.threads)
     else:
         run_start = np.arange(STARTS + 1, dtype=np.int64) * len(rows)
         runs = _core.Nodes(data.points, np.tile(rows, STARTS), run_start)
         n_each = np.full(STARTS, n_parts[0], np.int32)
-        parts = _core.kernel_kmeans(data.setup, runs, n_each, seed, data.threads)
-        parts = parts.reshape(STARTS, -1)
-        sample = data.rows.take(rows)
-        part = parts[starts.best(sample, parts, int(n_parts[0]), data.threads)]
+        clusters = _core.kernel_kmeans(data.setup, runs, n_each, seed, data.threads)
+        sampled = KernelRows(data.rows.take(rows), svm_kernel, data.threads)
+        part = best_run(sampled, group, clusters.reshape(STARTS, -1), int(n_parts[0]))
     n_children = np.ones(n_nodes, np.int64)
     np.maximum.at(n_children, of_node, part + 1)
     kept = np.flatnonzero(n_children[of_node] > 1)
@@ -323,10 +319,9 @@ def clustering_kernel(sample: Rows, kernel: Kernel, threads: int) -> Kernel:
     are 0: each sampled row is a cluster, and all rows far from the sample are assigned to the
     largest cluster. Kernels that do not fall with a distance are returned unchanged.
     """
-    fall = kernel.type.fall
-    if fall is None:
+    if not kernel.type.is_of_distance:
         return kernel
     median = median_distance(sample, kernel, threads)
     if not median > 0:
         return kernel
-    return replace(kernel, gamma=min(kernel.gamma, fall.gamma_at(median, math.exp(-1))))
+    return replace(kernel, gamma=min(kernel.gamma, kernel.type.gamma_at(median, math.exp(-1))))

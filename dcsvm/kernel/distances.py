@@ -13,8 +13,6 @@ from dcsvm.data.used_columns import without_empty_columns
 from dcsvm.kernel.kernels import SQUARED_DISTANCE, Kernel
 
 MEASURED_ROWS = 1000  # sampled rows for the mean squared distance
-
-
 COMPARED_ROWS = 256  # sampled rows whose distances from each other are computed
 
 
@@ -32,9 +30,8 @@ class Cutoff:
     @staticmethod
     def of(kernel: Kernel, value: float) -> Cutoff:
         """Return the distance at which a kernel of a distance falls to `value`, below 1."""
-        fall = kernel.type.fall
-        assert fall is not None
-        return Cutoff(fall.argument_at(kernel.gamma, value), value, kernel.type.argument)
+        distance = kernel.type.argument_at(kernel.gamma, value)
+        return Cutoff(distance, value, kernel.type.argument)
 
 
 def is_flat(rows: Rows, kernel: Kernel) -> bool:
@@ -43,15 +40,14 @@ def is_flat(rows: Rows, kernel: Kernel) -> bool:
     If so, sums of K - 1 are more accurate than sums of K. The mean is that of a sample of the rows.
     The result is False for other kernels.
     """
-    fall = kernel.type.fall
-    if fall is None or rows.n_samples == 0:
+    if not kernel.type.is_of_distance or rows.n_samples == 0:
         return False
-    some = rows.take(np.arange(0, rows.n_samples, -(-rows.n_samples // MEASURED_ROWS)))
-    (some,) = without_empty_columns(some)
-    half = fall.argument_at(kernel.gamma, 0.5)
+    sample = rows.take(np.arange(0, rows.n_samples, -(-rows.n_samples // MEASURED_ROWS)))
+    (sample,) = without_empty_columns(sample)
+    half = kernel.type.argument_at(kernel.gamma, 0.5)
     if kernel.type.argument == SQUARED_DISTANCE:
-        return some.mean_squared_distance() < half
-    return float(distances(some, kernel, 1).mean()) < half
+        return sample.mean_squared_distance() < half
+    return float(distances(sample, kernel, 1).mean()) < half
 
 
 def compared_rows(n_samples: int) -> np.ndarray:
@@ -64,10 +60,10 @@ def distances(rows: Rows, kernel: Kernel, threads: int) -> np.ndarray:
 
     Distances beyond float32 are NaN or infinite.
     """
-    some = rows.take(compared_rows(rows.n_samples))
+    sample = rows.take(compared_rows(rows.n_samples))
     if kernel.type.argument != SQUARED_DISTANCE:
-        return _matrix(some, Kernel(kernel.type.argument), threads)
-    products = _matrix(some, Kernel("linear"), threads)
+        return _matrix(sample, Kernel(kernel.type.argument), threads)
+    products = _matrix(sample, Kernel("linear"), threads)
     norms = np.diag(products)
     return norms[:, None] + norms - 2.0 * products
 
@@ -87,22 +83,24 @@ def median_distance(rows: Rows, kernel: Kernel, threads: int) -> float:
     If it is 0, because most rows are equal, it is the median over the pairs of different rows.
     Returns 0 if all rows are equal, and NaN if a distance is beyond float32.
     """
-    some = rows.take(compared_rows(rows.n_samples))
-    found = distances(some, kernel, threads)
-    pairs = np.triu_indices(len(found), 1)
-    median = _median(found[pairs])
-    if median > 0 or math.isnan(median) or some.n_samples < 2:
+    sample = rows.take(compared_rows(rows.n_samples))
+    between = distances(sample, kernel, threads)
+    pairs = np.triu_indices(len(between), 1)
+    median = _median(between[pairs])
+    if median > 0 or math.isnan(median) or sample.n_samples < 2:
         return median
-    differ = np.stack([some.unlike(some.part(slice(k, k + 1))) for k in range(some.n_samples)])
+    differ = np.stack(
+        [sample.unlike(sample.part(slice(k, k + 1))) for k in range(sample.n_samples)]
+    )
     if not differ.any():  # the sample may lack rare rows
-        others = np.flatnonzero(rows.unlike(some.part(slice(0, 1))))
+        others = np.flatnonzero(rows.unlike(sample.part(slice(0, 1))))
         if len(others) == 0:
             return 0.0
         chosen = rows.take(np.append(0, others[compared_rows(len(others))]))
-        found = distances(chosen, kernel, threads)[0, 1:]
+        between = distances(chosen, kernel, threads)[0, 1:]
     else:
-        found = found[pairs][differ[pairs]]
-    return _median(found[found > 0])
+        between = between[pairs][differ[pairs]]
+    return _median(between[between > 0])
 
 
 def _median(values: np.ndarray) -> float:

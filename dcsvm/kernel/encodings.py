@@ -26,11 +26,7 @@ from dcsvm.data.rows import BATCH_VALUES, Rows
 from dcsvm.kernel.kernels import SQUARED_DISTANCE, Kernel
 
 MAX_CODE = 255  # largest 8-bit integer
-
-
 SUM_BYTES = 4  # of the row sum, which is stored with the integers of a row
-
-
 TRIED_VALUES = 10_000  # values tried first; they rule out a grid for most data
 
 
@@ -139,46 +135,17 @@ def _grid_of(distinct: np.ndarray) -> UniformGrid | None:
 CODING_THRESHOLD = 1.3
 
 
-@dataclass(frozen=True, eq=False)
-class Encoding:
-    """Rows in the form that a kernel computes with.
-
-    Attributes
-    ----------
-    points : the encoded rows.
-    grid : the uniform grid of their integers, or None.
-    n_bytes : bytes of the encoding in addition to the rows.
-    largest_squared_norm : largest |x|^2, if `encode` made the encoding.
-    """
-
-    points: _core.Points
-    grid: UniformGrid | None = None
-    n_bytes: int = 0
-    largest_squared_norm: float = 0.0
-
-    def of_others(
-        self, points: _core.Points, rows: Rows, setup: _core.Setup, threads: int
-    ) -> tuple[_core.Points, np.ndarray] | None:
-        """Encode the points of other rows in the same way.
-
-        Returns the encoded points and a mask of the rows that are encoded exactly, bool (n,).
-        Returns None if this encoding leaves rows as they are.
-        """
-        if self.grid is None:
-            return points.encoded_as(self.points, setup, threads)
-        return points.with_bytes(self.grid.codes(rows)), self.grid.rows_on(rows)
-
-
 Choice: TypeAlias = UniformGrid | _core.Coding | None
 
 
 def encode(
     rows: Rows, kernel: Kernel, threads: int, memory_bytes: int, chosen: Choice = None
-) -> Encoding:
+) -> tuple[_core.Points, UniformGrid | None, float]:
     """Encode rows for a kernel as `chosen`, by default with `choose_encoding`.
 
-    The default takes at most `memory_bytes` in addition to the rows. There is no limit for packed
-    rows, as they would take more memory unpacked.
+    Returns the encoded points, the uniform grid of their integers or None, and the largest |x|^2 of
+    the rows. The default takes at most `memory_bytes` in addition to the rows. There is no limit
+    for packed rows, as they would take more memory unpacked.
     """
     if chosen is None:
         limit = _core.NO_LIMIT if rows.is_packed else memory_bytes
@@ -193,7 +160,7 @@ def encode(
         points = encoded = _core.Points(rows, threads)
         if _meet_as_bytes(rows, kernel):
             encoded = points.as_bytes(threads)
-    return Encoding(encoded, grid, encoded.bytes_beside, points.largest_squared_norm)
+    return encoded, grid, points.largest_squared_norm
 
 
 def choose_encoding(rows: Rows, kernel: Kernel, threads: int, memory_bytes: int) -> Choice:
@@ -203,7 +170,7 @@ def choose_encoding(rows: Rows, kernel: Kernel, threads: int, memory_bytes: int)
     """
     if kernel.is_precomputed or rows.n_samples == 0:
         return None
-    if kernel.type.fall and _bytes_pay(rows, kernel, threads):
+    if kernel.type.is_of_distance and _bytes_pay(rows, kernel, threads):
         grid = find_uniform_grid(rows, memory_bytes)
         if grid is not None:
             return grid

@@ -6,6 +6,7 @@ is therefore computed once for all problems, each of which has its own column of
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -16,7 +17,7 @@ from dcsvm.data.arrays import distinct, group_order
 from dcsvm.data.rows import Rows
 from dcsvm.data.used_columns import without_empty_columns
 from dcsvm.kernel.distances import Cutoff, is_flat
-from dcsvm.kernel.encodings import Choice, Encoding, encode
+from dcsvm.kernel.encodings import Choice, encode
 from dcsvm.kernel.kernels import Kernel
 
 # One column float64 (n,), or a matrix in CSR form: indptr, columns, values, number of columns.
@@ -37,32 +38,18 @@ class KernelEvalOptions:
     stop: _core.Stop | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class ClusterRanges:
-    """Ranges of targets and sources by cluster, int64.
-
-    Cluster c has the targets target_start[c]:target_start[c + 1] and the sources
-    source_begin[c]:source_end[c].
-    """
-
-    target_start: np.ndarray
-    source_begin: np.ndarray
-    source_end: np.ndarray
-
-    @staticmethod
-    def of(targets: np.ndarray, sources: np.ndarray) -> ClusterRanges:
-        """Return the ranges, given the cluster of each target and source, both ascending."""
-        clusters, first = np.unique(targets, return_index=True)
-        begin, end = (np.searchsorted(sources, clusters, side=side) for side in ("left", "right"))
-        return ClusterRanges(np.append(first, len(targets)), begin, end)
-
-
 class KernelRows:
     """Rows with a kernel, encoded for the core.
 
     `setup` is the evaluation form of the rows that these are combined with (see two_sides).
-    `coded` allows an `encoding`: `chosen`, or the best one of at most `memory_bytes`. Rows that are
+    `coded` allows an encoding: `chosen`, or the best one of at most `memory_bytes`. Rows that are
     encoded can be combined only with each other or with rows encoded in the same way.
+
+    Attributes
+    ----------
+    points : the encoded rows.
+    grid : the uniform grid of their integers, or None.
+    largest_squared_norm : largest |x|^2 of the rows, 0 unless `coded`.
     """
 
     def __init__(
@@ -79,13 +66,15 @@ class KernelRows:
     ):
         self.rows, self.kernel, self.threads = rows, kernel, threads
         narrow = rows if points else without_empty_columns(rows)[0]
+        self.grid, self.largest_squared_norm = None, 0.0
         if coded:
             chosen = chosen if narrow is rows else None
-            self.encoding = encode(narrow, kernel, threads, memory_bytes, chosen)
-        else:
-            self.encoding = Encoding(points or _core.Points(narrow, threads))
+            points, self.grid, self.largest_squared_norm = encode(
+                narrow, kernel, threads, memory_bytes, chosen
+            )
+        self.points = points or _core.Points(narrow, threads)
         self.setup = setup or self._setup_of(kernel)
-        self.points = self.encoding.points.prepared(self.setup, threads)
+        self.points = self.points.prepared(self.setup, threads)
 
     def product(
         self,
@@ -112,19 +101,23 @@ class KernelRows:
     def cluster_product(
         self,
         weights: Weights,
-        ranges: ClusterRanges,
+        cluster: np.ndarray,
         targets: KernelRows,
         target_rows: np.ndarray,
+        target_cluster: np.ndarray,
         float64: bool,
     ) -> np.ndarray:
         """Return the kernel product within each cluster, float64 (n_targets, n_columns).
 
-        `target_rows` int32 are the targets, sorted by cluster. `weights` are as in `product`, for
-        all rows. `float64` selects float64 instead of float32 kernel values.
+        `target_rows` int32 are the targets. `cluster` and `target_cluster`, both ascending, are the
+        clusters of these rows and of the targets. `weights` are as in `product`, for all rows.
+        `float64` selects float64 instead of float32 kernel values.
         """
+        clusters, first = np.unique(target_cluster, return_index=True)
+        begin, end = (np.searchsorted(cluster, clusters, side=side) for side in ("left", "right"))
         return _core.cluster_product(
-            self.setup, targets.points, target_rows, ranges.target_start,
-            self.points, ranges.source_begin, ranges.source_end, weights, float64, self.threads,
+            self.setup, targets.points, target_rows, np.append(first, len(target_rows)),
+            self.points, begin, end, weights, float64, self.threads,
         )  # fmt: skip
 
     def matrix(
@@ -139,7 +132,7 @@ class KernelRows:
     @property
     def copy_bytes(self) -> int:
         """Bytes of the encoding in the memory budget; those of packed rows count as rows."""
-        return 0 if self.rows.is_packed else self.encoding.n_bytes
+        return 0 if self.rows.is_packed else self.points.bytes_beside
 
     def with_threads(self, threads: int) -> KernelRows:
         """Return these rows with another number of threads."""
@@ -156,7 +149,7 @@ class KernelRows:
         if kernel == self.kernel:
             return self
         is_flatter = kernel.name == self.kernel.name and kernel.gamma <= self.kernel.gamma
-        if kernel.type.fall is None or not is_flatter:
+        if not kernel.type.is_of_distance or not is_flatter:
             return KernelRows(self.rows, kernel, self.threads)
         other = copy(self)
         other.kernel = kernel
@@ -165,10 +158,11 @@ class KernelRows:
 
     def _setup_of(self, kernel: Kernel, form: _core.Form | None = None) -> _core.Setup:
         """Return the core's kernel on these points; without a form, the core chooses it."""
-        flat, grid = is_flat(self.rows, kernel), self.encoding.grid
-        if grid is not None:
-            kernel = replace(kernel, gamma=kernel.gamma * grid.step**kernel.type.length_power)
-        return _core.Setup(kernel, self.encoding.points, form, is_flat=flat)
+        flat = is_flat(self.rows, kernel)
+        if self.grid is not None:
+            step = self.grid.step**kernel.type.length_power
+            kernel = replace(kernel, gamma=kernel.gamma * step)
+        return _core.Setup(kernel, self.points, form, is_flat=flat)
 
     @property
     def is_in_file(self) -> bool:
@@ -180,9 +174,22 @@ class KernelRows:
         other = copy(self)
         other.rows = self.rows.take(rows)
         points = _core.Points(other.rows, self.threads)
-        found = self.encoding.of_others(points, other.rows, self.setup, self.threads)
-        other.points = (points if found is None else found[0]).prepared(self.setup, self.threads)
+        encoded = self.encode_others(points, other.rows, self.threads)
+        other.points = points if encoded is None else encoded[0]
+        other.points = other.points.prepared(self.setup, self.threads)
         return other
+
+    def encode_others(
+        self, points: _core.Points, rows: Rows, threads: int
+    ) -> tuple[_core.Points, np.ndarray] | None:
+        """Encode other rows, given as points too, as these are encoded.
+
+        Returns the encoded points and a mask of the rows that are encoded exactly, bool (n,).
+        Returns None if these rows are not encoded.
+        """
+        if self.grid is None:
+            return points.encoded_as(self.points, self.setup, threads)
+        return points.with_bytes(self.grid.codes(rows)), self.grid.rows_on(rows)
 
 
 def two_sides(
@@ -230,16 +237,6 @@ class TermIndex:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class WeightedSources:
-    """Sources of weighted sums: row of K (may repeat), column of the sums, and alpha of each."""
-
-    row: np.ndarray
-    column: np.ndarray
-    alpha: np.ndarray
-    n_columns: int
-
-
 def component_sums(
     data: KernelRows,
     targets: TermIndex,
@@ -255,15 +252,15 @@ def component_sums(
     if small is not None:
         return small
     sums, n_values = np.zeros(len(targets.row)), 0
-    by_target, by_source = _Groups(targets.fold_family), _Groups(sources.fold_family)
-    for family in by_target.keys:
-        t, s = by_target.of(family), by_source.of(family)
+    for t, s in _groups_of_both(targets.fold_family, sources.fold_family):
         for own, other in _batches(targets.take(t), sources.take(s)):
             rows, position = _distinct(targets.row[t[own]])
-            units, column = np.unique(sources.component[s[other]], return_inverse=True)
-            batch = WeightedSources(sources.row[s[other]], column, alpha[s[other]], len(units))
-            product, n = weighted_sums(data, rows, batch, how)
-            sums[t[own]] = product[position, np.searchsorted(units, targets.component[t[own]])]
+            components, column = np.unique(sources.component[s[other]], return_inverse=True)
+            product, n = weighted_sums(
+                data, rows, sources.row[s[other]], column, alpha[s[other]], len(components), how
+            )
+            own_column = np.searchsorted(components, targets.component[t[own]])
+            sums[t[own]] = product[position, own_column]
             n_values += n
     return sums, n_values
 
@@ -304,24 +301,29 @@ def _small_component_sums(
 
 
 def weighted_sums(
-    data: KernelRows, target_rows: np.ndarray, sources: WeightedSources, how: KernelEvalOptions
+    data: KernelRows,
+    target_rows: np.ndarray,
+    source_rows: np.ndarray,
+    column: np.ndarray,
+    alpha: np.ndarray,
+    n_columns: int,
+    how: KernelEvalOptions,
 ) -> tuple[np.ndarray, int]:
     """Compute sums of alpha K, float64 (n_targets, n_columns).
 
-    Returns also the number of kernel evaluations. Raises Stopped.
+    A source has its row, which may repeat, the column of the sums, and alpha. Returns also the
+    number of kernel evaluations. Raises Stopped.
     """
-    n_columns = sources.n_columns
-    if len(sources.row) == 0:
+    if len(source_rows) == 0:
         return np.zeros((len(target_rows), n_columns)), 0
-    rows, position = _distinct(sources.row)
+    rows, position = _distinct(source_rows)
     weights: Weights
     if n_columns == 1:
-        weights = np.bincount(position, sources.alpha, minlength=len(rows))
+        weights = np.bincount(position, alpha, minlength=len(rows))
     else:
         order = group_order(position)
         indptr = np.concatenate(([0], np.cumsum(np.bincount(position, minlength=len(rows)))))
-        columns = sources.column[order].astype(np.int32)
-        weights = indptr, columns, sources.alpha[order], n_columns
+        weights = indptr, column[order].astype(np.int32), alpha[order], n_columns
     product = data.product(
         weights, rows.astype(np.int32), target_rows=target_rows.astype(np.int32), how=how
     )
@@ -334,10 +336,8 @@ def _batches(targets: TermIndex, sources: TermIndex) -> list[tuple[np.ndarray, n
     All components form one batch if they share enough rows; otherwise each is a batch. Targets of
     components without sources are omitted.
     """
-    by_target, by_source = _Groups(targets.component), _Groups(sources.component)
-    units = np.intersect1d(by_target.keys, by_source.keys, assume_unique=True)
-    apart = [(by_target.of(unit), by_source.of(unit)) for unit in units]
-    if len(units) < 2:
+    apart = list(_groups_of_both(targets.component, sources.component))
+    if len(apart) < 2:
         return apart
     own, other = (np.sort(np.concatenate(side)) for side in zip(*apart, strict=True))
     n_together = len(distinct(targets.row[own])) * len(distinct(sources.row[other]))
@@ -345,16 +345,17 @@ def _batches(targets: TermIndex, sources: TermIndex) -> list[tuple[np.ndarray, n
     return [(own, other)] if n_together < n_apart else apart
 
 
-class _Groups:
-    """Indices grouped by equal keys."""
-
-    def __init__(self, keys: np.ndarray):
-        self.order = np.argsort(keys, kind="stable")
-        self.sorted = keys[self.order]
-        self.keys = self.sorted[np.flatnonzero(np.diff(self.sorted, prepend=-1))]
-
-    def of(self, key: int) -> np.ndarray:
-        return self.order[slice(*np.searchsorted(self.sorted, [key, key + 1]))]
+def _groups_of_both(
+    targets: np.ndarray, sources: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield (indices of targets, indices of sources) for each key from 0 that both have."""
+    target_order, source_order = (np.argsort(keys, kind="stable") for keys in (targets, sources))
+    targets, sources = targets[target_order], sources[source_order]
+    own, other = (keys[np.diff(keys, prepend=-1) > 0] for keys in (targets, sources))
+    for key in np.intersect1d(own, other, assume_unique=True):
+        first, last = np.searchsorted(targets, [key, key + 1])
+        source_first, source_last = np.searchsorted(sources, [key, key + 1])
+        yield target_order[first:last], source_order[source_first:source_last]
 
 
 def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -32,48 +32,12 @@ class BeyondFloat32Error(ValueError):
     """Kernel values of the rows are beyond the range of float32."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Fall:
-    """Decrease of a kernel K = f(gamma s^power) from 1 as its argument s, a distance, grows.
-
-    Attributes
-    ----------
-    power : exponent of s.
-    words : s^power for the help, in LIBSVM's notation.
-    inverse : inverse function of f.
-    """
-
-    power: float
-    words: str
-    inverse: Callable[[float], float]
-
-    def argument_at(self, gamma: float, value: float) -> float:
-        """Return the argument s at which the kernel has a value in (0, 1)."""
-        return (self.inverse(value) / gamma) ** (1 / self.power) if gamma > 0 else math.inf
-
-    def gamma_at(self, argument: float, value: float) -> float:
-        """Return the gamma for which the kernel has this value at a positive argument."""
-        return self.inverse(value) / argument**self.power
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Slopes:
-    """Kernel values and their slopes dK/ds, where s is the inner product of the rows.
-
-    Attributes
-    ----------
-    values : returns kernel values and slopes / factor, float32 (n, m), at arguments
-        float32 (n, m), which may be overwritten.
-    factor : returns the constant factor of the slopes.
-    """
-
-    values: Callable[[Kernel, np.ndarray], tuple[np.ndarray, np.ndarray]]
-    factor: Callable[[Kernel], float]
-
-
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class KernelType:
     """Properties of a kernel function, for all values of its parameters.
+
+    A kernel of a distance is K = f(gamma s^power): it falls from 1 as its argument s, the distance,
+    grows.
 
     Attributes
     ----------
@@ -81,11 +45,17 @@ class KernelType:
     formula : formula for the help, in LIBSVM's notation.
     argument, function : names in csrc/simd/kernel.h.
     parameters : parameters of the formula, in the order of a model file.
-    fall : decrease with the argument, a distance; None for other kernels.
+    value : f, for float64 arrays; None if this is no kernel of a distance.
+    inverse : inverse function of f.
+    power : exponent of s.
+    scaled_distance : s^power for the help, in LIBSVM's notation.
     is_semidefinite : returns whether every kernel matrix is positive semidefinite.
     diagonal : returns K(x, x) from |x|^2, a number or an array; None if |K| is at most 1.
     intermediate : returns bounds of the numbers computed for rows with at most this |x|^2.
-    slopes : slopes for fitting landmarks; None if models cannot be compressed.
+    slopes : returns kernel values and slopes / slope_factor, float32 (n, m), at arguments float32
+        (n, m), which may be overwritten. A slope is dK/ds, where s is the inner product of the
+        rows. Landmarks are fitted by them; None if models cannot be compressed.
+    slope_factor : returns the constant factor of the slopes.
     is_in_libsvm : whether LIBSVM has the kernel.
     sklearn_name : name in scikit-learn; None if scikit-learn lacks the kernel.
     start : gamma times the median distance where `dcsvm.easy` starts; None if it leaves the kernel
@@ -97,11 +67,15 @@ class KernelType:
     argument: str
     function: str
     parameters: tuple[str, ...] = ()
-    fall: Fall | None = None
+    value: Callable[[np.ndarray], np.ndarray] | None = None
+    inverse: Callable[[float], float] | None = None
+    power: float = 1.0
+    scaled_distance: str = ""
     is_semidefinite: Callable[[Kernel], bool] = lambda kernel: True
     diagonal: Callable[[Kernel, Any], Any] | None = None
     intermediate: Callable[[Kernel, float], tuple[float, ...]]
-    slopes: Slopes | None = None
+    slopes: Callable[[Kernel, np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
+    slope_factor: Callable[[Kernel], float] = lambda kernel: 1.0
     is_in_libsvm: bool
     sklearn_name: str | None
     start: float | None = None
@@ -117,10 +91,24 @@ class KernelType:
         return self.argument == PRODUCT and self.function == "identity"
 
     @property
+    def is_of_distance(self) -> bool:
+        """Whether K falls from 1 as a distance grows."""
+        return self.value is not None
+
+    def argument_at(self, gamma: float, value: float) -> float:
+        """Return the distance at which a kernel of a distance has a value in (0, 1)."""
+        assert self.inverse is not None
+        return (self.inverse(value) / gamma) ** (1 / self.power) if gamma > 0 else math.inf
+
+    def gamma_at(self, argument: float, value: float) -> float:
+        """Return the gamma for which a kernel of a distance has this value at a distance > 0."""
+        assert self.inverse is not None
+        return self.inverse(value) / argument**self.power
+
+    @property
     def length_power(self) -> float:
         """Exponent p such that rows / u with gamma u^p have the same K (kernels of a distance)."""
-        assert self.fall is not None
-        return self.fall.power * DEGREES[self.argument]
+        return self.power * DEGREES[self.argument]
 
     @property
     def is_within_one(self) -> bool:
@@ -136,6 +124,12 @@ class KernelType:
     def short_name(self) -> str:
         """Name in help lines."""
         return self.sklearn_name or self.name
+
+
+def _decay_value(argument: np.ndarray) -> np.ndarray:
+    import numpy as np
+
+    return np.exp(-argument)
 
 
 def _decay_inverse(value: float) -> float:
@@ -181,7 +175,7 @@ KERNEL_TYPES = (
         function="identity",
         diagonal=lambda kernel, squares: squares,
         intermediate=lambda kernel, square: (square,),
-        slopes=Slopes(lambda kernel, product: (product, product**0), lambda kernel: 1.0),
+        slopes=lambda kernel, product: (product, product**0),
         is_in_libsvm=True,
         sklearn_name="linear",
     ),
@@ -201,7 +195,8 @@ KERNEL_TYPES = (
             square,
             kernel.gamma,
         ),
-        slopes=Slopes(_power, lambda kernel: kernel.degree * kernel.gamma),
+        slopes=_power,
+        slope_factor=lambda kernel: kernel.degree * kernel.gamma,
         is_in_libsvm=True,
         sklearn_name="poly",
     ),
@@ -211,9 +206,12 @@ KERNEL_TYPES = (
         argument=SQUARED_DISTANCE,
         function="decay",
         parameters=("gamma",),
-        fall=Fall(1, "|u-v|^2", _decay_inverse),
+        value=_decay_value,
+        inverse=_decay_inverse,
+        scaled_distance="|u-v|^2",
         intermediate=lambda kernel, square: (kernel.gamma / math.log(2), 4 * square),
-        slopes=Slopes(_decay, lambda kernel: 2.0 * kernel.gamma),
+        slopes=_decay,
+        slope_factor=lambda kernel: 2.0 * kernel.gamma,
         is_in_libsvm=True,
         sklearn_name="rbf",
     ),
@@ -225,7 +223,8 @@ KERNEL_TYPES = (
         parameters=("gamma", "coef0"),
         is_semidefinite=lambda kernel: False,
         intermediate=lambda kernel, square: (_largest_base(kernel, square), kernel.gamma, square),
-        slopes=Slopes(_tanh, lambda kernel: kernel.gamma),
+        slopes=_tanh,
+        slope_factor=lambda kernel: kernel.gamma,
         is_in_libsvm=True,
         sklearn_name="sigmoid",
     ),
@@ -246,7 +245,9 @@ KERNEL_TYPES = (
         argument=ABSOLUTE_DISTANCE,
         function="decay",
         parameters=("gamma",),
-        fall=Fall(1, "|u-v|_1", _decay_inverse),
+        value=_decay_value,
+        inverse=_decay_inverse,
+        scaled_distance="|u-v|_1",
         intermediate=lambda kernel, square: (kernel.gamma / math.log(2), 4 * square),
         is_in_libsvm=False,
         sklearn_name=None,
@@ -258,7 +259,10 @@ KERNEL_TYPES = (
         argument=SQUARED_DISTANCE,
         function="root_decay",
         parameters=("gamma",),
-        fall=Fall(0.5, "|u-v|", _decay_inverse),
+        value=_decay_value,
+        inverse=_decay_inverse,
+        power=0.5,
+        scaled_distance="|u-v|",
         intermediate=lambda kernel, square: (kernel.gamma / math.log(2), 4 * square),
         is_in_libsvm=False,
         sklearn_name=None,
@@ -327,9 +331,9 @@ def median_words() -> str:
     """Return the definition of gamma F/median for a help text."""
     users: dict[str, list[str]] = {}
     for one in KERNEL_TYPES:
-        if one.fall:
-            users.setdefault(one.fall.words, []).append(one.short_name)
-    medians = ", ".join(f"{words} ({', '.join(names)})" for words, names in users.items())
+        if one.is_of_distance:
+            users.setdefault(one.scaled_distance, []).append(one.short_name)
+    medians = ", ".join(f"{distance} ({', '.join(names)})" for distance, names in users.items())
     return (
         f"the number F divided by the median of {medians} over the pairs of 256 rows, of different "
         "rows if most are equal"
@@ -424,13 +428,11 @@ class Kernel:
 
     def values_of_distances(self, X: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Compute the values of a kernel of a distance in float64, (n, m)."""
-        import numpy as np
         from scipy.spatial.distance import cdist
 
-        fall = self.type.fall
-        assert fall is not None
+        assert self.type.value is not None
         s = cdist(X, others, METRICS[self.type.argument])
-        return np.exp(-self.gamma * s**fall.power)
+        return self.type.value(self.gamma * s**self.type.power)
 
     def describe(self) -> str:
         values = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())

@@ -106,7 +106,7 @@ def find_components(
     """
     n_rows = rows.n_samples
     whole = RowComponents(np.arange(n_rows, dtype=np.int32), np.array([0, n_rows], dtype=np.int64))
-    if kernel.type.fall is None or not rows.is_dense or n_rows < MIN_ROWS or weight == 0:
+    if not kernel.type.is_of_distance or not rows.is_dense or n_rows < MIN_ROWS or weight == 0:
         return whole
     between = Cutoff.of(kernel, NEGLIGIBLE * tolerance / weight)
     within = Cutoff.of(kernel, LEFT_OUT * tolerance / weight)

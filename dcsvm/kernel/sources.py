@@ -16,9 +16,10 @@ such as landmarks of images, have a second encoding for products with targets st
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -27,18 +28,19 @@ from dcsvm.data.arrays import slices
 from dcsvm.data.rows import Rows
 from dcsvm.data.used_columns import has_far_columns, without_empty_columns
 from dcsvm.kernel.distances import Cutoff
-from dcsvm.kernel.kernel_rows import ClusterRanges, KernelEvalOptions, KernelRows, two_sides
+from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows, Weights, two_sides
 from dcsvm.kernel.kernels import PRODUCT, Kernel
 from dcsvm.kernel.row_components import MIN_ROWS, is_worth_ordering, is_worth_skipping
 
 BATCH_ROUTED = 2**22  # values in a batch of rows
 ROUTED_BY_FEW = 2**20  # for the linear kernel: the batch stays in the CPU cache between levels
 MAX_PARTS = 256  # children of a node; the cost grows with the number of pairs of their centers
-MAX_FORMS = 2  # cached encodings of the sampled rows of a tree: encoded and plain
+MAX_ENCODINGS = 2  # kept encodings of the sampled rows of a tree: encoded and as given
 
-_found_splits: weakref.WeakKeyDictionary[Partition, dict[_core.Points, list[_core.FoundSplit]]] = (
-    weakref.WeakKeyDictionary()
-)
+
+def fields_only(instance: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass, the state to pickle: what it keeps besides is made anew."""
+    return {field.name: getattr(instance, field.name) for field in fields(instance)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +142,23 @@ class Partition:
     splits: tuple[NodeSplit, ...]
     blend: float = 0.0
 
+    __getstate__ = fields_only
+
     @property
     def n_clusters(self) -> int:
         return self.splits[-1].n_clusters
+
+    def with_features(self, n_features: int) -> Partition:
+        return replace(self, sample=self.sample.with_features(n_features))
+
+    @cached_property
+    def sources(self) -> EncodedSources:
+        """The sampled rows, encoded."""
+        return EncodedSources(self.sample, self.kernel)
+
+    @cached_property
+    def _splits_by_encoding(self) -> dict[_core.Points, list[_core.FoundSplit]]:
+        return {}
 
     def place(
         self,
@@ -162,34 +178,29 @@ class Partition:
         """
         begin = begin or Assignment.at_root(rows.n_samples)
         placed = Assignment.at_root(rows.n_samples, second=second)
-        sources = EncodedSources.cached(self.sample, self.kernel)
+        sources = self.sources
         row_size = max(rows.row_size, sources.row_size(threads))
         batch_size = ROUTED_BY_FEW if self.kernel.type.is_linear else BATCH_ROUTED
         for batch in slices(rows.n_samples, batch_size // row_size):
             block = rows.part(batch)
-            meetings = (
-                [sources.float64_meeting(block, threads)]
+            batches = (
+                [sources.float64_batch(block, threads)]
                 if float64
-                else sources.meetings(block, threads)
+                else sources.batches(block, threads)
             )
-            for meeting in meetings:
-                part = begin.take(batch).take(meeting.place)
-                for split in self.found(meeting.sources):
+            for encoded in batches:
+                part = begin.take(batch).take(encoded.place)
+                for split in self.found_splits(encoded.sources):
                     part = route_step(
-                        meeting.targets,
-                        part,
-                        split,
-                        stop,
-                        meeting.numbers,
-                        second=second,
-                        float64=float64,
-                    )
-                placed.put(np.arange(batch.start, batch.stop)[meeting.place], part)
+                        encoded.targets, part, split, stop, encoded.numbers,
+                        second=second, float64=float64,
+                    )  # fmt: skip
+                placed.put(np.arange(batch.start, batch.stop)[encoded.place], part)
         return placed
 
-    def found(self, sources: KernelRows) -> list[_core.FoundSplit]:
-        """Return the core's splits, cached, for the sampled rows in one encoding."""
-        cache = _found_splits.setdefault(self, {})
+    def found_splits(self, sources: KernelRows) -> list[_core.FoundSplit]:
+        """Return the core's splits, kept, for the sampled rows in one encoding."""
+        cache = self._splits_by_encoding
         splits = cache.get(sources.points)
         if splits is None:
             ends = np.cumsum([0, *(len(split.child) for split in self.splits)])
@@ -197,7 +208,7 @@ class Partition:
                 split.of(sources, np.arange(first, last, dtype=np.int32))
                 for split, first, last in zip(self.splits, ends[:-1], ends[1:], strict=True)
             ]
-            if len(cache) >= MAX_FORMS:
+            if len(cache) >= MAX_ENCODINGS:
                 cache.clear()
             cache[sources.points] = splits
         return splits
@@ -301,17 +312,17 @@ def route_step(
             second=second, double_tiles=float64,
         )  # fmt: skip
 
-    found = Assignment(*routed(placed.nearest, second))
+    in_level = Assignment(*routed(placed.nearest, second))
     if not second or placed.second is None:
-        return found
-    across, distance = found.boundaries
+        return in_level
+    across, distance = in_level.boundaries
     across_above, distance_above = placed.boundaries
     is_nearer = distance < distance_above
     # If the nearest boundary is that of a level above, the second cluster is a child of the cluster
     # beyond it.
     beyond = routed(np.where(is_nearer, -1, across_above).astype(np.int32), False)[0]
     return Assignment(
-        found.nearest,
+        in_level.nearest,
         np.where(is_nearer, across, beyond),
         np.where(is_nearer, distance, distance_above),
     )
@@ -321,11 +332,12 @@ SAMPLE = 512  # rows; their distances decide whether a spatial order is computed
 # Fraction of pairs of a source and a block of sources that must be beyond the cutoff. Less than
 # SKIPPING_THRESHOLD, because targets are more numerous and the boxes of their blocks are smaller.
 MIN_SKIPPED = 0.05
-FORMS = ("stepped", "coded", "plain")  # tried in this order; "plain" fits all targets
+# Encodings of sources, tried in this order: integers of a step for targets of bytes, as encoded if
+# that pays, and as given, which fits all targets.
+FOR_BYTES, ENCODED, AS_GIVEN = "for bytes", "encoded", "as given"
 COPY_BYTES = 100_000_000  # by which a copy may exceed the rows: sparse rows are larger as bytes
 THREADS_THRESHOLD = 2**16  # values; encoding fewer takes less time than starting threads
 
-_cache: weakref.WeakKeyDictionary[Rows, EncodedSources] = weakref.WeakKeyDictionary()
 _lock = threading.RLock()
 
 
@@ -358,52 +370,53 @@ class EncodedBatch:
 
     def product(
         self,
-        weights: np.ndarray | tuple,
+        weights: Weights,
         rows: np.ndarray | None = None,
         *,
-        some: np.ndarray | None = None,
+        targets: np.ndarray | None = None,
         cutoff: Cutoff | None = None,
     ) -> np.ndarray:
         """Compute the kernel product of targets with these sources, see `KernelRows.product`.
 
-        `some` int32 selects targets. Kernel values beyond `cutoff` may be skipped.
+        `targets` int32 selects targets. Kernel values beyond `cutoff` may be skipped.
         """
+        how, numbers = KernelEvalOptions(self.float64, cutoff), self._numbers(targets)
         return self.sources.product(
-            weights,
-            rows,
-            targets=self.targets,
-            target_rows=self._numbers(some),
-            how=KernelEvalOptions(self.float64, cutoff),
+            weights, rows, targets=self.targets, target_rows=numbers, how=how
         )
 
     def cluster_product(
-        self, weights: np.ndarray | tuple, ranges: ClusterRanges, some: np.ndarray
+        self,
+        weights: Weights,
+        cluster: np.ndarray,
+        targets: np.ndarray,
+        target_cluster: np.ndarray,
     ) -> np.ndarray:
         """Compute the kernel product within each cluster, see `KernelRows.cluster_product`.
 
-        `some` int32 selects targets, sorted by cluster.
+        `targets` int32 selects targets, sorted by `target_cluster`.
         """
-        chosen = some if self.numbers is None else self.numbers[some]
-        return self.sources.cluster_product(weights, ranges, self.targets, chosen, self.float64)
+        numbers = targets if self.numbers is None else self.numbers[targets]
+        return self.sources.cluster_product(
+            weights, cluster, self.targets, numbers, target_cluster, self.float64
+        )
 
-    def near_product(
-        self, weights: np.ndarray | tuple, rows: np.ndarray, cutoff: Cutoff
-    ) -> np.ndarray:
+    def near_product(self, weights: Weights, rows: np.ndarray, cutoff: Cutoff) -> np.ndarray:
         """Compute a kernel product that may skip values beyond `cutoff`.
 
         `rows` int32 are the sources in a spatial order.
         """
         threads = self.sources.threads
         order = _core.neighbour_order(_core.Points(self.rows, threads), threads)
-        sums = self.product(weights, rows, some=order, cutoff=cutoff)
+        sums = self.product(weights, rows, targets=order, cutoff=cutoff)
         result = np.empty_like(sums)
         result[order] = sums
         return result
 
-    def _numbers(self, some: np.ndarray | None) -> np.ndarray | None:
-        if self.numbers is None or some is None:
-            return self.numbers if some is None else some
-        return self.numbers[some]
+    def _numbers(self, targets: np.ndarray | None) -> np.ndarray | None:
+        if targets is None:
+            return self.numbers
+        return targets if self.numbers is None else self.numbers[targets]
 
 
 class EncodedSources:
@@ -414,28 +427,18 @@ class EncodedSources:
 
     def __init__(self, rows: Rows, kernel: Kernel):
         self.rows, self.kernel = rows, kernel
-        self._forms: dict[str, KernelRows | None] = {}
+        self._encodings: dict[str, KernelRows | None] = {}
         self._order: np.ndarray | None = None
         self._most_in_float32: float | None = None
 
-    @staticmethod
-    def cached(rows: Rows, kernel: Kernel) -> EncodedSources:
-        """Return the sources of these Rows and kernel, cached as long as the rows live."""
-        with _lock:
-            sources = _cache.get(rows)
-            if sources is None or sources.kernel != kernel:
-                # a copy: a reference to the key itself would keep the entry alive
-                sources = _cache[rows] = EncodedSources(replace(rows), kernel)
-        return sources
-
-    def float64_meeting(self, block: Rows, threads: int) -> EncodedBatch:
+    def float64_batch(self, block: Rows, threads: int) -> EncodedBatch:
         """Encode rows of a block for kernel values with every step in float64."""
         own = self.rows.as_floats(threads)
         block = block.in_form_of(own, threads).as_floats(threads)
         targets, sources = (_core.Points(one, threads) for one in without_empty_columns(block, own))
-        argument, form = self.kernel.type.argument, "sparse"
+        form = "sparse"
         if own.is_dense:
-            form = "product" if argument == PRODUCT else "difference"
+            form = "product" if self.kernel.type.argument == PRODUCT else "difference"
         setup = _core.Setup(self.kernel, sources, _core.Form[form])
         first, second = (
             KernelRows(rows, self.kernel, threads, points=points, setup=setup)
@@ -462,10 +465,10 @@ class EncodedSources:
 
     def row_size(self, threads: int) -> int:
         """Return the size of an encoded target in values of 4 bytes."""
-        has_bytes = not self.rows.is_dense and self.form(threads).points.has_bytes
+        has_bytes = not self.rows.is_dense and self.encoded(threads).points.has_bytes
         return self.rows.n_features // 4 if has_bytes else self.rows.row_size
 
-    def meetings(self, block: Rows, threads: int) -> list[EncodedBatch]:
+    def batches(self, block: Rows, threads: int) -> list[EncodedBatch]:
         """Encode all rows of a block as targets, in one batch per encoding.
 
         A target is in the batch of the first encoding that keeps its values.
@@ -473,24 +476,24 @@ class EncodedSources:
         if has_far_columns(self.rows) or self.kernel.is_precomputed:
             return [EncodedBatch(None, *two_sides(block, self.rows, self.kernel, threads))]
         few = 1 if block.n_samples * block.row_size < THREADS_THRESHOLD else threads
-        result, left = [], np.ones(block.n_samples, bool)
+        result, remaining = [], np.ones(block.n_samples, bool)
         as_given = _core.Points(block, few)
-        for how in FORMS:
-            sources = self._form(threads, how)
-            if sources is None or (how == "stepped" and not block.is_dense):
+        for encoding in (FOR_BYTES, ENCODED, AS_GIVEN):
+            sources = self._encoding(threads, encoding)
+            if sources is None or (encoding == FOR_BYTES and not block.is_dense):
                 continue
             encoded = None
-            if how != "plain":
-                encoded = sources.encoding.of_others(as_given, block, sources.setup, few)
-            points, fits = (as_given, left) if encoded is None else encoded
-            own = left & fits
+            if encoding != AS_GIVEN:
+                encoded = sources.encode_others(as_given, block, few)
+            points, fits = (as_given, remaining) if encoded is None else encoded
+            own = remaining & fits
             targets = KernelRows(block, self.kernel, few, points=points, setup=sources.setup)
             if own.all():
                 return [EncodedBatch(None, targets, sources)]
             if own.any():
                 result.append(EncodedBatch(np.flatnonzero(own).astype(np.int32), targets, sources))
-            left = left & ~own
-            if not left.any():
+            remaining = remaining & ~own
+            if not remaining.any():
                 break
         return result
 
@@ -500,47 +503,46 @@ class EncodedSources:
         None if it would not prove enough kernel values to be beyond the cutoff.
         """
         n_rows = self.rows.n_samples
-        if self.kernel.type.fall is None or not self.rows.is_dense or n_rows < MIN_ROWS:
+        if not self.kernel.type.is_of_distance or not self.rows.is_dense or n_rows < MIN_ROWS:
             return None
-        sources = self.form(threads)
-        some = self.rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))
-        if sources.setup.form != "difference" or not is_worth_ordering(some, cutoff):
+        sources = self.encoded(threads)
+        sample = self.rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))
+        if sources.setup.form != "difference" or not is_worth_ordering(sample, cutoff):
             return None
         with _lock:
             if self._order is None:
                 self._order = _core.neighbour_order(_core.Points(self.rows, threads), threads)
         whole = np.array([0, n_rows])
-        worth = is_worth_skipping(sources.points, self._order, whole, cutoff, threads, MIN_SKIPPED)
-        return self._order if worth else None
+        pays = is_worth_skipping(sources.points, self._order, whole, cutoff, threads, MIN_SKIPPED)
+        return self._order if pays else None
 
-    def form(self, threads: int = 1) -> KernelRows:
+    def encoded(self, threads: int = 1) -> KernelRows:
         """Return all sources, encoded if that pays."""
-        form = self._form(threads, "coded")
-        assert form is not None
-        return form
+        encoded = self._encoding(threads, ENCODED)
+        assert encoded is not None
+        return encoded
 
-    def stepped(self, threads: int = 1) -> KernelRows | None:
+    def for_bytes(self, threads: int = 1) -> KernelRows | None:
         """Return all sources encoded for targets of bytes, or None if that is impossible."""
-        return self._form(threads, "stepped")
+        return self._encoding(threads, FOR_BYTES)
 
-    def _form(self, threads: int, how: str) -> KernelRows | None:
-        """Return all sources in one of FORMS.
-
-        "coded" is encoded if that pays, "plain" is not encoded, "stepped" is encoded for targets of
-        bytes, or None if that is impossible.
-        """
+    def _encoding(self, threads: int, encoding: str) -> KernelRows | None:
+        """Return all sources in one encoding; only FOR_BYTES can be None."""
         with _lock:
-            if how not in self._forms:
-                self._forms[how] = self._made(threads, how)
-            form = self._forms[how]
-        return form and form.with_threads(threads)
+            if encoding not in self._encodings:
+                self._encodings[encoding] = (
+                    self._made_for_bytes(threads)
+                    if encoding == FOR_BYTES
+                    else KernelRows(
+                        self.rows, self.kernel, threads, coded=encoding == ENCODED,
+                        memory_bytes=self.rows.nbytes + COPY_BYTES,
+                    )
+                )  # fmt: skip
+            sources = self._encodings[encoding]
+        return sources and sources.with_threads(threads)
 
-    def _made(self, threads: int, how: str) -> KernelRows | None:
-        if how != "stepped":
-            most = self.rows.nbytes + COPY_BYTES
-            coded = how == "coded"
-            return KernelRows(self.rows, self.kernel, threads, coded=coded, memory_bytes=most)
-        grid = self.form(threads).encoding.grid
+    def _made_for_bytes(self, threads: int) -> KernelRows | None:
+        grid = self.encoded(threads).grid
         # rows of different steps are combined by products alone
         if grid is None or not self.rows.is_dense:
             return None

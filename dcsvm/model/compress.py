@@ -26,7 +26,6 @@ from dcsvm.model.landmarks import (
     CONFIDENCE,
     MAX_START,
     FitTarget,
-    Landmarks,
     Map,
     fewest_rows,
     fitted,
@@ -36,15 +35,8 @@ from dcsvm.model.landmarks import (
     values_on_the_way,
     with_single_centers,
 )
-from dcsvm.model.parts import (
-    EarlyModel,
-    ExactModel,
-    ModelParts,
-    PairWeights,
-    most_voted,
-    pairs_of_lines,
-)
-from dcsvm.model.predict import decision_values, predicted_from
+from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
+from dcsvm.model.predict import pairs_of_lines
 from dcsvm.problem.option_table import OptionError
 from dcsvm.problem.options import CompressOptions
 
@@ -53,80 +45,34 @@ OTHER_PAIRS = 0.1  # loss weight of the pairs that do not contain the predicted 
 Tell = Callable[[int, int], None] | None
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """Rows to fit landmarks to.
+def fit_target(model: ModelParts, rows: Rows, values: np.ndarray) -> FitTarget:
+    """Return rows and their decision values (n, n_pairs), nan for no vote, as a target to fit.
 
-    `wanted` has the rows and their decision values, divided by `scale`. `class_` int32 (n,) is the
-    predicted class, 0 without classes. `near` bool (n,) marks rows near the decision boundary: a
-    decision value of a pair with the predicted class is within MARGIN. Without classes all rows are
-    near.
+    A row is near the decision boundary if a decision value of a pair with the predicted class is
+    within MARGIN.
     """
-
-    wanted: FitTarget
-    class_: np.ndarray
-    near: np.ndarray
-    scale: float
-
-    @staticmethod
-    def of(model: ModelParts, rows: Rows, values: np.ndarray) -> Sample:
-        """Make a sample from rows and their decision values (n, n_pairs), nan for no vote."""
-        known = np.isfinite(values)
-        filled, weights = np.where(known, values, 0.0), known.astype(np.float32)
-        class_, near, scale = np.zeros(len(values), np.int32), np.ones(len(values), bool), 1.0
-        if model.is_classifier:
-            k = len(model.labels)
-            class_ = most_voted(values, k).astype(np.int32)
-            pairs = pairs_of_lines(class_, k)
-            others = np.ones(values.shape, bool)
-            np.put_along_axis(others, pairs, False, axis=1)
-            weights[others] *= OTHER_PAIRS
-            sizes = np.take_along_axis(np.where(known, np.abs(values), np.inf), pairs, axis=1)
-            near = sizes.min(axis=1, initial=np.inf) <= MARGIN
-        else:
-            scale = float(values.std()) or 1.0
-        values = (filled / scale).astype(np.float32)
-        return Sample(
-            FitTarget(rows, values, weights, not model.is_regression), class_, near, scale
-        )
-
-    def take(self, indices: np.ndarray) -> Sample:
-        wanted = self.wanted.take(indices)
-        return replace(self, wanted=wanted, class_=self.class_[indices], near=self.near[indices])
-
-    def starts(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Choose at most n random rows, near ones first; return indices, sorted by class."""
-        order = rng.permutation(len(self.near))
-        order = order[np.argsort(~self.near[order], kind="stable")][:n]
-        return order[np.lexsort((order, self.class_[order]))]
-
-
-def compressed_exact(
-    model: ModelParts,
-    part: ExactModel,
-    sample: Sample,
-    n_vectors: int,
-    options: CompressOptions,
-    threads: int,
-    tell: Tell,
-) -> ExactModel:
-    """Fit at most n_vectors landmarks to all rows.
-
-    With a linear kernel and n_vectors >= n_pairs, one vector per pair is exact and is used instead.
-    """
-    if model.kernel.type.is_linear and n_vectors >= model.n_pairs:
-        return _summed_by_pairs(model, part)
-    with side_by_side(threads) as each:
-        class_, found = _landmarks(model, sample, n_vectors, options, each, tell)
-    n_sv = np.bincount(class_, minlength=len(model.labels)) if model.is_classifier else None
-    coef = _coefficients_by_line(found.coefficients, class_, model)
-    return ExactModel(found.rows, coef, -found.offset, n_sv, np.arange(len(class_)))
+    known = np.isfinite(values)
+    filled, weights = np.where(known, values, 0.0), known.astype(np.float32)
+    class_, near, scale = np.zeros(len(values), np.int32), np.ones(len(values), bool), 1.0
+    if model.is_classifier:
+        class_ = model.most_voted(values).astype(np.int32)
+        pairs = pairs_of_lines(class_, len(model.labels))
+        others = np.ones(values.shape, bool)
+        np.put_along_axis(others, pairs, False, axis=1)
+        weights[others] *= OTHER_PAIRS
+        sizes = np.take_along_axis(np.where(known, np.abs(values), np.inf), pairs, axis=1)
+        near = sizes.min(axis=1, initial=np.inf) <= MARGIN
+    else:
+        scale = float(values.std()) or 1.0
+    by_sign = not model.is_regression
+    values = (filled / scale).astype(np.float32)
+    return FitTarget(rows, values, weights, by_sign, class_, near, scale)
 
 
 def _summed_by_pairs(model: ModelParts, part: ExactModel) -> ExactModel:
     """Replace the support vectors of pair (i, j) by their weighted sum: class i, coefficient 1."""
     n_pairs, k = model.n_pairs, len(model.labels)
-    owner, pair, coefficients = PairWeights(part, n_pairs).entries()
+    owner, pair, coefficients = model.predictor("exact").entries()
     weights = np.zeros((part.rows.n_samples, n_pairs))
     weights[owner, pair] = coefficients
     coef, n_sv = np.ones((1, 1)), None
@@ -164,55 +110,6 @@ def _summed(rows: Rows, coefficients: np.ndarray) -> Rows:
     )
 
 
-def compressed_early(
-    model: ModelParts,
-    part: EarlyModel,
-    sample: Sample,
-    n_vectors: int,
-    options: CompressOptions,
-    threads: int,
-    tell: Tell,
-) -> EarlyModel:
-    """Fit at most n_vectors landmarks, divided among the clusters.
-
-    A cluster's share is proportional to its number of near rows, or of all rows if n_vectors is at
-    least the total number of near rows.
-    """
-    partition = with_single_centers(part.partition)
-    cluster = partition.assign(sample.wanted.rows, threads)
-    n_clusters = partition.n_clusters
-    counted = sample.near if n_vectors < np.count_nonzero(sample.near) else slice(None)
-    sizes = shares(np.bincount(cluster[counted], minlength=n_clusters), n_vectors)
-    ends = np.cumsum(np.bincount(cluster, minlength=n_clusters))
-    members = np.split(group_order(cluster), ends[:-1])
-
-    def compressed(c: int) -> tuple[np.ndarray, Landmarks]:
-        rows = sample.take(members[c])
-        if len(members[c]) == 0:
-            return rows.class_, replace(_constant(model, rows), offset=-part.rho[c])
-        return _landmarks(model, rows, int(sizes[c]), replace(options, seed=options.seed + c))
-
-    found: list[tuple[np.ndarray, Landmarks]] = []
-    with side_by_side(threads) as each:
-        for one in each(compressed, range(n_clusters)):
-            found.append(one)
-            if tell is not None:
-                tell(len(found), n_clusters)
-    class_ = np.concatenate([classes for classes, _ in found]).astype(np.int32)
-    coef = np.concatenate([landmarks.coefficients for _, landmarks in found])
-    sizes = np.array([len(classes) for classes, _ in found])
-    return EarlyModel(
-        level=part.level,
-        partition=partition,
-        cluster=np.repeat(np.arange(n_clusters), sizes).astype(np.int32),
-        class_=class_ if model.is_classifier else None,
-        rows=stacked(*(landmarks.rows.as_floats() for _, landmarks in found)),
-        dual_coef=_coefficients_by_line(coef, class_, model),
-        rho=-np.array([landmarks.offset for _, landmarks in found]),
-        row_numbers=np.arange(len(class_)),
-    )
-
-
 @contextmanager
 def side_by_side(threads: int) -> Iterator[Map]:
     """Provide a map that uses several threads."""
@@ -225,65 +122,33 @@ def side_by_side(threads: int) -> Iterator[Map]:
         yield pool.map
 
 
-def _landmarks(
-    model: ModelParts,
-    sample: Sample,
-    n: int,
-    options: CompressOptions,
-    each: Map = map,
-    tell: Tell = None,
-) -> tuple[np.ndarray, Landmarks]:
-    """Fit at most n landmarks to a sample; return their classes and the landmarks."""
-    chosen = sample.starts(n, np.random.default_rng(options.seed))
-    class_, wanted = sample.class_[chosen], sample.wanted
-    if len(chosen) == 0:
-        return class_, _constant(model, sample)
-    used = np.ones((len(chosen), model.n_pairs), bool)
-    if model.n_pairs > 1:
-        used[:] = False
-        np.put_along_axis(used, pairs_of_lines(class_, len(model.labels)), True, axis=1)
-    found = fitted(
-        model.kernel,
-        wanted,
-        wanted.rows.take(chosen),
-        used,
-        seed=options.seed,
-        steps=options.steps,
-        each=each,
-        tell=tell,
-    )
-    is_known = wanted.weights.any(axis=0)
-    return class_, replace(
-        found,
-        coefficients=np.where(is_known, found.coefficients, 0.0) * sample.scale,
-        offset=np.where(is_known, found.offset, np.nan) * sample.scale,
-    )
-
-
-def _constant(model: ModelParts, sample: Sample) -> Landmarks:
-    """Return an empty set of landmarks with the mean decision values as offset."""
-    wanted = sample.wanted
-    values = wanted.values.astype(np.float64)
-    if wanted.by_sign:
+def _constant(model: ModelParts, target: FitTarget) -> ExactModel:
+    """Return a model without landmarks: its values are the mean decision values."""
+    values = target.values.astype(np.float64)
+    if target.by_sign:
         values = np.clip(values, -MAX_START, MAX_START)
-    totals = wanted.weights.sum(axis=0, dtype=np.float64)
+    totals = target.weights.sum(axis=0, dtype=np.float64)
     with np.errstate(invalid="ignore"):
-        mean = (values * wanted.weights).sum(axis=0) / totals * sample.scale
-    none = np.zeros((0, model.n_pairs))
-    return Landmarks(wanted.rows.take([]), none.astype(bool), none, mean)
+        mean = (values * target.weights).sum(axis=0) / totals * target.scale
+    class_, coef = np.empty(0, np.int32), np.zeros((0, model.n_pairs))
+    return _model_of_landmarks(model, class_, target.rows.take([]), coef, mean)
 
 
-def _coefficients_by_line(coef: np.ndarray, class_: np.ndarray, model: ModelParts) -> np.ndarray:
-    """Convert coefficients (m, n_pairs) to LIBSVM's sv_coef (k - 1, m)."""
+def _model_of_landmarks(
+    model: ModelParts, class_: np.ndarray, rows: Rows, coef: np.ndarray, offset: np.ndarray
+) -> ExactModel:
+    """Return landmarks with coefficients (m, n_pairs) as a model, with LIBSVM's sv_coef."""
     if model.n_pairs > 1:
         coef = np.take_along_axis(coef, pairs_of_lines(class_, len(model.labels)), axis=1)
-    return np.ascontiguousarray(coef.T)
+    n_sv = np.bincount(class_, minlength=len(model.labels)) if model.is_classifier else None
+    numbers = np.arange(len(class_))
+    return ExactModel(rows, np.ascontiguousarray(coef.T), -offset, n_sv, numbers)
 
 
 MAX_VALUES = 2**27  # features plus decision values, summed over the rows to fit
 MIN_TRIED = 8  # sizes tried to meet a loss: 2^-8, 2^-7, ... 2^-1 of the support vectors
 # MAX_STEPPED is the largest root mean square change of decision values by rounding landmarks, in
-# units of Sample.scale (the margin of a classifier). On MNIST with a tenth of the vectors it is
+# units of FitTarget.scale (the margin of a classifier). On MNIST with a tenth of the vectors it is
 # 0.003, and no label changes. At most ROWS_OF_STEPS rows are used to measure it.
 MAX_STEPPED, ROWS_OF_STEPS = 0.02, 2000
 
@@ -364,7 +229,7 @@ def compress(
         )
     if options.loss is not None:
         _check_loss(model, test, options.loss)
-    compression = _Compression(model, part, rows, test, options, tell)
+    compression = Compressor(model, part, rows, test, options, tell)
     return compression.by_size() if options.loss is None else compression.by_loss(options.loss)
 
 
@@ -380,8 +245,8 @@ def _check_loss(model: ModelParts, test: Rows | None, loss: float) -> None:
         raise OptionError("loss", reason)
 
 
-class _Compression:
-    """A part of a model, the sample that landmarks are fitted to, and the test rows."""
+class Compressor:
+    """A part of a model, the target that landmarks are fitted to, and the test rows."""
 
     def __init__(
         self,
@@ -398,7 +263,7 @@ class _Compression:
         self.model = model.with_only(self.part)
         rows = self.part.rows if rows is None else self.sampled(rows)
         rows = rows.with_features(width).in_form_of(self.part.rows, self.threads)
-        self.sample = Sample.of(self.model, rows, self.values(self.model, rows))
+        self.target = fit_target(self.model, rows, self.values(self.model, rows))
         self.before = values_of_row(self.model, rows, self.threads)
         self.test = test
         self.expected = None if test is None else self.predictions(self.model, test)
@@ -412,10 +277,10 @@ class _Compression:
         return rows.take(np.sort(rng.choice(rows.n_samples, most, replace=False)))
 
     def values(self, model: ModelParts, rows: Rows) -> np.ndarray:
-        return decision_values(model, rows, None, self.threads)
+        return model.pair_values(rows, None, self.threads)
 
     def predictions(self, model: ModelParts, rows: Rows) -> np.ndarray:
-        return predicted_from(model, self.values(model, rows))
+        return model.predicted_from(self.values(model, rows))
 
     def by_size(self) -> tuple[ModelParts, CompressionReport]:
         n_sv, n_vectors = self.part.rows.n_samples, self.options.vectors
@@ -434,7 +299,7 @@ class _Compression:
             n_vectors = int(target)
         else:
             routing, others = early_values_of_row(
-                self.part, self.sample.wanted.rows, self.threads, single_centers=True
+                self.part, self.target.rows, self.threads, single_centers=True
             )
             if target <= routing:
                 raise OptionError(
@@ -464,32 +329,103 @@ class _Compression:
 
     def tried(self, n_vectors: int, n_trials: int) -> tuple[ModelParts, CompressionReport]:
         """Fit and test landmarks; the loss bounds of n_trials calls hold simultaneously."""
-        fixed = self.sample, n_vectors, self.options, self.threads, self.tell
         part: ExactModel | EarlyModel
         if isinstance(self.part, ExactModel):
-            part = compressed_exact(self.model, self.part, *fixed)
+            part = self.exact_landmarks(self.part, n_vectors)
         else:
-            part = compressed_early(self.model, self.part, *fixed)
+            part = self.early_landmarks(self.part, n_vectors)
         part = self.in_steps(part)
         model = self.model.with_only(part)
         report = CompressionReport(
             vectors_before=self.part.rows.n_samples,
             vectors=part.rows.n_samples,
             values_before=self.before,
-            values=values_of_row(model, self.sample.wanted.rows, self.threads),
+            values=values_of_row(model, self.target.rows, self.threads),
         )
         return model, self.with_loss(report, model, n_trials)
 
+    def exact_landmarks(self, part: ExactModel, n_vectors: int) -> ExactModel:
+        """Fit at most n_vectors landmarks to all rows.
+
+        With a linear kernel and n_vectors >= n_pairs, one vector per pair is exact and is used
+        instead.
+        """
+        if self.model.kernel.type.is_linear and n_vectors >= self.model.n_pairs:
+            return _summed_by_pairs(self.model, part)
+        with side_by_side(self.threads) as each:
+            return self.landmarks(self.target, n_vectors, self.options.seed, each, self.tell)
+
+    def early_landmarks(self, part: EarlyModel, n_vectors: int) -> EarlyModel:
+        """Fit at most n_vectors landmarks, divided among the clusters.
+
+        A cluster's share is proportional to its number of near rows, or of all rows if n_vectors is
+        at least the total number of near rows.
+        """
+        target, partition = self.target, with_single_centers(part.partition)
+        cluster, n_clusters = partition.assign(target.rows, self.threads), partition.n_clusters
+        counted = target.near if n_vectors < np.count_nonzero(target.near) else slice(None)
+        sizes = shares(np.bincount(cluster[counted], minlength=n_clusters), n_vectors)
+        ends = np.cumsum(np.bincount(cluster, minlength=n_clusters))
+        members = np.split(group_order(cluster), ends[:-1])
+
+        def landmarks_of(c: int) -> ExactModel:
+            own = target.take(members[c])
+            if len(members[c]) == 0:
+                return replace(_constant(self.model, own), rho=part.rho[c])
+            return self.landmarks(own, int(sizes[c]), self.options.seed + c)
+
+        local_models: list[ExactModel] = []
+        with side_by_side(self.threads) as each:
+            for local_model in each(landmarks_of, range(n_clusters)):
+                local_models.append(local_model)
+                if self.tell is not None:
+                    self.tell(len(local_models), n_clusters)
+        sizes = np.array([one.rows.n_samples for one in local_models])
+        classes = [one.class_ for one in local_models if one.class_ is not None]
+        return EarlyModel(
+            level=part.level,
+            partition=partition,
+            cluster=np.repeat(np.arange(n_clusters), sizes).astype(np.int32),
+            class_=np.concatenate(classes).astype(np.int32) if classes else None,
+            rows=stacked(*(one.rows.as_floats() for one in local_models)),
+            dual_coef=np.concatenate([one.dual_coef for one in local_models], axis=1),
+            rho=np.array([one.rho for one in local_models]),
+            row_numbers=np.arange(sizes.sum()),
+        )
+
+    def landmarks(
+        self, target: FitTarget, n: int, seed: int, each: Map = map, tell: Tell = None
+    ) -> ExactModel:
+        """Fit at most n landmarks to a target."""
+        model, chosen = self.model, target.starts(n, np.random.default_rng(seed))
+        if len(chosen) == 0:
+            return _constant(model, target)
+        class_ = target.class_[chosen]
+        # a landmark has coefficients for the pairs with its class
+        used = np.ones((len(chosen), model.n_pairs), bool)
+        if model.n_pairs > 1:
+            used[:] = False
+            np.put_along_axis(used, pairs_of_lines(class_, len(model.labels)), True, axis=1)
+        rows, coef, offset = fitted(
+            model.kernel, target, target.rows.take(chosen), used,
+            seed=seed, steps=self.options.steps, each=each, tell=tell,
+        )  # fmt: skip
+        # a pair that no row votes in has no model
+        is_known = target.weights.any(axis=0)
+        coef = np.where(is_known, coef, 0.0) * target.scale
+        offset = np.where(is_known, offset, np.nan) * target.scale
+        return _model_of_landmarks(model, class_, rows, coef, offset)
+
     def in_steps(self, part: ExactModel | EarlyModel) -> ExactModel | EarlyModel:
         """Round landmarks to evenly spaced integers if rows are bytes and values hardly change."""
-        is_of_bytes = self.model.kernel.type.fall is not None and self.part.rows.is_bytes
+        is_of_bytes = self.model.kernel.type.is_of_distance and self.part.rows.is_bytes
         vectors = in_steps(part.rows) if is_of_bytes else None
         if vectors is None:
             return part
-        stepped, rows = replace(part, rows=vectors), self.sample.wanted.rows
+        stepped, rows = replace(part, rows=vectors), self.target.rows
         rows = rows.take(np.arange(0, rows.n_samples, -(-rows.n_samples // ROWS_OF_STEPS)))
         before, after = (self.values(self.model.with_only(one), rows) for one in (part, stepped))
-        change = (after - before) / self.sample.scale
+        change = (after - before) / self.target.scale
         return stepped if np.sqrt(np.nanmean(change**2)) <= MAX_STEPPED else part
 
     def with_loss(
@@ -498,11 +434,11 @@ class _Compression:
         """Add the changes of predictions on the test rows, if any."""
         if self.test is None or self.expected is None:
             return report
-        found, n = self.predictions(model, self.test), len(self.expected)
+        predicted, n = self.predictions(model, self.test), len(self.expected)
         report = replace(report, n_test=n)
         if model.is_regression:
-            return replace(report, error=float(np.sqrt(np.mean((found - self.expected) ** 2))))
-        n_changed = int(np.count_nonzero(found != self.expected))
+            return replace(report, error=float(np.sqrt(np.mean((predicted - self.expected) ** 2))))
+        n_changed = int(np.count_nonzero(predicted != self.expected))
         bound = most_changed(n_changed, n, n_trials)
         return replace(report, changed=n_changed / n, changed_at_most=bound)
 

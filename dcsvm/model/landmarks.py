@@ -16,7 +16,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -40,36 +41,57 @@ SHARD_WORK, ROWS_OF_SHARD = 2**25, 64  # products above which Adam uses shards; 
 BATCH_ROWS = 1024  # rows of a shard of L-BFGS
 BLOCK = 2**14  # numbers of an array updated at a time, to fit the second-level cache
 
-T = TypeVar("T")
-R = TypeVar("R")
-
-
-class Map(Protocol):
-    """Type of `map` with one sequence, or of a multithreaded equivalent."""
-
-    def __call__(self, function: Callable[[T], R], items: Iterable[T], /) -> Iterable[R]: ...
+# `map` with one sequence, or a multithreaded equivalent
+Map = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
-    """Values to fit on `rows` float32 (n, d), and the loss.
+class FitTarget:
+    """Rows to fit landmarks to, and the decision values to fit.
 
-    `values` float32 (n, p) are decision values, or their sigmoids if `by_sign`. `weights` float32
-    (n, p) multiply the losses.
+    Attributes
+    ----------
+    rows : Rows (n, d).
+    values : float32 (n, p), decision values, divided by `scale`.
+    weights : float32 (n, p), factors of the losses.
+    by_sign : whether only the signs of the values matter.
+    class_ : int32 (n,), predicted class, 0 without classes.
+    near : bool (n,), marks rows near the decision boundary; all without classes.
     """
 
-    rows: np.ndarray
+    rows: Rows
     values: np.ndarray
     weights: np.ndarray
     by_sign: bool
+    class_: np.ndarray
+    near: np.ndarray
+    scale: float = 1.0
 
-    @staticmethod
-    def of(rows: np.ndarray, values: np.ndarray, weights: np.ndarray, by_sign: bool) -> Target:
-        return Target(rows, sigmoid(values) if by_sign else values, weights, by_sign)
+    def take(self, indices: np.ndarray) -> FitTarget:
+        arrays = (self.values, self.weights, self.class_, self.near)
+        values, weights, class_, near = (array[indices] for array in arrays)
+        rows = self.rows.take(indices)
+        return replace(self, rows=rows, values=values, weights=weights, class_=class_, near=near)
+
+    def starts(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Choose at most n random rows, near ones first; return indices, sorted by class."""
+        order = rng.permutation(len(self.near))
+        order = order[np.argsort(~self.near[order], kind="stable")][:n]
+        return order[np.lexsort((order, self.class_[order]))]
+
+    @cached_property
+    def features(self) -> np.ndarray:
+        """Features of the rows, which must be dense, float32 (n, d)."""
+        return self.rows.as_floats().features
+
+    @cached_property
+    def expected(self) -> np.ndarray:
+        """The values, or their sigmoids if only signs matter, float32 (n, p)."""
+        return sigmoid(self.values) if self.by_sign else self.values
 
     def losses(self, outputs: np.ndarray, chosen: np.ndarray) -> float:
         """Sum the weighted losses of the chosen rows, given their decision values."""
-        expected, weights = self.values[chosen], self.weights[chosen]
+        expected, weights = self.expected[chosen], self.weights[chosen]
         if self.by_sign:
             outputs = SHARPNESS * outputs
             losses = (np.logaddexp(np.float32(0), outputs) - expected * outputs) / SHARPNESS
@@ -80,7 +102,7 @@ class Target:
     def errors(self, outputs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
         """Return the derivatives of the weighted losses with respect to the decision values."""
         outputs = sigmoid(outputs) if self.by_sign else outputs
-        return (outputs - self.values[chosen]) * self.weights[chosen]
+        return (outputs - self.expected[chosen]) * self.weights[chosen]
 
 
 @dataclass(eq=False)
@@ -120,7 +142,7 @@ class LandmarkOptimizer:
         self.vectors, self.coefficients, self.offset = parts
 
     def gradients(
-        self, target: Target, shards: list[np.ndarray], each: Map, *, with_loss: bool = False
+        self, target: FitTarget, shards: list[np.ndarray], each: Map, *, with_loss: bool = False
     ) -> list[np.ndarray]:
         """Return the gradients of the mean loss on the rows of all shards.
 
@@ -138,9 +160,9 @@ class LandmarkOptimizer:
         return total
 
     def _gradients_of(
-        self, target: Target, chosen: np.ndarray, n: int, with_loss: bool
+        self, target: FitTarget, chosen: np.ndarray, n: int, with_loss: bool
     ) -> list[np.ndarray]:
-        rows = target.rows[chosen]
+        rows = target.features[chosen]
         with np.errstate(over="ignore", invalid="ignore"):  # is_finite detects overflow
             values, slopes = values_and_slopes(self.kernel, rows, self.vectors)
             outputs = values @ self.coefficients + self.offset
@@ -153,14 +175,14 @@ class LandmarkOptimizer:
 
 def descend(
     moving: LandmarkOptimizer,
-    target: Target,
+    target: FitTarget,
     n_steps: int,
     rng: np.random.Generator,
     each: Map,
     tell: Callable[[int], None],
 ) -> None:
     """Run n_steps of Adam, each on ROWS_A_STEP random rows."""
-    n = begin = len(target.rows)
+    n = begin = len(target.values)
     size = min(ROWS_A_STEP, n)
     n_shards = -(-size // ROWS_OF_SHARD) if size * moving.vectors.size > SHARD_WORK else 1
     moments = [(np.zeros_like(part), np.zeros_like(part)) for part in moving.parts]
@@ -200,7 +222,11 @@ def _step(
 
 
 def refine(
-    moving: LandmarkOptimizer, target: Target, n_steps: int, each: Map, tell: Callable[[int], None]
+    moving: LandmarkOptimizer,
+    target: FitTarget,
+    n_steps: int,
+    each: Map,
+    tell: Callable[[int], None],
 ) -> None:
     """Run at most n_steps of L-BFGS on all rows of the target."""
     from scipy.optimize import minimize  # slow to import, and used only here
@@ -208,7 +234,8 @@ def refine(
     shapes = [part.shape for part in moving.parts]
     ends = np.cumsum([part.size for part in moving.parts])
     scale = np.repeat(moving.sizes, [part.size for part in moving.parts])
-    shards = np.array_split(np.arange(len(target.rows)), -(-len(target.rows) // BATCH_ROWS))
+    n = len(target.values)
+    shards = np.array_split(np.arange(n), -(-n // BATCH_ROWS))
     done = 0
 
     def set_to(x: np.ndarray) -> None:
@@ -255,9 +282,8 @@ def values_and_slopes(
         argument += np.einsum("ij,ij->i", rows, rows)[:, None]
         argument += np.einsum("ij,ij->i", vectors, vectors)
         np.maximum(argument, 0, out=argument)
-    slopes = kernel.type.slopes
-    assert slopes is not None
-    return slopes.values(kernel, argument)
+    assert kernel.type.slopes is not None
+    return kernel.type.slopes(kernel, argument)
 
 
 def slope_gradient(
@@ -270,9 +296,7 @@ def slope_gradient(
     gradient = pulls.T @ rows
     if kernel.type.argument == SQUARED_DISTANCE:  # K depends on |z|, too
         gradient -= pulls.sum(axis=0)[:, None] * vectors
-    slopes = kernel.type.slopes
-    assert slopes is not None
-    return np.float32(slopes.factor(kernel)) * gradient
+    return np.float32(kernel.type.slope_factor(kernel)) * gradient
 
 
 MAX_STARTED = 20_000  # rows of the least squares fit, or 4 per landmark if that is more
@@ -286,41 +310,12 @@ MIN_STEP = 2  # smallest spacing of rounded landmarks, see in_steps
 CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True, eq=False)
-class FitTarget:
-    """Decision values to fit on some rows.
-
-    `values` float32 (n, p) are the decision values of `rows`. `weights` float32 (n, p) multiply
-    their losses. If `by_sign`, only the signs of the values matter.
-    """
-
-    rows: Rows
-    values: np.ndarray
-    weights: np.ndarray
-    by_sign: bool
-
-    def take(self, indices: np.ndarray) -> FitTarget:
-        rows = self.rows.take(indices)
-        return replace(self, rows=rows, values=self.values[indices], weights=self.weights[indices])
-
-
-@dataclass(frozen=True, eq=False)
-class Landmarks:
-    """Landmarks with their coefficients.
-
-    `rows` (m, d) are the landmarks. `coefficients` float64 (m, p) are 0 where `used` bool (m, p) is
-    false. `offset` float64 (p,) is added to the kernel sums.
-    """
-
-    rows: Rows
-    used: np.ndarray
-    coefficients: np.ndarray
-    offset: np.ndarray
+Fit = tuple[Rows, np.ndarray, np.ndarray]  # landmarks (m, d), coefficients (m, p), offset (p,)
 
 
 def fitted(
     kernel: Kernel,
-    wanted: FitTarget,
+    target: FitTarget,
     chosen: Rows,
     used: np.ndarray,
     *,
@@ -328,39 +323,42 @@ def fitted(
     steps: int | None = None,
     each: Map = map,
     tell: Callable[[int, int], None] | None = None,
-) -> Landmarks:
+) -> Fit:
     """Fit landmarks that start at the `chosen` rows (at least one).
 
-    Landmarks contribute to the values for which `used` bool (m, p) is true. By default `steps` is
-    EPOCHS passes over the rows, clipped to [MIN_STEPS, MAX_STEPS]. `each` is a map; the result does
-    not depend on its number of threads. `tell(step, n_steps)` reports progress.
+    Coefficients float64 are 0 where `used` bool (m, p) is false; the offset float64 is added to the
+    kernel sums. By default `steps` is EPOCHS passes over the rows, clipped to [MIN_STEPS,
+    MAX_STEPS]. `each` is a map; the result does not depend on its number of threads. `tell(step,
+    n_steps)` reports progress.
     """
     rng = np.random.default_rng(seed)
-    start = started(kernel, wanted, chosen, used, rng)
-    if not wanted.rows.is_dense:
+    coefficients, offset = started(kernel, target, chosen, used, rng)
+    start = chosen, coefficients, offset
+    if not target.rows.is_dense:
         return start
     if steps is None:
-        epoch = max(len(wanted.values) // ROWS_A_STEP, 1)
+        epoch = max(len(target.values) // ROWS_A_STEP, 1)
         steps = min(max(EPOCHS * epoch, MIN_STEPS), MAX_STEPS)
-    return _optimized(kernel, wanted, start, steps, rng, each, tell or (lambda _done, _total: None))
+    tell = tell or (lambda _done, _total: None)
+    return _optimized(kernel, target, start, used, steps, rng, each, tell)
 
 
 def started(
-    kernel: Kernel, wanted: FitTarget, chosen: Rows, used: np.ndarray, rng: np.random.Generator
-) -> Landmarks:
-    """Fit the coefficients of the chosen rows by ridge regression on a random sample.
+    kernel: Kernel, target: FitTarget, chosen: Rows, used: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fit the coefficients of the chosen rows, and the offset, on a random sample.
 
-    Raises ValueError if kernel values are too large.
+    This is a ridge regression. Raises ValueError if kernel values are too large.
     """
-    n, m = len(wanted.values), chosen.n_samples
+    n, m = len(target.values), chosen.n_samples
     if n > max(MAX_STARTED, 4 * m):
         indices = rng.choice(n, max(MAX_STARTED, 4 * m), replace=False)
-        wanted = wanted.take(np.sort(indices))
-    values = wanted.values
-    if wanted.by_sign:
+        target = target.take(np.sort(indices))
+    values = target.values
+    if target.by_sign:
         values = np.clip(values, -MAX_START, MAX_START)
     gram, products = np.zeros((m + 1, m + 1)), np.zeros((m + 1, values.shape[1]))
-    targets, sources = two_sides(wanted.rows, chosen, kernel, 1)
+    targets, sources = two_sides(target.rows, chosen, kernel, 1)
     size = max(BATCH_SIZE // m, 1)
     for begin in range(0, len(values), size):
         batch = np.arange(begin, min(begin + size, len(values)), dtype=np.int32)
@@ -373,7 +371,7 @@ def started(
         raise ValueError("kernel values are too large to fit landmarks")
     gram[np.diag_indices(m)] += RIDGE * np.trace(gram) / (m + 1) + np.finfo(float).tiny
     solution = _solution(gram, products, np.vstack((used, np.ones(used.shape[1], bool))))
-    return Landmarks(chosen, used, solution[:-1], solution[-1])
+    return solution[:-1], solution[-1]
 
 
 def _solution(gram: np.ndarray, products: np.ndarray, used: np.ndarray) -> np.ndarray:
@@ -391,32 +389,37 @@ def _solution(gram: np.ndarray, products: np.ndarray, used: np.ndarray) -> np.nd
 
 def _optimized(
     kernel: Kernel,
-    wanted: FitTarget,
-    start: Landmarks,
+    target: FitTarget,
+    start: Fit,
+    used: np.ndarray,
     steps: int,
     rng: np.random.Generator,
     each: Map,
     tell: Callable[[int, int], None],
-) -> Landmarks:
+) -> Fit:
     """Minimize the loss over vectors, coefficients and offset.
 
     Features that are 0 in all rows stay 0.
     """
-    width = _width(kernel, wanted.rows)
+    chosen, coefficients, offset = start
+    width = _width(kernel, target.rows)
     if width == 0:  # all rows are equal
         return start
-    rows, vectors = wanted.rows.as_floats().features, start.rows.as_floats().features.copy()
-    columns = np.flatnonzero(rows.any(axis=0) | vectors.any(axis=0))
-    target = Target.of(rows.take(columns, axis=1), wanted.values, wanted.weights, wanted.by_sign)
-    used = None if start.used.all() else start.used.astype(np.float32)
-    coefficients, offset = start.coefficients.astype(np.float32), start.offset.astype(np.float32)
-    fixed = _fixed_features(kernel, target.rows)
+    features, vectors = target.rows.as_floats().features, chosen.as_floats().features.copy()
+    columns = np.flatnonzero(features.any(axis=0) | vectors.any(axis=0))
+    target = replace(target, rows=_dense(features.take(columns, axis=1)))
     moving = LandmarkOptimizer(
-        kernel, vectors.take(columns, axis=1), coefficients, offset, used, width, fixed
+        kernel,
+        vectors.take(columns, axis=1),
+        coefficients.astype(np.float32),
+        offset.astype(np.float32),
+        None if used.all() else used.astype(np.float32),
+        width,
+        _fixed_features(kernel, target.features),
     )
-    sample, row_weights = _refined_rows(wanted, vectors.shape[0], rng)
-    refined = Target(target.rows[sample], target.values[sample],
-                     target.weights[sample] * row_weights[:, None], target.by_sign)  # fmt: skip
+    sample, row_weights = _refined_rows(target, vectors.shape[0], rng)
+    refined = target.take(sample)
+    refined = replace(refined, weights=refined.weights * row_weights[:, None])
     more = min(max(steps * ROWS_A_STEP * REFINED // max(len(sample), 1), 1), steps)
     descend(moving, target, steps, rng, each, lambda done: tell(done, steps + more))
     if moving.is_finite:
@@ -427,8 +430,8 @@ def _optimized(
     if not moving.is_finite:  # a steep polynomial overflows
         return start
     vectors[:, columns] = moving.vectors
-    return replace(start, rows=_dense(vectors), coefficients=moving.coefficients.astype(np.float64),
-                   offset=moving.offset.astype(np.float64))  # fmt: skip
+    coefficients, offset = (part.astype(np.float64) for part in moving.parts[1:])
+    return _dense(vectors), coefficients, offset
 
 
 def _dense(values: np.ndarray) -> Rows:
@@ -442,24 +445,24 @@ def _fixed_features(kernel: Kernel, rows: np.ndarray) -> np.ndarray:
     of them. A landmark between such rows would be far from both. Fixed features can still be
     one-hot codes.
     """
-    fall, apart = kernel.type.fall, float(np.finfo(np.float32).epsneg)
-    if fall is None or fall.argument_at(kernel.gamma, apart) > 1:
+    apart = float(np.finfo(np.float32).epsneg)
+    if not kernel.type.is_of_distance or kernel.type.argument_at(kernel.gamma, apart) > 1:
         return np.zeros(rows.shape[1], bool)
     return ((rows == 0) | (rows == 1)).all(axis=0)
 
 
 def _refined_rows(
-    wanted: FitTarget, n_landmarks: int, rng: np.random.Generator
+    target: FitTarget, n_landmarks: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sample rows for L-BFGS; return their indices, ascending, and weights, float32.
 
     If only signs matter, rows near the decision boundary are sampled with a higher probability. The
     weight of a row is the reciprocal of its probability.
     """
-    probability = np.ones(len(wanted.values))
-    if wanted.by_sign:
-        counted = wanted.weights >= wanted.weights.max(initial=0.0)
-        near = ((np.abs(wanted.values) <= MAX_START) & counted).any(axis=1)
+    probability = np.ones(len(target.values))
+    if target.by_sign:
+        counted = target.weights >= target.weights.max(initial=0.0)
+        near = ((np.abs(target.values) <= MAX_START) & counted).any(axis=1)
         probability[~near] = FAR_KEPT
     most = max(MAX_REFINED, ROWS_A_LANDMARK * n_landmarks)
     probability *= min(most / max(probability.sum(), 1.0), 1.0)
@@ -472,7 +475,7 @@ def _refined_rows(
 def _width(kernel: Kernel, rows: Rows) -> float:
     """Return the length scale of moves: the kernel's width, or the row distance if smaller."""
     width = float(np.sqrt(rows.mean_squared_distance()))
-    if kernel.type.fall is None or kernel.gamma * width**kernel.type.length_power <= 1:
+    if not kernel.type.is_of_distance or kernel.gamma * width**kernel.type.length_power <= 1:
         return width
     return kernel.gamma ** (-1 / kernel.type.length_power)
 

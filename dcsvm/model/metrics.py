@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -147,33 +147,29 @@ def _squared_errors(targets: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     return (predicted - targets) ** 2
 
 
-def _balanced_error(one: Outcome) -> float:
-    matrix = Confusion.of(one.labels, one.predicted, weights=one.weights)
-    return 1.0 - matrix.balanced_accuracy
+def _counted(outcome: Outcome) -> ClassMetrics:
+    return ClassMetrics.of_labels(outcome.labels, outcome.predicted, weights=outcome.weights)
 
 
-def _f1_loss(one: Outcome) -> float:
-    """Compute 1 minus the mean F1 over the classes, so no class is the positive one."""
-    return 1.0 - Confusion.of(one.labels, one.predicted, weights=one.weights).macro_f1
+def _auc_loss(outcome: Outcome) -> float:
+    assert outcome.values is not None
+    return 1.0 - area_under_curve(outcome.is_first, outcome.values, outcome.weights)
 
 
-def _auc_loss(one: Outcome) -> float:
-    assert one.values is not None
-    return 1.0 - area_under_curve(one.is_first, one.values, one.weights)
-
-
-def _log_loss(one: Outcome) -> float:
-    assert one.probabilities is not None
-    return log_loss(one.places, one.probabilities, one.weights)
+def _log_loss(outcome: Outcome) -> float:
+    assert outcome.probabilities is not None
+    return log_loss(outcome.places, outcome.probabilities, outcome.weights)
 
 
 DEFINITIONS = {
     "accuracy": Metric(row_losses=_errors, is_gain=True, is_percent=True),
     "balanced-accuracy": Metric(
-        row_losses=_errors, is_balanced=True, loss_of_all=_balanced_error, is_gain=True,
-        is_percent=True,
+        row_losses=_errors, is_balanced=True, is_gain=True, is_percent=True,
+        loss_of_all=lambda outcome: 1.0 - _counted(outcome).balanced_accuracy,
     ),
-    "f1": Metric(loss_of_all=_f1_loss, is_gain=True, is_percent=True),
+    "f1": Metric(  # the mean over the classes, so no class is the positive one
+        loss_of_all=lambda outcome: 1.0 - _counted(outcome).macro_f1, is_gain=True, is_percent=True
+    ),
     "auc": Metric(loss_of_all=_auc_loss, is_gain=True, is_percent=True, needs_values=True),
     "log-loss": Metric(loss_of_all=_log_loss, needs_values=True, needs_probabilities=True),
     "mse": Metric(row_losses=_squared_errors),
@@ -196,10 +192,10 @@ def loss_of(
 
 def shown_loss(metric: str, loss: float, error: float) -> str:
     """Format a loss and its standard error as the value of the metric."""
-    one = DEFINITIONS[metric]
-    if one.is_percent:
-        return f"{metric} {one.shown(loss):.2f} +- {100 * error:.2f} %"
-    return f"{metric} {one.shown(loss):.5g} +- {error:.2g}"
+    shown = DEFINITIONS[metric].shown(loss)
+    if DEFINITIONS[metric].is_percent:
+        return f"{metric} {shown:.2f} +- {100 * error:.2f} %"
+    return f"{metric} {shown:.5g} +- {error:.2g}"
 
 
 def chosen_metric(metric: str | None, options: TrainOptions, labels: np.ndarray) -> str:
@@ -214,10 +210,10 @@ def chosen_metric(metric: str | None, options: TrainOptions, labels: np.ndarray)
 
 def check_labels(metric: str, labels: np.ndarray) -> None:
     """Raise ValueError if a metric is undefined for labels or targets (n,)."""
-    one, n_different = DEFINITIONS[metric], len(distinct(labels))
-    if one.needs_values and n_different != 2:
+    definition, n_different = DEFINITIONS[metric], len(distinct(labels))
+    if definition.needs_values and n_different != 2:
         raise ValueError(f"the metric {metric} needs two classes")
-    if one.is_relative and n_different < 2:
+    if definition.is_relative and n_different < 2:
         raise ValueError(f"the metric {metric} needs targets that differ")
 
 
@@ -246,70 +242,6 @@ def log_loss(
     """Compute the mean of -log of the probability of each row's class, from its index (n,)."""
     own = probabilities[np.arange(len(classes)), classes]
     return float(-np.average(np.log(np.clip(own, MIN_PROBABILITY, 1.0)), weights=weights))
-
-
-@dataclass(frozen=True, eq=False)
-class Confusion:
-    """Number of rows by true and predicted label.
-
-    `labels` (k,) are sorted; `counts` int64 (k, k) has true labels in rows; float64 with weights.
-    """
-
-    labels: np.ndarray
-    counts: np.ndarray
-
-    @staticmethod
-    def of(
-        labels: np.ndarray,
-        predicted: np.ndarray,
-        known: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
-    ) -> Confusion:
-        """Count labels (n,) and predictions (n,), or add weights (n,); `known` are more labels."""
-        several = [labels, predicted, *([] if known is None else [known])]
-        if any(one.dtype.kind == "U" for one in several):
-            several = [one.astype(str) for one in several]
-        found, place = np.unique(np.concatenate(several), return_inverse=True)
-        true, guess = place[: len(labels)], place[len(labels) : 2 * len(labels)]
-        k = len(found)
-        counts = np.bincount(true * k + guess, weights, minlength=k * k)
-        return Confusion(found, counts.reshape(k, k))
-
-    @property
-    def support(self) -> np.ndarray:
-        """Number of rows of each true label."""
-        return self.counts.sum(axis=1)
-
-    @property
-    def accuracy(self) -> float:
-        return float(np.trace(self.counts) / self.counts.sum())
-
-    @property
-    def precision(self) -> np.ndarray:
-        return _ratio(np.diag(self.counts), self.counts.sum(axis=0))
-
-    @property
-    def recall(self) -> np.ndarray:
-        return _ratio(np.diag(self.counts), self.support)
-
-    @property
-    def f1(self) -> np.ndarray:
-        return _ratio(2 * np.diag(self.counts), self.support + self.counts.sum(axis=0))
-
-    @property
-    def balanced_accuracy(self) -> float:
-        """Mean recall of the labels that have rows."""
-        return float(np.mean(self.recall[self.support > 0]))
-
-    @property
-    def macro_f1(self) -> float:
-        """Mean F1 of the labels that have rows or predictions."""
-        is_used = self.support + self.counts.sum(axis=0) > 0
-        return float(np.mean(self.f1[is_used]))
-
-
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
 
 
 MAX_CLASSES = 20  # with more, the text has no confusion matrix, and only the worst classes
@@ -378,35 +310,23 @@ class Measurement:
         """Format svm-predict's lines; none without labels."""
         if self.n_measured == 0:
             return []
-        if not self.is_regression:
-            share = f"({self.n_correct}/{self.n_measured})"
-            return [f"Accuracy = {self._percentage:g}% {share} (classification)"]
-        error, correlation = self._errors
-        return [
-            f"Mean squared error = {error:g} (regression)",
-            f"Squared correlation coefficient = {correlation:g} (regression)",
-        ]
+        share = f"({self.n_correct}/{self.n_measured})"
+        kind = "(regression)" if self.is_regression else f"{share} (classification)"
+        return [f"{line} {kind}" for line in self._results()]
 
     def lines_of_folds(self) -> list[str]:
         """Format svm-train's lines of a cross-validation."""
+        return [f"Cross Validation {line}" for line in self._results()]
+
+    def _results(self) -> Iterator[str]:
+        """Yield LIBSVM's names and numbers; a correlation is nan if predictions are constant."""
         if not self.is_regression:
-            return [f"Cross Validation Accuracy = {self._percentage:g}%"]
-        error, correlation = self._errors
-        return [
-            f"Cross Validation Mean squared error = {error:g}",
-            f"Cross Validation Squared correlation coefficient = {correlation:g}",
-        ]
-
-    @property
-    def _percentage(self) -> float:
-        return 100 * self.n_correct / self.n_measured
-
-    @property
-    def _errors(self) -> tuple[float, float]:
-        """Mean squared error and squared correlation, nan if predictions are constant."""
+            yield f"Accuracy = {100 * self.n_correct / self.n_measured:g}%"
+            return
         (p, cross), (_, y) = self.spread
         correlation = float(cross**2 / (p * y)) if p * y > 0 else float("nan")
-        return self.squared_error / self.n_measured, correlation
+        yield f"Mean squared error = {self.squared_error / self.n_measured:g}"
+        yield f"Squared correlation coefficient = {correlation:g}"
 
     @property
     def metrics(self) -> ClassMetrics | RegressionMetrics | None:
@@ -414,28 +334,50 @@ class Measurement:
         if not self.kept:
             return None
         labels, predicted = (
-            np.concatenate([getattr(one, name) for one in self.kept])
+            np.concatenate([getattr(block, name) for block in self.kept])
             for name in ("labels", "predicted")
         )
         if self.is_regression:
             return RegressionMetrics.of(labels, predicted)
         values = probabilities = None
         if len(self.known) == 2:
-            values = np.concatenate([one.values[:, 0] for one in self.kept])
-        found = [one.probabilities for one in self.kept if one.probabilities is not None]
-        if found:
-            probabilities = np.concatenate(found)
+            values = np.concatenate([block.values[:, 0] for block in self.kept])
+        if self.kept[0].probabilities is not None:  # then all blocks have them
+            probabilities = np.concatenate([block.probabilities for block in self.kept])
         known = self.known if len(self.known) else np.unique(labels)
         return ClassMetrics.of(labels, predicted, known, values, probabilities)
 
 
 @dataclass(frozen=True, eq=False)
 class ClassMetrics:
-    """Metrics of a classifier; `auc` and `log_loss` are None where they cannot be computed."""
+    """Metrics of a classifier.
 
-    confusion: Confusion
+    `labels` (k,) are sorted. `counts` int64 (k, k) are the confusion matrix: numbers of rows, true
+    labels in its rows; float64 with weights. `auc` and `log_loss` are None where they cannot be
+    computed.
+    """
+
+    labels: np.ndarray
+    counts: np.ndarray
     auc: float | None = None
     log_loss: float | None = None
+
+    @staticmethod
+    def of_labels(
+        labels: np.ndarray,
+        predicted: np.ndarray,
+        known: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+    ) -> ClassMetrics:
+        """Count labels (n,) and predictions (n,), or add weights (n,); `known` are more labels."""
+        arrays = [labels, predicted, *([] if known is None else [known])]
+        if any(array.dtype.kind == "U" for array in arrays):
+            arrays = [array.astype(str) for array in arrays]
+        all_labels, place = np.unique(np.concatenate(arrays), return_inverse=True)
+        true, guess = place[: len(labels)], place[len(labels) : 2 * len(labels)]
+        k = len(all_labels)
+        counts = np.bincount(true * k + guess, weights, minlength=k * k)
+        return ClassMetrics(all_labels, counts.reshape(k, k))
 
     @staticmethod
     def of(
@@ -451,7 +393,6 @@ class ClassMetrics:
         two classes, positive for the first. `probabilities` (n, k) are in the order of `known`;
         their log loss needs rows with known labels only.
         """
-        confusion = Confusion.of(labels, predicted, known)
         auc = loss = None
         order = np.argsort(known)
         place = order[np.searchsorted(known, labels, sorter=order).clip(0, len(known) - 1)]
@@ -461,27 +402,60 @@ class ClassMetrics:
         if probabilities is not None and is_known:
             loss = log_loss(place, probabilities)
             if len(known) > 2:
-                each = [
+                areas = [
                     area_under_curve(place == k, probabilities[:, k]) for k in range(len(known))
                 ]
-                auc = float(np.mean(each))
-        return ClassMetrics(confusion, None if auc is not None and math.isnan(auc) else auc, loss)
+                auc = float(np.mean(areas))
+        auc = None if auc is not None and math.isnan(auc) else auc
+        counted = ClassMetrics.of_labels(labels, predicted, known)
+        return replace(counted, auc=auc, log_loss=loss)
+
+    @property
+    def support(self) -> np.ndarray:
+        """Number of rows of each true label."""
+        return self.counts.sum(axis=1)
+
+    @property
+    def accuracy(self) -> float:
+        return float(np.trace(self.counts) / self.counts.sum())
+
+    @property
+    def precision(self) -> np.ndarray:
+        return _ratio(np.diag(self.counts), self.counts.sum(axis=0))
+
+    @property
+    def recall(self) -> np.ndarray:
+        return _ratio(np.diag(self.counts), self.support)
+
+    @property
+    def f1(self) -> np.ndarray:
+        return _ratio(2 * np.diag(self.counts), self.support + self.counts.sum(axis=0))
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """Mean recall of the labels that have rows."""
+        return float(np.mean(self.recall[self.support > 0]))
+
+    @property
+    def macro_f1(self) -> float:
+        """Mean F1 of the labels that have rows or predictions."""
+        is_used = self.support + self.counts.sum(axis=0) > 0
+        return float(np.mean(self.f1[is_used]))
 
     def lines(self, text_of: Any = str) -> Iterator[str]:
         """Yield lines of text; `text_of` formats a label."""
-        one = self.confusion
-        texts = [text_of(label) for label in one.labels]
+        texts = [text_of(label) for label in self.labels]
         shown, title = np.arange(len(texts)), "class"
         if len(texts) > MAX_CLASSES:
-            shown, title = np.argsort(one.f1, kind="stable")[:N_WORST], f"worst {N_WORST} classes"
+            shown, title = np.argsort(self.f1, kind="stable")[:N_WORST], f"worst {N_WORST} classes"
         rows = [(title, "precision", "recall", "F1", "rows")]
+        precision, recall, f1, support = self.precision, self.recall, self.f1, self.support
         rows += [
-            (texts[k], f"{one.precision[k]:.4f}", f"{one.recall[k]:.4f}", f"{one.f1[k]:.4f}",
-             str(one.support[k]))
+            (texts[k], f"{precision[k]:.4f}", f"{recall[k]:.4f}", f"{f1[k]:.4f}", str(support[k]))
             for k in shown
-        ]  # fmt: skip
+        ]
         yield from _aligned(rows)
-        yield f"balanced accuracy {one.balanced_accuracy:.4f}, mean F1 {one.macro_f1:.4f}"
+        yield f"balanced accuracy {self.balanced_accuracy:.4f}, mean F1 {self.macro_f1:.4f}"
         if self.auc is not None:
             kind = " (mean of one class against the rest)" if len(texts) > 2 else ""
             yield f"AUC {self.auc:.4f}{kind}"
@@ -490,20 +464,25 @@ class ClassMetrics:
         if len(texts) <= MAX_CLASSES:
             yield "confusion matrix (rows: true class; columns: predicted class):"
             table: list[tuple[str, ...]] = [("", *texts)]
-            table += [(text, *map(str, line)) for text, line in zip(texts, one.counts, strict=True)]
+            table += [
+                (text, *map(str, line)) for text, line in zip(texts, self.counts, strict=True)
+            ]
             yield from _aligned(table)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the metrics for JSON."""
-        one = self.confusion
-        each = {
-            name: getattr(one, name).tolist() for name in ("precision", "recall", "f1", "support")
+        of_classes = {
+            name: getattr(self, name).tolist() for name in ("precision", "recall", "f1", "support")
         }
         return {
-            "accuracy": one.accuracy, "balanced_accuracy": one.balanced_accuracy,
-            "macro_f1": one.macro_f1, "auc": self.auc, "log_loss": self.log_loss,
-            "labels": one.labels.tolist(), **each, "confusion": one.counts.tolist(),
+            "accuracy": self.accuracy, "balanced_accuracy": self.balanced_accuracy,
+            "macro_f1": self.macro_f1, "auc": self.auc, "log_loss": self.log_loss,
+            "labels": self.labels.tolist(), **of_classes, "confusion": self.counts.tolist(),
         }  # fmt: skip
+
+
+def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
 
 
 @dataclass(frozen=True)

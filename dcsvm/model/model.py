@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,17 +17,8 @@ from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import Interval, is_range, range_file_of, range_text
 from dcsvm.machine import default_threads, threads_that_pay, usable_threads
 from dcsvm.model.metrics import Measurement, Predicted, table_html
-from dcsvm.model.parts import ExactModel, ModelParts, Probability, most_voted
-from dcsvm.model.predict import (
-    blocks,
-    class_probabilities,
-    decision_values,
-    few_values,
-    predicted_from,
-    predictions,
-    probabilities_from,
-)
-from dcsvm.model.writer import model_text, plain, with_label_order
+from dcsvm.model.parts import ExactModel, ModelParts, Probability
+from dcsvm.model.writer import label_text, model_text, with_label_order
 from dcsvm.problem.options import TrainOptions
 
 if TYPE_CHECKING:
@@ -116,7 +107,7 @@ class Model(ModelParts):
         values = self._few_values(X, method, threads)
         if values is None:
             rows, threads = self._arguments(X, threads)
-            values = decision_values(self, rows, method, threads)
+            values = self.pair_values(rows, method, threads)
         return values[:, 0] if self.n_pairs == 1 else values
 
     def predict(
@@ -142,9 +133,9 @@ class Model(ModelParts):
         """
         values = self._few_values(X, method, threads)
         if values is not None:
-            return predicted_from(self, values)
+            return self.predicted_from(values)
         rows, threads = self._arguments(X, threads)
-        return predictions(self, rows, method, threads)
+        return self.predictions(rows, method, threads)
 
     def predict_probability(
         self, X: ArrayLike | Rows, *, method: str | None = None, threads: int | None = None
@@ -169,9 +160,9 @@ class Model(ModelParts):
         if self.is_classifier and self.probability is not None:
             values = self._few_values(X, method, threads)
             if values is not None:
-                return probabilities_from(self, values)
+                return self.probabilities_from(values)
         rows, threads = self._arguments(X, threads)
-        return class_probabilities(self, rows, method, threads)
+        return self.class_probabilities(rows, method, threads)
 
     def predict_pieces(
         self,
@@ -186,20 +177,21 @@ class Model(ModelParts):
         With `probability` the label of a classifier is the most probable one. Raises ValueError as
         `decision_function`.
         """
-        one = self.with_only(self.part(method))
-        models, found = {one.first_index: one}, usable_threads(threads)
+        model = self.with_only(self.part(method))
+        models, threads = {model.first_index: model}, usable_threads(threads)
         for data in pieces:
             first_index = data.first_index
-            model = models.get(first_index) or one.for_first_index(first_index)
-            one = models[first_index] = _widened(model, data.rows.n_features)
-            for some, values in blocks(one, data.rows, method, found):
+            model = models.get(first_index) or model.for_first_index(first_index)
+            # kept, as later pieces are rarely wider: the support vectors are prepared once
+            model = models[first_index] = _widened(model, data.rows.n_features)
+            for block, values in model.predictor(method).blocks(data.rows, threads):
                 probabilities = None
                 if probability and self.is_classifier:
-                    probabilities = probabilities_from(one, values)
-                    predicted = one.labels[probabilities.argmax(axis=1)]
+                    probabilities = model.probabilities_from(values)
+                    predicted = model.labels[probabilities.argmax(axis=1)]
                 else:
-                    predicted = predicted_from(one, values)
-                labels = data.labels[some] if data.has_labels else None
+                    predicted = model.predicted_from(values)
+                labels = data.labels[block] if data.has_labels else None
                 yield Predicted(predicted, values, probabilities, labels, data.n_features)
 
     def measurement(self, *, is_kept: bool = False) -> Measurement:
@@ -210,7 +202,7 @@ class Model(ModelParts):
         """Yield lines on the problem, the parts, the scaling and the feature weights."""
         yield f"type: {self.svm_type}"
         if self.is_classifier:
-            yield f"labels: {', '.join(map(plain, self.labels))}"
+            yield f"labels: {', '.join(map(label_text, self.labels))}"
         yield f"kernel: {self.kernel.describe()}"
         if self.exact is not None:
             yield f"exact: {self.exact.rows.n_samples} support vectors"
@@ -242,13 +234,13 @@ class Model(ModelParts):
     @staticmethod
     def text_of(label: float | str) -> str:
         """Format a label or a value as in files: integers without a decimal point."""
-        return plain(label)
+        return label_text(label)
 
     @staticmethod
     def texts_of(labels: np.ndarray) -> list[str]:
         """Format labels or values (n,), see `text_of`."""
         different, index = np.unique(labels, return_inverse=True)
-        texts = [plain(label) for label in different]
+        texts = [label_text(label) for label in different]
         return [texts[k] for k in index.reshape(-1).tolist()]
 
     def _few_values(
@@ -257,34 +249,6 @@ class Model(ModelParts):
         """Compute `few_values` after a check of the threads."""
         TrainOptions.check("threads", threads)
         return self.few_values(X, method)
-
-    def few_values(self, X: object, method: str | None = None) -> np.ndarray | None:
-        """Compute decision values (n, n_pairs) on the fast path for few rows, None if unsuited."""
-        is_plain = self.scaling is None and self.table is None
-        return few_values(self, X, method) if is_plain else None
-
-    def pair_values(
-        self,
-        rows: Rows,
-        method: str | None,
-        threads: int,
-        reduce: Callable[[np.ndarray], np.ndarray] | None = None,
-    ) -> np.ndarray:
-        """Compute decision values (n, n_pairs) of rows as of `rows_of`, positive for first classes.
-
-        `reduce` is applied to the values of a block of rows, and the results are joined.
-        """
-        if reduce is None:
-            return decision_values(self, rows, method, threads)
-        return np.concatenate([reduce(own) for _, own in blocks(self, rows, method, threads)])
-
-    def most_voted(self, values: np.ndarray) -> np.ndarray:
-        """Return the class index (n,) with the most votes for decision values (n, n_pairs)."""
-        return most_voted(values, len(self.labels))
-
-    def probabilities_from(self, values: np.ndarray) -> np.ndarray:
-        """Convert decision values (n, n_pairs) to class probabilities (n, k)."""
-        return probabilities_from(self, values)
 
     def with_labels(self, classes: np.ndarray) -> Model:
         """Name the classes anew (k,); other values than numbers and text become indices."""

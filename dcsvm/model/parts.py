@@ -1,4 +1,4 @@
-"""The parts of a trained model, as stored in a model file; pair coefficients, votes, probabilities.
+"""The parts of a trained model, as stored in a model file; their predictions, votes, probabilities.
 
 A support vector of class i has a coefficient for each of the k - 1 pairs that contain i. Only
 nonzero coefficients are stored.
@@ -6,20 +6,20 @@ nonzero coefficients are stored.
 
 from __future__ import annotations
 
-import weakref
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.arrays import distinct
 from dcsvm.data.columns import TableEncoding
 from dcsvm.data.rows import ChosenRows, Rows
 from dcsvm.data.scaling import Scaling
-from dcsvm.kernel.kernel_rows import ClusterRanges, KernelEvalOptions, KernelRows
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.kernel.sources import EncodedSources, Partition
+from dcsvm.kernel.sources import Partition, fields_only
+from dcsvm.model.predict import Predictor
 from dcsvm.problem.option_table import CLASSIFIERS
 
 AnyParts = TypeVar("AnyParts", bound="ModelParts")
@@ -67,6 +67,8 @@ class ExactModel:
     row_numbers: np.ndarray | None = None
     status: ConvergenceStatus | None = None
 
+    __getstate__ = fields_only  # without the predictor
+
     @property
     def class_(self) -> np.ndarray | None:
         """The class index of each support vector, int64 (n_sv,)."""
@@ -81,6 +83,10 @@ class ExactModel:
         if n_features == self.rows.n_features:
             return self
         return replace(self, rows=self.rows.with_features(n_features))
+
+    def predictor(self, kernel: Kernel, *, is_regression: bool) -> Predictor:
+        """Return the support vectors prepared to predict; this part keeps them."""
+        return _kept_predictor(self, kernel, is_regression)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +127,8 @@ class EarlyModel:
     rho: np.ndarray
     row_numbers: np.ndarray
 
+    __getstate__ = fields_only  # without the predictor
+
     @property
     def distinct(self) -> np.ndarray:
         """Positions of the distinct support vectors, by class; some are in several clusters."""
@@ -132,12 +140,35 @@ class EarlyModel:
     def with_features(self, n_features: int) -> EarlyModel:
         if n_features == self.rows.n_features:
             return self
-        sample = self.partition.sample.with_features(n_features)
-        return replace(
-            self,
-            rows=self.rows.with_features(n_features),
-            partition=replace(self.partition, sample=sample),
-        )
+        partition = self.partition.with_features(n_features)
+        return replace(self, rows=self.rows.with_features(n_features), partition=partition)
+
+    def predictor(self, kernel: Kernel, *, is_regression: bool) -> Predictor:
+        """Return the support vectors prepared to predict; this part keeps them."""
+        return _kept_predictor(self, kernel, is_regression)
+
+
+_lock = threading.Lock()
+
+
+def _kept_predictor(
+    part: ExactModel | EarlyModel, kernel: Kernel, is_regression: bool
+) -> Predictor:
+    """Return the predictor that a part keeps; one of another kernel takes its place."""
+    kept: Predictor | None = vars(part).get("_predictor")
+    if kept is not None and kept.suits(kernel, is_regression):
+        return kept
+    with _lock:
+        kept = vars(part).get("_predictor")  # another thread may have made it
+        if kept is None or not kept.suits(kernel, is_regression):
+            kept = Predictor(
+                kernel, part.rows, part.dual_coef, part.class_, part.rho,
+                part.cluster if isinstance(part, EarlyModel) else None,
+                part.partition if isinstance(part, EarlyModel) else None,
+                is_regression=is_regression,
+            )  # fmt: skip
+            vars(part)["_predictor"] = kept
+    return kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,6 +218,71 @@ class ModelParts:
             missing = "exact solution" if method == "exact" else "early level"
             raise ValueError(f"the model has no {missing}")
         return part
+
+    def predictor(self, method: str | None = None) -> Predictor:
+        """Return the predictor of a part, see `part`."""
+        return self.part(method).predictor(self.kernel, is_regression=self.is_regression)
+
+    def few_values(self, X: object, method: str | None = None) -> np.ndarray | None:
+        """Compute decision values (n, n_pairs) on the fast path for few rows, None if unsuited."""
+        is_plain = self.scaling is None and self.table is None
+        return self.predictor(method).few_values(X) if is_plain else None
+
+    def pair_values(
+        self,
+        rows: Rows,
+        method: str | None,
+        threads: int,
+        reduce: Callable[[np.ndarray], np.ndarray] | None = None,
+    ) -> np.ndarray:
+        """Compute decision values float64 (n, n_pairs) of rows as of `rows_of`.
+
+        They are positive for the first class of a pair. `reduce` is applied to the values of a
+        block of rows, and the results are joined. Raises ValueError if the model does not have the
+        part, or if kernel values of a precomputed kernel are missing.
+        """
+        predictor = self.predictor(method)
+        if reduce is None:
+            return predictor.values(rows, threads)
+        nothing = reduce(np.empty((0, self.n_pairs)))  # its type is that of the other results
+        blocks = predictor.blocks(rows, threads)
+        return np.concatenate([nothing, *(reduce(values) for _, values in blocks)])
+
+    def predictions(self, rows: Rows, method: str | None, threads: int) -> np.ndarray:
+        """Predict labels, +1 or -1 (one-class), or regression values, (n,).
+
+        Raises as `pair_values`.
+        """
+        return self.pair_values(rows, method, threads, self.predicted_from)
+
+    def predicted_from(self, values: np.ndarray) -> np.ndarray:
+        """Convert decision values (n, n_pairs) to predictions (n,)."""
+        if self.is_classifier:
+            return self.labels[self.most_voted(values)]
+        return values[:, 0] if self.is_regression else np.where(values[:, 0] > 0, 1.0, -1.0)
+
+    def most_voted(self, values: np.ndarray) -> np.ndarray:
+        """Return the class index (n,) with the most votes for decision values (n, n_pairs)."""
+        return most_voted(values, len(self.labels))
+
+    def class_probabilities(self, rows: Rows, method: str | None, threads: int) -> np.ndarray:
+        """Estimate class probabilities, float64 (n, k).
+
+        Raises ValueError if the model has no probabilities, and as `pair_values`.
+        """
+        if not self.is_classifier:
+            raise ValueError(f"a model of type {self.svm_type} has no class probabilities")
+        if self.probability is None:
+            raise ValueError(
+                "the model has no probabilities: train it with probability=True (-b 1)"
+            )
+        return self.pair_values(rows, method, threads, self.probabilities_from)
+
+    def probabilities_from(self, values: np.ndarray) -> np.ndarray:
+        """Convert decision values (n, n_pairs) to class probabilities (n, k)."""
+        sigmoids = self.probability
+        assert sigmoids is not None and sigmoids.B is not None  # of a classifier that has them
+        return coupled(pair_probabilities(values, sigmoids.A, sigmoids.B), len(self.labels))
 
     def with_only(self, part: ExactModel | EarlyModel) -> ModelParts:
         """Return the model with this part and without the other."""
@@ -243,138 +339,9 @@ def _with_own_rows(part: Any) -> Any:
     return replace(part, rows=part.rows.part(slice(None)))
 
 
-# One column, or a CSR matrix (indptr, columns, coefficients, n_columns): see KernelRows.product.
-Weights = np.ndarray | tuple[np.ndarray, np.ndarray, np.ndarray, int]
-
-SAMPLED = 64  # support vectors on which the rounding error is measured
-# Largest negligible error of a decision value: relative to the margin, which training determines to
-# 1e-3, or to the standard deviation of a regression's values. a9a with C = 32 has an error of 4e-5.
-SMALL, SMALL_OF_REGRESSION = 1e-4, 2e-5
-ROUNDING = 2.0**-22  # bound on the rounding error of a kernel value up to 1
 MIN_PROBABILITY = 1e-7  # smallest probability of a class in its pair
 TOLERANCE = 0.005  # of the optimality condition in _minimize; divided by the number of classes
 MAX_SWEEPS = 100  # of _minimize; the number of classes if that is larger
-
-_kept: weakref.WeakKeyDictionary[ExactModel | EarlyModel, PairWeights] = weakref.WeakKeyDictionary()
-_is_needed: weakref.WeakKeyDictionary[ExactModel | EarlyModel, tuple[Kernel, bool]]
-_is_needed = weakref.WeakKeyDictionary()
-
-
-class PairWeights:
-    """Pair coefficients of a part's support vectors, in the form that KernelRows.product takes."""
-
-    def __init__(self, part: ExactModel | EarlyModel, n_pairs: int):
-        self.coefficients, self.n_pairs = part.dual_coef, n_pairs
-        if n_pairs == 1:
-            self.coefficients = np.ascontiguousarray(part.dual_coef[0])
-            return
-        assert part.class_ is not None  # several pairs imply classes
-        coef = part.dual_coef.T
-        pair = pairs_of_lines(part.class_, coef.shape[1] + 1)
-        used = coef != 0
-        self.indptr = np.concatenate(([0], np.cumsum(used.sum(axis=1)))).astype(np.int64)
-        self.pair, self.coefficients = pair[used], coef[used]
-
-    @staticmethod
-    def kept(part: ExactModel | EarlyModel, n_pairs: int) -> PairWeights:
-        """Return the weights of a part, cached for the lifetime of the part."""
-        weights = _kept.get(part)
-        if weights is None:  # two threads may both compute them
-            weights = _kept[part] = PairWeights(part, n_pairs)
-        return weights
-
-    def all(self) -> Weights:
-        if self.n_pairs == 1:
-            return self.coefficients
-        return self.indptr, self.pair, self.coefficients, self.n_pairs
-
-    def ordered(self, order: np.ndarray) -> Weights:
-        """Return the weights of the support vectors in another order."""
-        if self.n_pairs == 1:
-            return self.coefficients[order]
-        lengths = np.diff(self.indptr)[order]
-        indptr = np.concatenate(([0], np.cumsum(lengths)))
-        entries = np.arange(indptr[-1]) + np.repeat(self.indptr[order] - indptr[:-1], lengths)
-        return indptr, self.pair[entries], self.coefficients[entries], self.n_pairs
-
-    def totals(self) -> np.ndarray:
-        """Sum the |coefficients| of each pair, float64 (n_pairs,)."""
-        _, pair, coefficients = self.entries()
-        return np.bincount(pair, np.abs(coefficients), self.n_pairs)
-
-    def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return arrays (support vector, pair, coefficient) of nonzeros, by support vector."""
-        if self.n_pairs == 1:
-            owner = np.flatnonzero(self.coefficients)
-            return owner, np.zeros(len(owner), np.int64), self.coefficients[owner]
-        owner = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
-        return owner, self.pair, self.coefficients
-
-
-def pairs_of_lines(class_: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return the pair index of each coefficient, int32 (n, n_classes - 1), by classes (n,)."""
-    class_, n_others = class_[:, None].astype(np.int32), n_classes - 1
-    line = np.arange(n_others, dtype=np.int32)
-    other = line + (line >= class_)
-    first, second = np.minimum(other, class_), np.maximum(other, class_)
-    return first * n_others - first * (first - 1) // 2 + second - first - 1
-
-
-def is_seen(error: float, size: float, *, is_regression: bool = False) -> bool:
-    """Return whether an error of decision values is too large to ignore; nan is too large.
-
-    `size` is the margin, or the standard deviation of the values of a regression.
-    """
-    return not error <= (SMALL_OF_REGRESSION if is_regression else SMALL) * size
-
-
-def needs_float64(model: ModelParts, part: ExactModel | EarlyModel) -> bool:
-    """Return whether decision values need float64 kernel values.
-
-    Rounding to float32 changes a kernel value by a factor of up to 1 + 2^-24. The effect is
-    measured once per part, on some of its support vectors, because the precision must not depend on
-    the rows to predict.
-    """
-    cached = _is_needed.get(part)
-    if cached is None or cached[0] != model.kernel:
-        cached = _is_needed[part] = model.kernel, _shows(model, part)
-    return cached[1]
-
-
-def _shows(model: ModelParts, part: ExactModel | EarlyModel) -> bool:
-    kernel, weights = model.kernel, PairWeights.kept(part, model.n_pairs)
-    if kernel.is_precomputed or part.rows.n_samples == 0:
-        return False
-    margin = 1.0 if model.is_classifier else float(np.nanmax(np.abs(part.rho), initial=0.0))
-    if kernel.type.is_within_one and not model.is_regression:
-        bound = ROUNDING * weights.totals().max(initial=0.0)
-        if not is_seen(bound, margin):
-            return False
-    sources = EncodedSources.cached(part.rows, kernel).form()
-    assert sources is not None  # only the "stepped" form can be missing
-    sample = distinct(np.linspace(0, part.rows.n_samples - 1, SAMPLED).astype(np.int32))
-    rounded, exact = (_values(part, sources, weights.all(), sample, f) for f in (False, True))
-    if model.is_regression:
-        margin = float(np.std(exact))
-    error = float(np.max(np.abs(rounded - exact)))  # nan if values exceed float32
-    return is_seen(error, margin, is_regression=model.is_regression)
-
-
-def _values(
-    part: ExactModel | EarlyModel,
-    sources: KernelRows,
-    weights: Weights,
-    sample: np.ndarray,
-    float64: bool,
-) -> np.ndarray:
-    """Compute decision values, without rho, of the support vectors `sample`, which must ascend.
-
-    In an early model each value uses the support vectors of the same cluster.
-    """
-    if isinstance(part, ExactModel):
-        return sources.product(weights, target_rows=sample, how=KernelEvalOptions(float64))
-    ranges = ClusterRanges.of(part.cluster[sample], part.cluster)
-    return sources.cluster_product(weights, ranges, sources, sample, float64)
 
 
 def most_voted(values: np.ndarray, n_classes: int) -> np.ndarray:

@@ -1,37 +1,37 @@
-"""Compute decision values and predictions.
+"""Compute decision values of rows from the support vectors of a part of a model.
 
 Exact values use all support vectors. Early values use the support vectors of the row's cluster.
 Rows are processed in blocks. Each kernel value is computed once for all pairs of classes.
 
-`few_values` is a fast path for repeated predictions of few rows: validation and allocation would
-take most of the time of a single row. The first call prepares the model; later ones only call the
-core. The values are the same, bit for bit.
+Repeated predictions of few rows have a fast path: validation and allocation would take most of the
+time of a single row. The first call prepares the support vectors; later ones only call the core.
+The values are the same, bit for bit.
 """
+
+from __future__ import annotations
 
 import math
 import threading
-import weakref
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.arrays import as_float32, group_order, slices
+from dcsvm.data.arrays import as_float32, distinct, group_order, slices
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.distances import Cutoff
-from dcsvm.kernel.kernel_rows import ClusterRanges, KernelRows
-from dcsvm.kernel.sources import COPY_BYTES, EncodedBatch, EncodedSources, Partition, blended
-from dcsvm.model.parts import (
-    EarlyModel,
-    ExactModel,
-    ModelParts,
-    PairWeights,
-    coupled,
-    most_voted,
-    needs_float64,
-    pair_probabilities,
+from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows, Weights
+from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.sources import (
+    COPY_BYTES,
+    Assignment,
+    EncodedBatch,
+    EncodedSources,
+    Partition,
+    blended,
 )
 
 LEFT_OUT = 2.0**-24  # truncation error / largest coefficient: as float32 rounding of K near 1
@@ -44,311 +44,351 @@ UNSURE = 2.0
 BATCH_PREDICTED = 2**17  # rows; in larger blocks rows are closer, so more values are skipped
 BATCH_VALUES = 2**23  # feature values in a block
 BATCH_PAIR_VALUES = 2**22  # decision values in a block
-
-
-class SupportSums:
-    """An exact model, prepared to compute decision values of blocks of rows.
-
-    If `n_targets`, the total number of rows, is large, negligible rbf kernel values are skipped.
-    `by_sign` means that only the signs of decision values matter. `float64` means that kernel
-    values are float64.
-    """
-
-    def __init__(
-        self,
-        sources: EncodedSources,
-        weights: PairWeights,
-        offset: np.ndarray,
-        n_targets: int,
-        threads: int,
-        *,
-        by_sign: bool,
-        float64: bool = False,
-    ):
-        self.weights, self.offset, self.by_sign = weights, offset, by_sign
-        self.order: np.ndarray | None = None
-        n_values = n_targets * sources.rows.n_samples
-        is_small = n_targets < MIN_TARGETS or n_values < MIN_VALUES
-        if is_small or sources.kernel.type.fall is None:
-            return
-        totals = weights.totals()
-        if not totals.any():
-            return
-        left_out = LEFT_OUT_FLOAT64 if float64 else LEFT_OUT
-        value = left_out * np.abs(weights.coefficients).max() / totals.max()
-        self.cutoff = Cutoff.of(sources.kernel, value)
-        self.bound = value * totals
-        self.order = sources.order(self.cutoff, threads)
-        if self.order is not None:
-            self.ordered = weights.ordered(self.order)
-
-    def values(self, meeting: EncodedBatch) -> np.ndarray:
-        """Compute the decision values of the targets, float64 (n, n_pairs)."""
-        if self.order is None:
-            values = meeting.product(self.weights.all())
-            values += self.offset
-            return values
-        values = meeting.near_product(self.ordered, self.order, self.cutoff)
-        values += self.offset
-        if self.by_sign:
-            unsure = (np.abs(values) <= UNSURE * self.bound).any(axis=1)
-            some = np.flatnonzero(unsure).astype(np.int32)
-            values[some] = meeting.product(self.weights.all(), some=some) + self.offset
-        return values
-
-
-def decision_values(model: ModelParts, rows: Rows, method: str | None, threads: int) -> np.ndarray:
-    """Compute decision values float64 (n, n_pairs), positive for the first class of a pair.
-
-    `method` is as for ModelParts.part. Raises ValueError if the model does not have the part, or if
-    kernel values of a precomputed kernel are missing.
-    """
-    values = np.empty((rows.n_samples, model.n_pairs))
-    for batch, block in blocks(model, rows, method, threads):
-        values[batch] = block
-    return values
-
-
-def predictions(model: ModelParts, rows: Rows, method: str | None, threads: int) -> np.ndarray:
-    """Predict labels, +1 or -1 (one-class), or regression values, (n,).
-
-    Raises as `decision_values`.
-    """
-    result = np.empty(rows.n_samples, model.labels.dtype if model.is_classifier else np.float64)
-    for batch, block in blocks(model, rows, method, threads):
-        result[batch] = predicted_from(model, block)
-    return result
-
-
-def predicted_from(model: ModelParts, values: np.ndarray) -> np.ndarray:
-    """Convert decision values (n, n_pairs) to predictions (n,)."""
-    if model.is_classifier:
-        return model.labels[most_voted(values, len(model.labels))]
-    return values[:, 0] if model.is_regression else np.where(values[:, 0] > 0, 1.0, -1.0)
-
-
-def class_probabilities(
-    model: ModelParts, rows: Rows, method: str | None, threads: int
-) -> np.ndarray:
-    """Estimate class probabilities, float64 (n, k).
-
-    Raises ValueError if the model has no probabilities, and as `decision_values`.
-    """
-    if not model.is_classifier:
-        raise ValueError(f"a model of type {model.svm_type} has no class probabilities")
-    if model.probability is None:
-        raise ValueError("the model has no probabilities: train it with probability=True (-b 1)")
-    result = np.empty((rows.n_samples, len(model.labels)))
-    for batch, block in blocks(model, rows, method, threads):
-        result[batch] = probabilities_from(model, block)
-    return result
-
-
-def probabilities_from(model: ModelParts, values: np.ndarray) -> np.ndarray:
-    """Convert decision values (n, n_pairs) to class probabilities (n, k)."""
-    sigmoids = model.probability
-    assert sigmoids is not None and sigmoids.B is not None  # class_probabilities checks the model
-    return coupled(pair_probabilities(values, sigmoids.A, sigmoids.B), len(model.labels))
-
-
-def blocks(
-    model: ModelParts, rows: Rows, method: str | None, threads: int
-) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield (slice of the rows, decision values (m, n_pairs)) for consecutive blocks of rows.
-
-    Raises as `decision_values`, before the first block.
-    """
-    part = model.part(method)
-    if model.kernel.is_precomputed and rows.n_features < part.rows.n_features:
-        raise ValueError(
-            f"rows must have kernel values with all {part.rows.n_features} training rows, "
-            f"got {rows.n_features}"
-        )
-    float64 = needs_float64(model, part)
-    part = part.with_features(max(rows.n_features, part.rows.n_features))
-    return _blocks(model, part, rows, threads, float64)
-
-
-def _blocks(
-    model: ModelParts, part: ExactModel | EarlyModel, rows: Rows, threads: int, float64: bool
-) -> Iterator[tuple[slice, np.ndarray]]:
-    weights = PairWeights.kept(part, model.n_pairs)
-    sources = EncodedSources.cached(part.rows, model.kernel)
-    if isinstance(part, ExactModel):
-        exact = SupportSums(
-            sources, weights, -part.rho, rows.n_samples, threads,
-            by_sign=not model.is_regression, float64=float64,
-        )  # fmt: skip
-    row_size = max(rows.row_size, sources.row_size(threads), 1)
-    batch_size = min(
-        BATCH_VALUES // row_size, BATCH_PAIR_VALUES // max(model.n_pairs, 1), BATCH_PREDICTED
-    )
-    for batch in slices(rows.n_samples, batch_size):
-        block = rows.part(batch).with_features(part.rows.n_features).in_form_of(part.rows, threads)
-        values = np.empty((block.n_samples, model.n_pairs))
-        if isinstance(part, EarlyModel):
-            blend = part.partition.blend
-            placed = part.partition.place(block, threads, second=blend > 0)
-        for meeting in sources.meetings(block, threads):
-            meeting = replace(meeting, float64=float64)
-            if isinstance(part, EarlyModel):
-                by_cluster = partial(_early_values, part, weights, meeting)
-                values[meeting.place] = blended(by_cluster, placed.take(meeting.place), blend)
-            else:
-                values[meeting.place] = exact.values(meeting)
-        some = _beyond_float32(part, sources, block, values, threads)
-        if len(some):
-            values[some] = _values_in_float64(part, weights, sources, block.take(some), threads)
-        yield batch, values
-
-
-def _beyond_float32(
-    part: ExactModel | EarlyModel,
-    sources: EncodedSources,
-    block: Rows,
-    values: np.ndarray,
-    threads: int,
-) -> np.ndarray:
-    """Return the rows of a block whose values need float64 kernel values, int32.
-
-    Whether a row does is independent of the other rows of the block.
-    """
-    # overflow of other kernels is rare and shows in the values; a norm costs less than a value
-    is_shown = isinstance(part, ExactModel) and not sources.kernel.type.is_within_one
-    if is_shown and np.isfinite(values).all():
-        return np.empty(0, np.int32)
-    some = sources.beyond_float32(block, threads)
-    return some[~np.isfinite(values[some]).all(axis=1)] if is_shown else some
-
-
-def _values_in_float64(
-    part: ExactModel | EarlyModel,
-    weights: PairWeights,
-    sources: EncodedSources,
-    block: Rows,
-    threads: int,
-) -> np.ndarray:
-    """Compute the decision values of rows whose kernel values overflow float32.
-
-    Raises ValueError if they overflow float64, too.
-    """
-    meeting = sources.float64_meeting(block, threads)
-    if isinstance(part, EarlyModel):
-        blend = part.partition.blend
-        placed = part.partition.place(block, threads, second=blend > 0, float64=True)
-        values = blended(partial(_early_values, part, weights, meeting), placed, blend)
-        is_beyond = np.isinf(values)  # nan: a cluster without the classes of a pair
-    else:
-        values = meeting.product(weights.all()) - part.rho
-        is_beyond = ~np.isfinite(values)
-    if is_beyond.any():
-        raise ValueError(
-            f"kernel values of {sources.kernel.describe()} with rows to predict are beyond float64:"
-            " scale the features"
-        )
-    return values
-
-
-def _early_values(
-    part: EarlyModel,
-    weights: PairWeights,
-    meeting: EncodedBatch,
-    some: np.ndarray | slice,
-    cluster: np.ndarray,
-) -> np.ndarray:
-    """Compute decision values with the support vectors of one cluster per target (Equation 11).
-
-    `some` selects the targets; `cluster` is the cluster of each.
-    """
-    targets = np.arange(meeting.n_targets, dtype=np.int32)[some]
-    order = group_order(cluster)
-    ranges = ClusterRanges.of(cluster[order], part.cluster)
-    values = 0.0 - part.rho[cluster]
-    values[order] += meeting.cluster_product(weights.all(), ranges, targets[order])
-    return values
-
-
 # Maximum number of rows on the fast path. With the 2487 support vectors of ijcnn1, 8 rows take as
 # long as in blocks, and 16 rows take twice as long. Rows of an early model are in different
 # clusters. With the 1024 clusters of covtype, 64 rows take a fifth of the time of blocks; with 16
 # clusters they take the same time.
-FEW = {ExactModel: 8, EarlyModel: 64}
+FEW, FEW_OF_CLUSTERS = 8, 64
 
-_kept: "weakref.WeakKeyDictionary[ExactModel | EarlyModel, _Prepared]" = weakref.WeakKeyDictionary()
+SAMPLED = 64  # support vectors on which the rounding error is measured
+# Largest negligible error of a decision value: relative to the margin, which training determines to
+# 1e-3, or to the standard deviation of a regression's values. a9a with C = 32 has an error of 4e-5.
+SMALL, SMALL_OF_REGRESSION = 1e-4, 2e-5
+ROUNDING = 2.0**-22  # bound on the rounding error of a kernel value up to 1
+
 _lock = threading.Lock()
 
 
-def few_values(model: ModelParts, X: object, method: str | None) -> np.ndarray | None:
-    """Compute decision values float64 (n, n_pairs) of a real NumPy array X (n, d).
+class Predictor:
+    """Support vectors with a kernel, prepared to compute decision values of rows.
 
-    `method` is as for ModelParts.part. Returns None if X or the model does not suit this path. Then
-    call `decision_values`, which also reports invalid rows.
+    The arguments are the attributes of an ExactModel, without `cluster` and `partition`, or of an
+    EarlyModel. Everything that is prepared is kept. Threads may predict at the same time.
+
+    Attributes
+    ----------
+    n_pairs : the number of decision values of a row.
+    weights : coefficients by pair, in the form that KernelRows.product takes.
     """
-    part = model.part(method)
-    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "biuf":
-        return None
-    if not 0 < len(X) <= FEW[type(part)] or X.shape[1] != part.rows.n_features:
-        return None
-    prepared = _kept.get(part)
-    if prepared is None or prepared.kernel != model.kernel:
-        with _lock:
-            prepared = _kept.get(part)
-            if prepared is None or prepared.kernel != model.kernel:
-                prepared = _kept[part] = _Prepared(model, part)
-    return None if prepared.core is None else prepared.core.values(as_float32(X))
 
+    def __init__(
+        self,
+        kernel: Kernel,
+        rows: Rows,
+        dual_coef: np.ndarray,
+        class_: np.ndarray | None,
+        rho: np.ndarray,
+        cluster: np.ndarray | None,
+        partition: Partition | None,
+        *,
+        is_regression: bool,
+    ):
+        self.kernel, self.is_regression, self.n_pairs = kernel, is_regression, rho.shape[-1]
+        self.rho, self.cluster, self.partition = rho, cluster, partition
+        self.margin = 1.0 if class_ is not None else float(np.nanmax(np.abs(rho), initial=0.0))
+        self.sources = EncodedSources(rows, kernel)
+        self.weights = _weights_of_pairs(dual_coef, class_, self.n_pairs)
+        self._few: _core.FewRows | None = None
+        self._is_few_tried = False
 
-class _Prepared:
-    """A part of a model, prepared for the core; `core` is None if the core does not support it."""
+    def suits(self, kernel: Kernel, is_regression: bool) -> bool:
+        """Return whether this was made for the kernel and the kind of model."""
+        is_same = self.kernel is kernel or self.kernel == kernel  # `is` spares single rows time
+        return is_same and self.is_regression == is_regression
 
-    def __init__(self, model: ModelParts, part: ExactModel | EarlyModel):
-        kernel = model.kernel
-        self.kernel = kernel
-        self.core: _core.FewRows | None = None
-        tree = part.partition if isinstance(part, EarlyModel) else None
-        if kernel.type.is_linear or not _suits(EncodedSources.cached(part.rows, kernel)):
-            return
-        if tree is not None and not _suits_tree(tree):
-            return
-        sources = _served(EncodedSources.cached(part.rows, kernel))
-        start = np.array([0, part.rows.n_samples])
-        if isinstance(part, EarlyModel):
-            start = np.searchsorted(part.cluster, np.arange(part.partition.n_clusters + 1))
-        core = _core.FewRows(
-            sources.setup,
-            sources.points,
-            PairWeights.kept(part, model.n_pairs).all(),
-            np.asarray(start, np.int64),
-            np.ascontiguousarray(0.0 - np.atleast_2d(part.rho), np.float64),
-            needs_float64(model, part),
-            _largest_feature(EncodedSources.cached(part.rows, kernel)),
+    def few_values(self, X: object) -> np.ndarray | None:
+        """Compute decision values float64 (n, n_pairs) of a real NumPy array X (n, d).
+
+        Returns None if X or the support vectors do not suit the fast path. Then call `values`,
+        which also reports invalid rows.
+        """
+        if type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "biuf":
+            return None
+        most = FEW if self.partition is None else FEW_OF_CLUSTERS
+        if not 0 < len(X) <= most or X.shape[1] != self.sources.rows.n_features:
+            return None
+        if not self._is_few_tried:
+            with _lock:
+                if not self._is_few_tried:
+                    self._few, self._is_few_tried = self._few_rows(), True
+        return None if self._few is None else self._few.values(as_float32(X))
+
+    def values(self, rows: Rows, threads: int) -> np.ndarray:
+        """Compute decision values float64 (n, n_pairs), positive for the first class of a pair.
+
+        Raises ValueError as `blocks`, and if kernel values are beyond float64.
+        """
+        result = np.empty((rows.n_samples, self.n_pairs))
+        for batch, values in self.blocks(rows, threads):
+            result[batch] = values
+        return result
+
+    def blocks(self, rows: Rows, threads: int) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield (slice of the rows, decision values (m, n_pairs)) for consecutive blocks of rows.
+
+        Raises ValueError, before the first block, if kernel values of a precomputed kernel are
+        missing.
+        """
+        n_features = self.sources.rows.n_features
+        if self.kernel.is_precomputed and rows.n_features < n_features:
+            raise ValueError(
+                f"rows must have kernel values with all {n_features} training rows, "
+                f"got {rows.n_features}"
+            )
+        if rows.n_features > n_features:
+            return self._widened(rows.n_features).blocks(rows, threads)
+        return self._blocks(rows, threads)
+
+    def _widened(self, n_features: int) -> Predictor:
+        """Return the predictor of the support vectors with more features, which are 0."""
+        wide = copy(self)
+        wide.needs_float64 = self.needs_float64  # the precision does not depend on the rows
+        wide.sources = EncodedSources(self.sources.rows.with_features(n_features), self.kernel)
+        if self.partition is not None:
+            wide.partition = self.partition.with_features(n_features)
+        return wide
+
+    def _blocks(self, rows: Rows, threads: int) -> Iterator[tuple[slice, np.ndarray]]:
+        sources, partition = self.sources, self.partition
+        skipping = self.skipping(rows.n_samples, threads) if partition is None else None
+        row_size = max(rows.row_size, sources.row_size(threads), 1)
+        batch_size = min(
+            BATCH_VALUES // row_size, BATCH_PAIR_VALUES // max(self.n_pairs, 1), BATCH_PREDICTED
         )
-        if tree is not None:
-            sampled = _served(EncodedSources.cached(tree.sample, tree.kernel))
-            core.set_tree(sampled.setup, tree.found(sampled), tree.blend)
-        self.core = core
+        for batch in slices(rows.n_samples, batch_size):
+            block = rows.part(batch).with_features(sources.rows.n_features)
+            block = block.in_form_of(sources.rows, threads)
+            values = np.empty((block.n_samples, self.n_pairs))
+            if partition is not None:
+                placed = partition.place(block, threads, second=partition.blend > 0)
+            for encoded in sources.batches(block, threads):
+                encoded = replace(encoded, float64=self.needs_float64)
+                if partition is None:
+                    values[encoded.place] = self._exact_values(encoded, skipping)
+                else:
+                    values[encoded.place] = self._early_values(encoded, placed.take(encoded.place))
+            beyond = self._beyond_float32(block, values, threads)
+            if len(beyond):
+                values[beyond] = self._values_in_float64(block.take(beyond), threads)
+            yield batch, values
+
+    def skipping(self, n_targets: int, threads: int) -> tuple[Cutoff, np.ndarray] | None:
+        """Return how to skip negligible kernel values, None where it does not pay.
+
+        These are the cutoff, and a spatial order of the support vectors, int32.
+        """
+        n_values = n_targets * self.sources.rows.n_samples
+        is_small = n_targets < MIN_TARGETS or n_values < MIN_VALUES
+        if is_small or not self.kernel.type.is_of_distance:
+            return None
+        _, _, coefficients = self.entries()
+        totals = self._totals()
+        if not totals.any():
+            return None
+        left_out = LEFT_OUT_FLOAT64 if self.needs_float64 else LEFT_OUT
+        cutoff = Cutoff.of(self.kernel, left_out * np.abs(coefficients).max() / totals.max())
+        order = self.sources.order(cutoff, threads)
+        return None if order is None else (cutoff, order)
+
+    def _exact_values(
+        self, targets: EncodedBatch, skipping: tuple[Cutoff, np.ndarray] | None
+    ) -> np.ndarray:
+        """Compute decision values of targets with all support vectors, (n, n_pairs).
+
+        Where only signs matter, values that `skipping` leaves unsure are computed again without.
+        """
+        if skipping is None:
+            values = targets.product(self.weights)
+            values -= self.rho
+            return values
+        cutoff, order = skipping
+        values = targets.near_product(_reordered(self.weights, order), order, cutoff)
+        values -= self.rho
+        if not self.is_regression:
+            bound = cutoff.value * self._totals()
+            unsure = (np.abs(values) <= UNSURE * bound).any(axis=1)
+            selected = np.flatnonzero(unsure).astype(np.int32)
+            values[selected] = targets.product(self.weights, targets=selected) - self.rho
+        return values
+
+    def _early_values(self, targets: EncodedBatch, placed: Assignment) -> np.ndarray:
+        """Compute decision values of targets with the support vectors of their clusters."""
+        assert self.partition is not None
+        return blended(partial(self._cluster_values, targets), placed, self.partition.blend)
+
+    def _cluster_values(
+        self, targets: EncodedBatch, selected: np.ndarray | slice, cluster: np.ndarray
+    ) -> np.ndarray:
+        """Compute decision values with the support vectors of one cluster per target (Equation 11).
+
+        `selected` are some of the targets; `cluster` is the cluster of each.
+        """
+        assert self.cluster is not None
+        numbers = np.arange(targets.n_targets, dtype=np.int32)[selected]
+        order = group_order(cluster)
+        values = 0.0 - self.rho[cluster]
+        values[order] += targets.cluster_product(
+            self.weights, self.cluster, numbers[order], cluster[order]
+        )
+        return values
+
+    def _beyond_float32(self, block: Rows, values: np.ndarray, threads: int) -> np.ndarray:
+        """Return the rows of a block whose values need float64 kernel values, int32.
+
+        Whether a row does is independent of the other rows of the block.
+        """
+        # overflow of other kernels is rare and shows in the values; a norm costs less than a value
+        is_shown = self.partition is None and not self.kernel.type.is_within_one
+        if is_shown and np.isfinite(values).all():
+            return np.empty(0, np.int32)
+        beyond = self.sources.beyond_float32(block, threads)
+        return beyond[~np.isfinite(values[beyond]).all(axis=1)] if is_shown else beyond
+
+    def _values_in_float64(self, block: Rows, threads: int) -> np.ndarray:
+        """Compute the decision values of rows whose kernel values overflow float32.
+
+        Raises ValueError if they overflow float64, too.
+        """
+        targets, partition = self.sources.float64_batch(block, threads), self.partition
+        if partition is None:
+            values = targets.product(self.weights) - self.rho
+            is_beyond = ~np.isfinite(values)
+        else:
+            placed = partition.place(block, threads, second=partition.blend > 0, float64=True)
+            values = self._early_values(targets, placed)
+            is_beyond = np.isinf(values)  # nan: a cluster without the classes of a pair
+        if is_beyond.any():
+            raise ValueError(
+                f"kernel values of {self.kernel.describe()} with rows to predict are beyond "
+                "float64: scale the features"
+            )
+        return values
+
+    @cached_property
+    def needs_float64(self) -> bool:
+        """Whether decision values need float64 kernel values.
+
+        Rounding to float32 changes a kernel value by a factor of up to 1 + 2^-24. The effect is
+        measured once, on some of the support vectors, because the precision must not depend on the
+        rows to predict.
+        """
+        kernel, n_sv = self.kernel, self.sources.rows.n_samples
+        if kernel.is_precomputed or n_sv == 0:
+            return False
+        if kernel.type.is_within_one and not self.is_regression:
+            bound = ROUNDING * self._totals().max(initial=0.0)
+            if not is_seen(bound, self.margin):
+                return False
+        sample = distinct(np.linspace(0, n_sv - 1, SAMPLED).astype(np.int32))
+        rounded, exact = (self._values_without_rho(sample, float64) for float64 in (False, True))
+        margin = float(np.std(exact)) if self.is_regression else self.margin
+        error = float(np.max(np.abs(rounded - exact)))  # nan if values exceed float32
+        return is_seen(error, margin, is_regression=self.is_regression)
+
+    def _values_without_rho(self, sample: np.ndarray, float64: bool) -> np.ndarray:
+        """Compute decision values of the support vectors `sample`, which must ascend.
+
+        In an early model each value uses the support vectors of the same cluster.
+        """
+        sources, cluster = self.sources.encoded(), self.cluster
+        if cluster is None:
+            how = KernelEvalOptions(float64)
+            return sources.product(self.weights, target_rows=sample, how=how)
+        return sources.cluster_product(
+            self.weights, cluster, sources, sample, cluster[sample], float64
+        )
+
+    def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return arrays (support vector, pair, coefficient) of nonzeros, by support vector."""
+        if isinstance(self.weights, np.ndarray):
+            owner = np.flatnonzero(self.weights)
+            return owner, np.zeros(len(owner), np.int64), self.weights[owner]
+        indptr, pair, coefficients, _ = self.weights
+        return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)), pair, coefficients
+
+    def _totals(self) -> np.ndarray:
+        """Sum the |coefficients| of each pair, float64 (n_pairs,)."""
+        _, pair, coefficients = self.entries()
+        return np.bincount(pair, np.abs(coefficients), self.n_pairs)
+
+    def _few_rows(self) -> _core.FewRows | None:
+        """Prepare the core for few rows; return None if it does not support these sources."""
+        partition, sources = self.partition, self.sources
+        if self.kernel.type.is_linear or not _suits(sources):
+            return None
+        if partition is not None and not _suits_tree(partition):
+            return None
+        served, start = _served(sources), np.array([0, sources.rows.n_samples])
+        if self.cluster is not None and partition is not None:
+            start = np.searchsorted(self.cluster, np.arange(partition.n_clusters + 1))
+        most = sources.most_in_float32(1)  # the largest |x|^2 whose kernel values fit float32
+        largest = math.sqrt(most / max(sources.rows.n_features, 1)) if most >= 0 else -1.0
+        few = _core.FewRows(
+            served.setup,
+            served.points,
+            self.weights,
+            np.asarray(start, np.int64),
+            np.ascontiguousarray(0.0 - np.atleast_2d(self.rho), np.float64),
+            self.needs_float64,
+            largest,
+        )
+        if partition is not None:
+            sampled = _served(partition.sources)
+            few.set_tree(sampled.setup, partition.found_splits(sampled), partition.blend)
+        return few
 
 
-def _largest_feature(sources: EncodedSources) -> float:
-    """Return the |feature| up to which kernel values of rows are sure to fit float32, or -1."""
-    most = sources.most_in_float32(1)
-    return math.sqrt(most / max(sources.rows.n_features, 1)) if most >= 0 else -1.0
+def _weights_of_pairs(dual_coef: np.ndarray, class_: np.ndarray | None, n_pairs: int) -> Weights:
+    if n_pairs == 1:
+        return np.ascontiguousarray(dual_coef[0])
+    assert class_ is not None  # several pairs imply classes
+    coef = dual_coef.T
+    pair = pairs_of_lines(class_, coef.shape[1] + 1)
+    used = coef != 0
+    indptr = np.concatenate(([0], np.cumsum(used.sum(axis=1)))).astype(np.int64)
+    return indptr, pair[used], coef[used], n_pairs
+
+
+def _reordered(weights: Weights, order: np.ndarray) -> Weights:
+    """Return the weights of the support vectors in another order."""
+    if isinstance(weights, np.ndarray):
+        return weights[order]
+    old_indptr, pair, coefficients, n_pairs = weights
+    lengths = np.diff(old_indptr)[order]
+    indptr = np.concatenate(([0], np.cumsum(lengths)))
+    entries = np.arange(indptr[-1]) + np.repeat(old_indptr[order] - indptr[:-1], lengths)
+    return indptr, pair[entries], coefficients[entries], n_pairs
+
+
+def pairs_of_lines(class_: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return the pair index of each coefficient, int32 (n, n_classes - 1), by classes (n,)."""
+    class_, n_others = class_[:, None].astype(np.int32), n_classes - 1
+    line = np.arange(n_others, dtype=np.int32)
+    other = line + (line >= class_)
+    first, second = np.minimum(other, class_), np.maximum(other, class_)
+    return first * n_others - first * (first - 1) // 2 + second - first - 1
+
+
+def is_seen(error: float, size: float, *, is_regression: bool = False) -> bool:
+    """Return whether an error of decision values is too large to ignore; nan is too large.
+
+    `size` is the margin, or the standard deviation of the values of a regression.
+    """
+    return not error <= (SMALL_OF_REGRESSION if is_regression else SMALL) * size
 
 
 def _served(sources: EncodedSources) -> KernelRows:
     """Return the encoding of the sources that single rows use."""
-    form = sources.stepped() or sources.form()
-    assert form is not None  # only the "stepped" form can be missing
-    return form
+    return sources.for_bytes() or sources.encoded()
 
 
 def _suits(sources: EncodedSources) -> bool:
     """Return whether the core supports single rows and its copy of the sources is small."""
     if not sources.rows.is_dense or sources.kernel.is_precomputed:
         return False
-    form = _served(sources)
-    is_known = form.encoding.grid is None and form.setup.form in ("difference", "product", "bytes")
-    return is_known and _core.packed_bytes(form.setup, form.points) <= COPY_BYTES
+    served = _served(sources)
+    is_known = served.grid is None and served.setup.form in ("difference", "product", "bytes")
+    return is_known and _core.packed_bytes(served.setup, served.points) <= COPY_BYTES
 
 
 def _suits_tree(tree: Partition) -> bool:
@@ -361,4 +401,4 @@ def _suits_tree(tree: Partition) -> bool:
         np.count_nonzero(np.repeat(split.n_parts > 1, split.n_parts)) for split in tree.splits
     ):
         return False
-    return _suits(EncodedSources.cached(tree.sample, tree.kernel))
+    return _suits(tree.sources)

@@ -70,8 +70,26 @@ def shown(words: list[str]) -> str:
     return text if len(text) <= MAX_QUOTE else text[:MAX_QUOTE] + "..."
 
 
-class ModelTextReader:
-    """A cursor on the lines of a model file; errors name the file `name`."""
+KERNEL_KEYS = {"kernel_type", "degree", "gamma", "coef0"}
+LIBSVM_KEYS = {
+    *KERNEL_KEYS,
+    *("svm_type", "nr_class", "total_sv", "rho", "label", "probA", "probB", "nr_sv"),
+    "prob_density_marks",  # in one-class models; ignored
+}
+EARLY_KEYS = {
+    *("early_level", "n_features", "rows", "n_clusters", "total_center_rows", "total_early_sv"),
+    *(f"center_{key}" for key in KERNEL_KEYS),
+    *("blend", "n_parts", "center_products"),
+}
+STATUS_KEYS = {"converged", "violation", "gap"}
+SCALING_KEYS = {COLUMNS, WEIGHTS, LIMITS, MINIMA, MAXIMA, N_KNOTS, KNOTS, LEVELS}
+FILE_KEYS = {FIRST_INDEX, SCALING, *SCALING_KEYS, *TABLE_KEYS}
+SECTION_KEYS = {"row_numbers", *FILE_KEYS, *STATUS_KEYS, *EARLY_KEYS}
+EARLY_ONLY_KEYS = {EARLY_ONLY, *FILE_KEYS, *LIBSVM_KEYS, *EARLY_KEYS} - {"total_sv", "rho", "nr_sv"}
+
+
+class ModelReader:
+    """A reader of a model file, with a cursor on its lines; errors name the file `name`."""
 
     def __init__(self, text: bytearray | FileText, name: str, threads: int):
         self.text, self.name, self.threads = text, name, threads
@@ -218,9 +236,9 @@ class ModelTextReader:
         if n_columns:
             raise self.error("rows of a precomputed kernel must only have a serial number")
         serial = prefix[:, -1]
-        wrong = (serial != np.floor(serial)) | (serial < 1) | (serial > MAX_N_FEATURES)
-        if wrong.any():
-            self.line += int(wrong.argmax()) + 1
+        is_invalid = (serial != np.floor(serial)) | (serial < 1) | (serial > MAX_N_FEATURES)
+        if is_invalid.any():
+            self.line += int(is_invalid.argmax()) + 1
             raise self.error("a serial number must be an integer from 1")
         columns = serial.astype(np.int32) - 1
         if n_features is None:
@@ -258,46 +276,6 @@ class ModelTextReader:
         if np.any(integers >= end):
             raise self.error(f"a {name} must be below {end}, got {integers.max()}")
         return integers.astype(np.int32)
-
-
-def _ends_of_lines(text: bytearray | FileText) -> np.ndarray:
-    """Return the byte offsets of line ends, int64."""
-    parts = []
-    for block in slices(len(text), BATCH_SCANNED):
-        codes = np.frombuffer(text[block], np.uint8)
-        parts.append(np.flatnonzero(codes == ord("\n")) + block.start)
-    if len(text) and text[-1:] != b"\n":
-        parts.append(np.array([len(text)]))
-    return np.concatenate(parts) if parts else np.empty(0, np.int64)
-
-
-def _number(kind: type[Number], word: str) -> Number:
-    """Convert a word to a number; reject underscores, which Python allows."""
-    if "_" in word:
-        raise ValueError(word)
-    return kind(word)
-
-
-KERNEL_KEYS = {"kernel_type", "degree", "gamma", "coef0"}
-LIBSVM_KEYS = {
-    *KERNEL_KEYS,
-    *("svm_type", "nr_class", "total_sv", "rho", "label", "probA", "probB", "nr_sv"),
-    "prob_density_marks",  # in one-class models; ignored
-}
-EARLY_KEYS = {
-    *("early_level", "n_features", "rows", "n_clusters", "total_center_rows", "total_early_sv"),
-    *(f"center_{key}" for key in KERNEL_KEYS),
-    *("blend", "n_parts", "center_products"),
-}
-STATUS_KEYS = {"converged", "violation", "gap"}
-SCALING_KEYS = {COLUMNS, WEIGHTS, LIMITS, MINIMA, MAXIMA, N_KNOTS, KNOTS, LEVELS}
-FILE_KEYS = {FIRST_INDEX, SCALING, *SCALING_KEYS, *TABLE_KEYS}
-SECTION_KEYS = {"row_numbers", *FILE_KEYS, *STATUS_KEYS, *EARLY_KEYS}
-EARLY_ONLY_KEYS = {EARLY_ONLY, *FILE_KEYS, *LIBSVM_KEYS, *EARLY_KEYS} - {"total_sv", "rho", "nr_sv"}
-
-
-class ModelReader(ModelTextReader):
-    """Reader of a whole model file."""
 
     def read(self) -> Model:
         """Read the model. Raises ModelError."""
@@ -392,8 +370,8 @@ class ModelReader(ModelTextReader):
         coef, rows = self.lines(total, n_coefficients, b"coefficient", features)
         self.line = end
         numbers = np.array(section["row_numbers"], np.int64) - 1 if section else None
-        worth = self.worth(section) if section and "converged" in section else None
-        exact = ExactModel(rows, np.ascontiguousarray(coef.T), rho, n_sv, numbers, worth)
+        status = self.status(section) if section and "converged" in section else None
+        exact = ExactModel(rows, np.ascontiguousarray(coef.T), rho, n_sv, numbers, status)
         model = replace(model, exact=exact, first_index=self.first_index)
         return self.with_early(model, section) if section and "early_level" in section else model
 
@@ -469,7 +447,7 @@ class ModelReader(ModelTextReader):
             raise self.error(f"{WEIGHTS} must be at least 0", WEIGHTS)
         return Scaling(self.name, columns, features, None, self.first_index, weights)
 
-    def worth(self, values: Header) -> ConvergenceStatus:
+    def status(self, values: Header) -> ConvergenceStatus:
         converged = self.number(values, "converged", int)
         violation = self.number(values, "violation", float)
         gap = self.number(values, "gap", float) if "gap" in values else None
@@ -540,7 +518,7 @@ class ModelReader(ModelTextReader):
         members = np.lexsort((row_numbers, cluster))
         if np.any((np.diff(cluster[members]) == 0) & (np.diff(row_numbers[members]) == 0)):
             raise self.error("duplicate row among the early support vectors of a cluster")
-        rows = self.with_features_elsewhere(rows, prefix[:, 3], row_numbers, model.exact)
+        rows = self.with_shared_features(rows, prefix[:, 3], row_numbers, model.exact)
         early = EarlyModel(
             level=self.number(values, "early_level", int),
             partition=partition,
@@ -604,14 +582,14 @@ class ModelReader(ModelTextReader):
             raise self.error("the line EARLY_SV is missing")
         return np.array(rho).reshape(n_clusters, n_pairs)
 
-    def with_features_elsewhere(
-        self, rows: Rows, elsewhere: np.ndarray, row_numbers: np.ndarray, exact: ExactModel | None
+    def with_shared_features(
+        self, rows: Rows, place: np.ndarray, row_numbers: np.ndarray, exact: ExactModel | None
     ) -> Rows:
         """Fill in features that the file stores with another support vector of the same row.
 
-        `elsewhere` is as in writer.py's _elsewhere.
+        `place` is as of writer.py's _places_of_features.
         """
-        places = self.below(elsewhere, 3, "place of features")
+        places = self.below(place, 3, "place of features")
         if self.has_serials or not places.any():
             return rows
         shared, again = np.flatnonzero(places == 1), np.flatnonzero(places == 2)
@@ -640,6 +618,24 @@ class ModelReader(ModelTextReader):
         if len(at) and (at.max() == len(numbers) or np.any(numbers[order[at]] != targets)):
             raise self.error(f"an early support vector refers to a missing {name} one")
         return order[at]
+
+
+def _ends_of_lines(text: bytearray | FileText) -> np.ndarray:
+    """Return the byte offsets of line ends, int64."""
+    parts = []
+    for block in slices(len(text), BATCH_SCANNED):
+        codes = np.frombuffer(text[block], np.uint8)
+        parts.append(np.flatnonzero(codes == ord("\n")) + block.start)
+    if len(text) and text[-1:] != b"\n":
+        parts.append(np.array([len(text)]))
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+
+def _number(kind: type[Number], word: str) -> Number:
+    """Convert a word to a number; reject underscores, which Python allows."""
+    if "_" in word:
+        raise ValueError(word)
+    return kind(word)
 
 
 def _copy_rows(target: np.ndarray, at: np.ndarray, source: np.ndarray, index: np.ndarray) -> None:

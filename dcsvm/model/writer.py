@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,14 +19,8 @@ from dcsvm.data.columns import CATEGORY, KINDS, NUMBER, Column, TableEncoding
 from dcsvm.data.rows import ChosenRows, Rows
 from dcsvm.data.scaling import Interval, Scaling
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.model.parts import (
-    ConvergenceStatus,
-    EarlyModel,
-    ExactModel,
-    ModelParts,
-    Probability,
-    is_seen,
-)
+from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel, ModelParts, Probability
+from dcsvm.model.predict import is_seen
 
 # keys of a model file; LABEL_NAMES are the labels that the numbers of `label` stand for
 TABLE, TABLE_LABEL, LABEL_NAMES = "table_columns", "table_label", "label_names"
@@ -56,8 +50,8 @@ def _values(column: Column) -> dict[str, Any]:
 
 def table_of(columns: list[str], label: list[str]) -> TableEncoding:
     """Return the encoding in the words of TABLE and TABLE_LABEL. Raises ValueError."""
-    found = [_column_of(_object(word)) for word in columns]
-    if len({one.name for one in found}) < len(found):
+    encoded = [_column_of(_object(word)) for word in columns]
+    if len({column.name for column in encoded}) < len(encoded):
         raise ValueError("two columns have the same name")
     if len(label) != 1:
         raise ValueError("must be one JSON object")
@@ -65,7 +59,7 @@ def table_of(columns: list[str], label: list[str]) -> TableEncoding:
     name, has_names = values.get("name"), values.get("has_names")
     if not (name is None or isinstance(name, str)) or not isinstance(has_names, bool):
         raise ValueError("must have a name and has_names")
-    return TableEncoding(tuple(found), name, has_names)
+    return TableEncoding(tuple(encoded), name, has_names)
 
 
 def text_of(word: str) -> str:
@@ -117,7 +111,7 @@ VERSION = "4"
 FORMATS = ("dcsvm", "libsvm")
 
 
-def plain(number: float | str) -> str:
+def label_text(number: float | str) -> str:
     """Format a label as LIBSVM does: integers without a decimal point, others with all digits."""
     if isinstance(number, str):
         return str(number)
@@ -147,15 +141,16 @@ def model_text(model: ModelParts, format: str = "dcsvm") -> Iterator[bytes]:
         # LIBSVM's readers skip the words after SV in its line
         last = "SV" if row_numbers is None else f"SV {SECTION}"
         yield _joined([*_problem_lines(model, exact), last])
-        digits = Digits(model.first_index, _needs_digits(model.kernel, exact))
-        yield from _row_lines(exact.rows, [*exact.dual_coef], digits)
+        float64 = _needs_float64_digits(model.kernel, exact)
+        coefficients = [*exact.dual_coef]
+        yield from _row_lines(exact.rows, coefficients, model.first_index, float64=float64)
         if row_numbers is None:
             return
         yield _joined(
             [
                 f"{SECTION} {VERSION}",
                 *_section_lines(model, exact.rows),
-                *_worth_lines(exact.status),
+                *_status_lines(exact.status),
                 *_early_lines(early),
             ]
         )
@@ -165,7 +160,7 @@ def model_text(model: ModelParts, format: str = "dcsvm") -> Iterator[bytes]:
             yield f" {_listed(row_numbers[batch] + 1)}".encode()
         yield b"\n"
     if early is not None:
-        yield from _early_text(early, exact, Digits(model.first_index))
+        yield from _early_text(early, exact, model.first_index)
 
 
 def _check_libsvm(model: ModelParts) -> None:
@@ -177,7 +172,7 @@ def _check_libsvm(model: ModelParts) -> None:
         raise ValueError("LIBSVM's labels must be integers, got text")
     for label in model.labels:
         if not (label.is_integer() and abs(label) < 2**31):
-            raise ValueError(f"LIBSVM's labels must be integers, got {plain(label)}")
+            raise ValueError(f"LIBSVM's labels must be integers, got {label_text(label)}")
 
 
 def _joined(lines: list[str]) -> bytes:
@@ -185,7 +180,7 @@ def _joined(lines: list[str]) -> bytes:
 
 
 def _listed(numbers: Iterable[float]) -> str:
-    return " ".join(map(plain, numbers))
+    return " ".join(map(label_text, numbers))
 
 
 def _kernel_lines(kernel: Kernel) -> list[str]:
@@ -238,11 +233,11 @@ def _scaling_lines(scaling: Scaling) -> list[str]:
     return [f"{SCALING} {kind}", *(f"{key} {text}".rstrip() for key, text in numbers.items())]
 
 
-def _worth_lines(worth: ConvergenceStatus | None) -> list[str]:
-    if worth is None:
+def _status_lines(status: ConvergenceStatus | None) -> list[str]:
+    if status is None:
         return []
-    lines = [f"converged {int(worth.converged)}", f"violation {worth.violation!r}"]
-    return lines if worth.gap is None else [*lines, f"gap {worth.gap!r}"]
+    lines = [f"converged {int(status.converged)}", f"violation {status.violation!r}"]
+    return lines if status.gap is None else [*lines, f"gap {status.gap!r}"]
 
 
 def _form(rows: Rows | ChosenRows) -> str:
@@ -273,7 +268,7 @@ def _early_lines(early: EarlyModel | None) -> list[str]:
     return [*lines, f"total_center_rows {n_centers}", f"total_early_sv {n_sv}"]
 
 
-def _early_text(early: EarlyModel, exact: ExactModel | None, digits: Digits) -> Iterator[bytes]:
+def _early_text(early: EarlyModel, exact: ExactModel | None, first_index: int) -> Iterator[bytes]:
     """Yield the lines of the early part after its header.
 
     These are a line for each center (level, cluster, row), a line of rho for each cluster, and a
@@ -285,15 +280,15 @@ def _early_text(early: EarlyModel, exact: ExactModel | None, digits: Digits) -> 
     yield _joined(["CENTERS"])
     level = np.repeat(np.arange(len(splits)), [len(split.child) for split in splits]) + 1
     cluster = np.concatenate([split.cluster for split in splits])
-    yield from _row_lines(partition.sample, [level, cluster], digits)
+    yield from _row_lines(partition.sample, [level, cluster], first_index)
     yield _joined(["EARLY_RHO", *map(_listed, early.rho), "EARLY_SV"])
-    elsewhere = _elsewhere(early, exact)
+    place = _places_of_features(early, exact)
     class_ = np.zeros(n_sv, np.int8) if early.class_ is None else early.class_
-    prefix = [early.cluster, class_, early.row_numbers + 1, elsewhere, *early.dual_coef]
-    yield from _row_lines(early.rows, prefix, digits, blank=elsewhere > 0)
+    prefix = [early.cluster, class_, early.row_numbers + 1, place, *early.dual_coef]
+    yield from _row_lines(early.rows, prefix, first_index, blank=place > 0)
 
 
-def _elsewhere(early: EarlyModel, exact: ExactModel | None) -> np.ndarray:
+def _places_of_features(early: EarlyModel, exact: ExactModel | None) -> np.ndarray:
     """Return the place in the file of each early support vector's features, int8 (n_sv,).
 
     0 is its own line. 1 is the line of the exact support vector of the same row. 2 is the line of
@@ -310,22 +305,12 @@ def _elsewhere(early: EarlyModel, exact: ExactModel | None) -> np.ndarray:
     return place
 
 
-@dataclass(frozen=True)
-class Digits:
-    """Number format of features.
+def _needs_float64_digits(kernel: Kernel, exact: ExactModel) -> bool:
+    """Return whether features need enough digits that a float64 reader gets their exact values.
 
-    `first_index` is the index of the first feature. With `float64`, values have enough digits that
-    a reader of float64 numbers gets the exact float32 values.
-    """
+    Terms of the decision values may be so large that float32 rounding matters.
 
-    first_index: int
-    float64: bool = False
-
-
-def _needs_digits(kernel: Kernel, exact: ExactModel) -> bool:
-    """Return whether terms of the decision values are so large that float32 rounding matters.
-
-    LIBSVM's tools read features as float64. They must then get the exact float32 values.
+    LIBSVM's tools read features as float64.
     """
     largest = 1.0
     if kernel.is_precomputed:
@@ -349,36 +334,35 @@ def _slices(rows: Rows | ChosenRows, n_prefix: int) -> list[slice]:
 def _row_lines(
     rows: Rows | ChosenRows,
     prefix: Sequence[np.ndarray],
-    digits: Digits,
+    first_index: int,
     *,
+    float64: bool = False,
     blank: np.ndarray | None = None,
 ) -> Iterator[bytes]:
     """Yield the lines of the rows, in batches.
 
-    A line has one number from each array in `prefix`, then the features. Rows marked in `blank`
+    A line has one number from each array in `prefix`, then the features, the first one with
+    `first_index`. `float64` writes the digits of `_needs_float64_digits`. Rows marked in `blank`
     have no features.
     """
     for batch in _slices(rows, len(prefix)):
         numbers = np.column_stack([column[batch] for column in prefix]).astype(np.float64)
         part = rows.part(batch).as_floats()
-        yield _lines(numbers, part if blank is None else _blanked(part, blank[batch]), digits)
+        part = part if blank is None else _blanked(part, blank[batch])
+        yield _lines(numbers, part, first_index, float64)
 
 
-def _lines(prefix: np.ndarray, rows: Rows, digits: Digits) -> bytes:
+def _lines(prefix: np.ndarray, rows: Rows, first_index: int, float64: bool) -> bytes:
     if rows.columns is not None:
         return b"".join(
             f"{' '.join(map(repr, line))} 0:{serial} \n".encode()
             for line, serial in zip(prefix.tolist(), (rows.columns + 1).tolist(), strict=True)
         )
     if not rows.is_dense:
-        return _svmlight.write_csr(
-            prefix, *rows.csr, first_index=digits.first_index, float64=digits.float64
-        )
+        return _svmlight.write_csr(prefix, *rows.csr, first_index=first_index, float64=float64)
     if rows.n_features == 0:
         return b"".join(f"{' '.join(map(repr, line))} \n".encode() for line in prefix.tolist())
-    return _svmlight.write_dense(
-        prefix, rows.features, first_index=digits.first_index, float64=digits.float64
-    )
+    return _svmlight.write_dense(prefix, rows.features, first_index=first_index, float64=float64)
 
 
 def _blanked(rows: Rows, blank: np.ndarray) -> Rows:
@@ -407,62 +391,60 @@ def with_label_order(model: AnyParts, labels: np.ndarray) -> AnyParts:
         return model
     if not np.array_equal(np.sort(model.labels), np.sort(labels)):
         raise ValueError("the model has other labels")
-    rank = np.argsort(np.argsort(model.labels))  # among the sorted labels
-    order = _Order(np.argsort(labels)[rank])
+    sorted_rank = np.argsort(np.argsort(model.labels))
+    rank = np.argsort(labels)[sorted_rank]  # the new index of each old class
+    old_pair, sign = _pairs_in_order(np.argsort(rank))
     probability = model.probability
     if probability is not None and probability.B is not None:
         # Swapping a pair negates f. The other class has the probability 1 / (1 + exp(A f - B)).
-        offsets = order.of_pairs(probability.B) * order.sign
-        probability = Probability(order.of_pairs(probability.A), offsets)
+        probability = Probability(probability.A[old_pair], probability.B[old_pair] * sign)
     return replace(
         model,
         labels=labels,
-        exact=model.exact and _reordered(model.exact, order),
-        early=model.early and _reordered(model.early, order),
+        exact=model.exact and _reordered(model.exact, rank),
+        early=model.early and _reordered(model.early, rank),
         probability=probability,
     )
 
 
-class _Order:
-    """A permutation of the classes.
+def _pairs_in_order(old: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the old index of each new pair, and -1 where its classes are swapped, else 1.
 
-    `rank` (k,) is the new index of each old class. `sign` (n_pairs,) is -1 for a new pair whose
-    classes are swapped, else 1.
+    `old` (k,) is the old index of each new class.
     """
-
-    def __init__(self, rank: np.ndarray):
-        self.rank, k = rank, len(rank)
-        self.old = np.argsort(rank)
-        first, second = np.triu_indices(k, 1)
-        a, b = self.old[first], self.old[second]
-        self.sign = np.where(a < b, 1.0, -1.0)
-        low, high = np.minimum(a, b), np.maximum(a, b)
-        self.pair = low * k - low * (low + 1) // 2 + high - low - 1
-
-    def of_pairs(self, values: np.ndarray) -> np.ndarray:
-        """Reorder values (..., n_pairs) of pairs."""
-        return np.ascontiguousarray(values[..., self.pair])
-
-    def coefficients(self, coef: np.ndarray, class_: np.ndarray) -> np.ndarray:
-        """Convert sv_coef (k - 1, n) of support vectors with old classes `class_` (n,)."""
-        line = np.arange(len(coef))[:, None]
-        new = self.rank[class_]
-        other = self.old[line + (line >= new)]  # old index of the other class of each line
-        flipped = (class_ < other) != (new < self.rank[other])
-        signs = np.where(flipped, -1.0, 1.0)
-        return np.take_along_axis(coef, other - (other > class_), axis=0) * signs
+    k = len(old)
+    first, second = np.triu_indices(k, 1)
+    a, b = old[first], old[second]
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    return low * k - low * (low + 1) // 2 + high - low - 1, np.where(a < b, 1.0, -1.0)
 
 
-def _reordered(part: Part, order: _Order) -> Part:
+def _coefficients(coef: np.ndarray, class_: np.ndarray, rank: np.ndarray) -> np.ndarray:
+    """Convert sv_coef (k - 1, n) of support vectors with old classes `class_` (n,)."""
+    line = np.arange(len(coef))[:, None]
+    new = rank[class_]
+    other = np.argsort(rank)[line + (line >= new)]  # old index of the other class of each line
+    flipped = (class_ < other) != (new < rank[other])
+    signs = np.where(flipped, -1.0, 1.0)
+    return np.take_along_axis(coef, other - (other > class_), axis=0) * signs
+
+
+def _reordered(part: Part, rank: np.ndarray) -> Part:
     assert part.class_ is not None  # a model with labels has classes
-    class_ = order.rank[part.class_]
+    old = np.argsort(rank)
+    old_pair, sign = _pairs_in_order(old)
+    class_ = rank[part.class_]
     cluster = part.cluster if isinstance(part, EarlyModel) else np.zeros(len(class_), np.int32)
     index = np.lexsort((class_, cluster))
-    rows, rho = part.rows.take(index), order.of_pairs(part.rho) * order.sign
-    coef = order.coefficients(part.dual_coef, part.class_)[:, index]
     numbers = None if part.row_numbers is None else part.row_numbers[index]
-    part = replace(part, rows=rows, dual_coef=coef, rho=rho, row_numbers=numbers)
+    part = replace(
+        part,
+        rows=part.rows.take(index),
+        dual_coef=_coefficients(part.dual_coef, part.class_, rank)[:, index],
+        rho=np.ascontiguousarray(part.rho[..., old_pair]) * sign,
+        row_numbers=numbers,
+    )
     if isinstance(part, EarlyModel):
         return replace(part, class_=class_[index].astype(np.int32))
     assert part.n_sv is not None
-    return replace(part, n_sv=part.n_sv[order.old])
+    return replace(part, n_sv=part.n_sv[old])

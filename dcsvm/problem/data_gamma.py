@@ -56,14 +56,13 @@ def number_of_gamma(
 def number_per_median(gamma: str, kernel: str, rows: Rows) -> float:
     """Return the number of a gamma F/median of a kernel. Raises OptionError."""
     used = Kernel(kernel)
-    assert used.type.fall is not None  # checked by TrainOptions
     median = median_distance(rows, used, 1)
     if median == 0:
         raise EqualRowsError("gamma", f"must be a number, got {gamma!r}: all rows are equal")
     described = f"of median distance {median:g}"
     if math.isnan(median):
         described = "whose distances are beyond float32"
-    return _ratio(gamma, median_factor(gamma), max(median, 0.0) ** used.type.fall.power, described)
+    return _ratio(gamma, median_factor(gamma), max(median, 0.0) ** used.type.power, described)
 
 
 def _ratio(gamma: str, factor: float, scale: float, described: str) -> float:

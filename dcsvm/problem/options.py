@@ -296,7 +296,7 @@ class TrainOptions(OptionTable):
         if self.kernel_type.is_precomputed:
             reason = "need features, not a precomputed kernel"
         elif isinstance(weights, str) and weights == LEARN:
-            if self.kernel_type.fall is None:
+            if not self.kernel_type.is_of_distance:
                 reason = f"can be learned for a kernel of a distance only, got {self.kernel}"
             elif self.svm_type == "one_class":
                 reason = "are learned from labels or targets, got one_class"
@@ -325,7 +325,7 @@ class TrainOptions(OptionTable):
             raise OptionError("probability", "is not available for one-class")
         if self.clustering == "kmeans" and self.kernel_type.is_precomputed:
             raise OptionError("clustering", "kmeans requires features, not a precomputed kernel")
-        if is_per_median(self.gamma) and self.kernel_type.fall is None:
+        if is_per_median(self.gamma) and not self.kernel_type.is_of_distance:
             reason = f"must be a number for kernel {self.kernel}, got {self.gamma!r}"
             raise OptionError("gamma", reason)
         kernel = Kernel(self.kernel, coef0=self.coef0, degree=self.degree)

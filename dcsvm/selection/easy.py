@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,16 @@ from dcsvm.model.metrics import shown_loss
 from dcsvm.model.model import Model
 from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.trials import GIVEN, Candidate, Clock, Problem, Sample, Trial, scaled_as
+from dcsvm.selection.trials import (
+    GIVEN,
+    SCALING_NAMES,
+    Candidate,
+    Clock,
+    Scorer,
+    Trial,
+    scaled_as,
+    with_metric,
+)
 from dcsvm.training.early_level import finest_level
 from dcsvm.training.grid import GridSearch
 from dcsvm.training.report import Progress
@@ -57,8 +66,14 @@ Tell = Callable[[str, Trial, Trial], None]  # step, trial, best trial so far
 class EasySearch:
     """Search for the best candidate on samples of a data set.
 
-    A scaling of the data set, and `feature_weights` (n_features,), are not chosen but given. `tell`
-    is called after each trial. `skipped` lists omitted parts of the search.
+    A scaling of the data set, and `feature_weights` (n_features,), are not chosen but given. The
+    lines of `progress` tell the best candidate after each step; `tell` is called after each trial.
+
+    Attributes
+    ----------
+    scorer, trials : the scorer on the current sample, and the trials on it.
+    candidates : all that were scored, on any sample.
+    skipped : names of the omitted parts of the search.
 
     Raises ValueError if all rows are equal.
     """
@@ -66,38 +81,38 @@ class EasySearch:
     def __init__(
         self,
         data: Dataset,
-        problem: Problem,
+        options: TrainOptions,
+        metric: str,
         clock: Clock,
-        tell: Tell,
+        progress: Progress,
+        *,
+        tell: Tell | None = None,
         feature_weights: ArrayLike | None = None,
     ):
         if data.n_features == 0:
             raise ValueError("the training set has no features")
-        self.data, self.problem, self.clock, self.tell = data, problem, clock, tell
+        self.data, self.options, self.metric, self.clock = data, options, metric, clock
+        self.progress, self.tell, self.feature_weights = progress, tell, feature_weights
         self.trials: list[Trial] = []
-        self.skipped: list[str] = []
         self.candidates: set[Candidate] = set()
+        self.skipped: list[str] = []
+        self.step = ""
+        self.n_in_step: int | None = None  # new candidates, None before the first trial of the step
         self.scalings = SCALINGS if data.scaling is None else (GIVEN,)
-        self.feature_weights = feature_weights
-        self.sample = self._sample(SCREENING_ROWS)
-        is_constant = self.sample.scaled(self.scalings[0]).rows.n_features == 0
+        self.scorer = self._scorer(SCREENING_ROWS)
+        is_constant = self.scorer.scaled(self.scalings[0]).rows.n_features == 0
         # a sample may lack rare rows
         if is_constant and data.scaled("auto").rows.n_features == 0:
             raise ValueError("all rows are equal: there is nothing to learn from")
         self.share = SHARE_OF_SEARCH if self.is_small else SHARE_OF_SAMPLES
 
-    def _sample(self, n_rows: int) -> Sample:
-        return Sample.of(self.data, self.problem, n_rows, self.feature_weights)
+    def _scorer(self, n_rows: int) -> Scorer:
+        return Scorer.of(self.data, self.options, self.metric, n_rows, self.feature_weights)
 
     @property
     def is_small(self) -> bool:
         """Whether there are so few rows that an early model has no use."""
         return self.data.n_rows <= SEARCH_ROWS
-
-    @property
-    def n_trials(self) -> int:
-        """Number of different candidates that were scored."""
-        return len(self.candidates)
 
     @property
     def best(self) -> Trial:
@@ -106,81 +121,88 @@ class EasySearch:
     def run(self) -> Trial:
         """Carry out the steps. Raises Stopped with a message if no candidate was scored."""
         for name, step in (
-            ("kernels and scalings", self._screen),
-            ("feature weights", self._weigh),
-            ("C and gamma", self._search),
+            ("kernels and scalings", self._screen_kernels),
+            ("feature weights", self._try_weights),
+            ("C and gamma", self._search_pattern),
             ("epsilon", self._refine_epsilon),
         ):
+            self._begin(name)
             try:
-                step(name)
+                step()
             except _core.Stopped:
                 if not self.trials:
                     limit = f"the time limit of {self.clock.limit:g} s is too short: "
                     reason = "" if self.clock.is_requested else limit
                     raise _core.Stopped(f"{reason}stopped before a setting was scored") from None
                 self.skipped.append(name)
+        self._begin("")
         return self.best
 
-    def _try(self, step: str, candidate: Candidate) -> Trial:
-        """Score a candidate in the time left for the search. Raises Stopped."""
-        self.sample.stop = self.clock.stop(self.share if self.trials else 1.0)
-        trial = self.sample.trial(candidate)
-        self.trials.append(trial)
-        self.candidates.add(candidate)
-        self.tell(step, trial, self.best)
-        return trial
+    def _try(self, candidate: Candidate, scorer: Scorer | None = None) -> None:
+        """Score a candidate in the time left for the search. Raises Stopped.
 
-    def _screen(self, step: str) -> None:
-        epsilon = EPSILON if self.problem.is_regression else None
+        If `scorer` is given, the search continues with it, unless it is stopped before.
+        """
+        # the first trial on a sample may take all the time
+        share = self.share if self.trials and scorer is None else 1.0
+        trial = (scorer or self.scorer).trial(candidate, self.clock.stop(share))
+        if scorer is not None:  # losses on other rows do not compare
+            self.scorer, self.trials = scorer, []
+        self.trials.append(trial)
+        self.n_in_step = (self.n_in_step or 0) + (candidate not in self.candidates)
+        self.candidates.add(candidate)
+        best = self.best
+        self.progress.trial(self.step, self.n_in_step, self.quality(best))
+        if self.tell is not None:
+            self.tell(self.step, trial, best)
+
+    def quality(self, trial: Trial) -> str:
+        """Format a loss with its standard error, as the metric shows it."""
+        return shown_loss(self.metric, trial.loss, trial.error)
+
+    def _begin(self, step: str) -> None:
+        """Begin a step; tell the best candidate after the step before, if it tried any."""
+        if self.n_in_step is not None:
+            best, n = self.best.candidate, self.n_in_step
+            weights = "" if best.source is None else ", weights"
+            self.progress.note(
+                f"{self.step}: {n} trial{'s'[: n != 1]}; best: {best.kernel}, "
+                f"{SCALING_NAMES[best.scale]}{weights}, C={best.C * self.scorer.target_std:.4g}, "
+                f"gamma={best.gamma:.3g}/median: {self.quality(self.best)}"
+            )
+        self.step, self.n_in_step = step, None
+
+    def _screen_kernels(self) -> None:
+        epsilon = EPSILON if self.options.is_regression else None
         for kernel, scale, C in product(KERNEL_TYPES, self.scalings, SCREENED_C):
             if kernel.start is not None:
-                self._try(step, Candidate(kernel.name, scale, C, kernel.start, epsilon))
-                if self.n_trials == 1:
-                    self._set_folds(step, N_SCREENED + N_SEARCHED + N_OTHERS)
-        if self.problem.is_regression:
-            self._set_epsilon("epsilon", (EPSILON_OF_RMSE * self._rmse,))
+                self._try(Candidate(kernel.name, scale, C, kernel.start, epsilon))
+                if len(self.candidates) == 1:
+                    self._set_folds(N_SCREENED + N_SEARCHED + N_OTHERS)
+        if self.options.is_regression:
+            best = self.best
+            epsilon = EPSILON_OF_RMSE * (best.rmse / self.scorer.target_std)
+            self._begin("epsilon")
+            self._try(replace(best.candidate, epsilon=epsilon))
 
-    def _set_folds(self, step: str, n_trials: int) -> None:
+    def _set_folds(self, n_trials: int) -> None:
         """Use as many folds as the time of `n_trials` trials allows; score the first one again."""
         (trial,) = self.trials
-        each = trial.seconds / self.sample.n_folds
-        n_folds = self.clock.left(self.share) / (n_trials * each)
-        n_folds = int(min(max(n_folds, 1), self.sample.max_folds))
-        if n_folds != self.sample.n_folds:
-            self._score_again(step, trial, replace(self.sample, n_folds=n_folds))
+        n_folds = self.clock.left(self.share) / (n_trials * trial.fold_seconds)
+        n_folds = int(min(max(n_folds, 1), self.scorer.max_folds))
+        if n_folds != self.scorer.n_folds:
+            self._try(trial.candidate, replace(self.scorer, n_folds=n_folds))
 
-    def _score_again(self, step: str, trial: Trial, sample: Sample) -> None:
-        """Score a candidate on another sample and continue there; keep the old one if stopped."""
-        before = self.sample, self.trials
-        self.sample, self.trials = sample, []
-        try:
-            self._try(step, trial.candidate)
-        except _core.Stopped:
-            self.sample, self.trials = before
-            raise
-
-    @property
-    def _rmse(self) -> float:
-        """Root mean squared error of the best trial, in units of the targets' deviation."""
-        return self.best.rmse / self.problem.unit
-
-    def _set_epsilon(self, step: str, several: tuple[float, ...]) -> None:
-        best = self.best.candidate
-        for epsilon in several:
-            self._try(step, replace(best, epsilon=epsilon))
-
-    def _weigh(self, step: str) -> None:
+    def _try_weights(self) -> None:
         if self.data.n_features > MAX_FEATURES:
-            self.skipped.append(f"{step} (too many features)")
-            return
-        if self.feature_weights is not None:
-            return
-        best = self.best.candidate
-        self._try(step, replace(best, source=best))
+            self.skipped.append(f"{self.step} (too many features)")
+        elif self.feature_weights is None:
+            best = self.best.candidate
+            self._try(replace(best, source=best))
 
-    def _search(self, step: str) -> None:
+    def _search_pattern(self) -> None:
         """Search C and gamma by a pattern with factors 4 and 3, then their square roots."""
-        self._enlarge(step)
+        self._enlarge()
         known = {(self.best.candidate.C, self.best.candidate.gamma)}
         power = 1.0
         while power > 0.4:
@@ -192,146 +214,123 @@ class EasySearch:
                 if len(known) > N_SEARCHED:
                     return
                 known.add(key)
-                self._try(step, replace(before, C=key[0], gamma=key[1]))
+                self._try(replace(before, C=key[0], gamma=key[1]))
             if self.best.candidate == before:
                 power /= 2
 
-    def _enlarge(self, step: str) -> None:
+    def _enlarge(self) -> None:
         """Continue on a larger sample, as large as the time allows; score the best there."""
-        n_now, n_all = self.sample.data.n_rows, self.data.n_rows
+        n_now, n_all = self.scorer.data.n_rows, self.data.n_rows
         if n_all <= n_now:
             return
         best = self.best
-        each = best.seconds / self.sample.n_folds
-        factor = self.clock.left(self.share) / ((N_SEARCHED + 2) * each)
+        factor = self.clock.left(self.share) / ((N_SEARCHED + 2) * best.fold_seconds)
         n_rows = int(min(n_all, SEARCH_ROWS, n_now * max(factor, 0.0) ** (1 / GROWTH)))
         if n_rows < 1.5 * n_now:
             return
-        self._score_again(step, best, self._sample(n_rows))
-        self._set_folds(step, N_SEARCHED + 1)
+        self._try(best.candidate, self._scorer(n_rows))
+        self._set_folds(N_SEARCHED + 1)
 
-    def _refine_epsilon(self, step: str) -> None:
-        if self.problem.is_regression:
-            best = self.best.candidate
-            assert best.epsilon is not None
-            self._set_epsilon(step, tuple(best.epsilon * factor for factor in FACTORS_OF_EPSILON))
+    def _refine_epsilon(self) -> None:
+        best = self.best.candidate
+        if best.epsilon is not None:
+            for factor in FACTORS_OF_EPSILON:
+                self._try(replace(best, epsilon=best.epsilon * factor))
 
-    def described(self, choice: Choice) -> dict[str, Any]:
+    def described(self, chosen: Trial) -> dict[str, Any]:
         """Return what the report has on the search."""
+        options, candidate = chosen.options, chosen.candidate
         return {
-            "metric": self.problem.metric, "loss": choice.loss, "standard_error": choice.error,
-            "n_held": choice.n_held, "kernel": choice.options.kernel, "C": choice.options.C,
-            "epsilon": choice.options.epsilon if self.problem.is_regression else None,
-            "scale": choice.scale, "has_weights": choice.weights is not None,
-            "early": choice.options.early, "n_trials": self.n_trials,
+            "metric": self.metric, "loss": chosen.loss, "standard_error": chosen.error,
+            "n_held": chosen.n_held, "kernel": options.kernel, "C": options.C,
+            "epsilon": options.epsilon if options.is_regression else None,
+            "scale": candidate.scale, "has_weights": candidate.source is not None,
+            "early": options.early, "n_trials": len(self.candidates),
             "skipped": list(self.skipped), "seconds": self.clock.used,
-            "quality": shown_loss(self.problem.metric, choice.loss, choice.error),
+            "quality": self.quality(chosen),
         }  # fmt: skip
 
     def seconds_of_all(self) -> float:
         """Estimate the seconds of an exact training of the best candidate on all rows."""
-        each = self.best.seconds / self.sample.n_folds
-        growth = (self.data.n_rows / self.sample.n_trained) ** GROWTH
-        return LAST_TRAINING * each * growth
+        growth = (self.data.n_rows / self.scorer.n_trained) ** GROWTH
+        return LAST_TRAINING * self.best.fold_seconds * growth
 
 
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """The chosen setting.
-
-    `options` train the model on all rows, scaled by `scale` ("auto" or "quantile") and multiplied
-    by `weights` (n_features,) unless they are None. `loss` and `error` are the loss on `n_held`
-    held-out rows and its standard error.
-    """
-
-    options: TrainOptions
-    scale: str
-    weights: np.ndarray | None
-    loss: float
-    error: float
-    n_held: int
-
-
-def choose(search: EasySearch) -> tuple[Choice, Dataset]:
+def choose(search: EasySearch) -> tuple[Trial, Dataset]:
     """Search for the best setting, of an exact or an early model. Raises Stopped as `run`.
 
-    Returns it, and all rows, scaled and weighted.
+    Returns it, with options that train the model, and all rows, scaled and weighted.
     """
     best = search.run()
-    candidate, problem, data = best.candidate, search.problem, search.data
-    weights = None
-    if candidate.source is not None:
-        weights = np.zeros(data.n_features)
-        try:
-            search.sample.stop = search.clock.stop()
-            learned = search.sample.weights(candidate.source, -1)
-        except _core.Stopped:  # take the weights of a fold that scored the candidate
-            learned = search.sample.weights(candidate.source, 0)
-        weights[: len(learned)] = learned  # constant columns at the end have none
-    options = candidate.options(problem)
-    choice = Choice(options, candidate.scale, weights, best.loss, best.error, search.sample.n_held)
-    data = scaled_as(data, candidate.scale, search.feature_weights)
+    scale, source = best.candidate.scale, best.candidate.source
+    weights = None if source is None else _final_weights(search, source)
+    data = scaled_as(search.data, scale, search.feature_weights)
     if weights is not None:
         data = data.weighted(weights)
     if search.is_small and search.seconds_of_all() < search.clock.left_of_last:
-        return choice, data
-    return _of_many_rows(search, data, choice), data
+        return best, data
+    return _exact_or_early(search, data, best), data
 
 
-def _of_many_rows(search: EasySearch, data: Dataset, exact: Choice) -> Choice:
-    """Choose between exact and early models on scaled, weighted rows."""
-    options = number_of_gamma(exact.options, data.rows)
-    exact = replace(exact, options=options)
-    level = finest_level(data, options)
+def _final_weights(search: EasySearch, source: Candidate) -> np.ndarray:
+    """Return feature weights (n_features,), learned from the whole sample if there is time."""
+    try:
+        learned = search.scorer.weights(source, -1, search.clock.stop())
+    except _core.Stopped:  # those of a fold that scored the candidate are kept: no stop is needed
+        learned = search.scorer.weights(source, 0, _core.Stop())
+    weights = np.zeros(search.data.n_features)
+    weights[: len(learned)] = learned  # constant columns at the end have none
+    return weights
+
+
+def _exact_or_early(search: EasySearch, data: Dataset, exact: Trial) -> Trial:
+    """Choose between an exact and an early model of scaled, weighted rows."""
+    exact = replace(exact, options=number_of_gamma(exact.options, data.rows))
+    level = finest_level(data, exact.options)
     if level is None:
         return exact
-    clock, early = search.clock, _by_clusters(search, data, options)
-    if early is None and search.seconds_of_all() < clock.left_of_last:
-        return exact
-    if early is None:
-        return replace(exact, options=replace(options, early=True, early_level=level))
-    choices = [exact, replace(exact, options=early.options)]
+    clock, early = search.clock, _by_clusters(search, data, exact)
+    if early is None:  # no scores to compare: exact if there is time for it
+        if search.seconds_of_all() < clock.left_of_last:
+            return exact
+        return replace(exact, options=replace(exact.options, early=True, early_level=level))
+    # scored again on rows that both hold out, unless only the early one is possible
+    rivals = [exact, replace(exact, options=early.options)]
     if 2 * search.seconds_of_all() > clock.left():
         search.skipped.append("an exact model of all rows")
-        choices = choices[1:]
-        if search.problem.metric in METRICS_OF_CLUSTERS:
-            return replace(early, scale=exact.scale, weights=exact.weights)
-    is_held = _compared(search)
-    found, half = [], 0.5 * (1 + clock.used / clock.limit)
-    for choice in choices:
+        rivals = rivals[1:]
+        if search.metric in METRICS_OF_CLUSTERS:
+            return early
+    n_folds = max(-(-data.n_rows // MAX_COMPARED), N_EARLY_FOLDS)
+    is_held = search.options.fold_of_rows(data.labels, n_folds) == 0
+    scored, half = [], 0.5 * (1 + clock.used / clock.limit)  # of the time left
+    for rival in rivals:
         begin = clock.used
         try:
-            outcome = held_out(data, is_held, choice.options, clock.stop(half))
+            outcome = held_out(data, is_held, rival.options, clock.stop(half))
         except _core.Stopped:
             continue
         if clock.used - begin > clock.left():  # no time to train it on all rows
             continue
-        loss, error = loss_with_error(search.problem.metric, [outcome])
-        found.append(replace(choice, loss=loss, error=error, n_held=len(outcome.labels)))
-    return min(found, key=lambda choice: choice.loss, default=choices[-1])
+        loss, error = loss_with_error(search.metric, [outcome])
+        scored.append(replace(rival, loss=loss, error=error, n_held=len(outcome.labels)))
+    return min(scored, key=lambda trial: trial.loss, default=rivals[-1])
 
 
-def _compared(search: EasySearch) -> np.ndarray:
-    """Mark the rows, bool (n,), that are held out to compare exact and early models."""
-    n, options = search.data.n_rows, search.problem.options
-    return options.fold_of_rows(search.data.labels, max(-(-n // MAX_COMPARED), N_EARLY_FOLDS)) == 0
-
-
-def _by_clusters(search: EasySearch, data: Dataset, options: TrainOptions) -> Choice | None:
+def _by_clusters(search: EasySearch, data: Dataset, exact: Trial) -> Trial | None:
     """Score larger gamma and C on the clusters of the early level, which all rows share.
 
     The loss is the error rate, or the root mean squared error.
     """
-    early = replace(options, early=True)
+    options = replace(exact.options, early=True)
     assert isinstance(options.gamma, float)
-    penalties = sorted(
-        {min(options.C * factor, MAX_C * search.problem.unit) for factor in EARLY_CS}
-    )
+    largest_C = MAX_C * search.scorer.target_std
+    penalties = sorted({min(options.C * factor, largest_C) for factor in EARLY_CS})
     gammas = [options.gamma * factor for factor in EARLY_GAMMAS]
     best = None
     try:
         by_clusters = GridSearch.over(
-            data, early, penalties, gammas, folds=N_EARLY_FOLDS,
+            data, options, penalties, gammas, folds=N_EARLY_FOLDS,
             stop=search.clock.stop(SHARE_OF_CLUSTERS),
         )  # fmt: skip
         for _ in chain(by_clusters.run(), by_clusters.use_estimates()):
@@ -343,12 +342,13 @@ def _by_clusters(search: EasySearch, data: Dataset, options: TrainOptions) -> Ch
         search.skipped.append("early models")
         return None
     loss = best.loss
-    if search.problem.is_regression:
+    if options.is_regression:
         loss, of_folds = math.sqrt(loss), np.sqrt(best.losses)
         error = float(np.nanstd(of_folds)) / math.sqrt(len(of_folds))
     else:
         error = math.sqrt(max(loss * (1 - loss), 0.0) / best.n_rows)
-    return Choice(best.setting.options(early), "", None, loss, error, best.n_rows)
+    chosen = best.setting.options(options)
+    return replace(exact, options=chosen, loss=loss, error=error, n_held=best.n_rows)
 
 
 MAX_CLASSES = 32  # more different whole numbers are the targets of a regression
@@ -441,74 +441,36 @@ def easy(  # noqa: PLR0913 (a public function with keyword parameters)
     data.check_is_here()
     base.check_feature_weights(feature_weights)
     given = None if base.learns_weights(feature_weights) else feature_weights  # it learns always
-    problem = Problem.of(data.labels, metric, base)
-    told = SearchLines(control.progress, problem, clock, tell)
-    told.begin(data)
+    base, metric = with_metric(base, metric, data.labels)
+    tell_line = control.progress.note
+    tell_line(_task_line(data, base, time_limit))
     with clock.following(stop):
-        search = EasySearch(data, problem, clock, told.tell, given)
-        choice, chosen = choose(search)
-        told.end(search, choice)
-        last = clock.stop_of_last(early=choice.options.early)
-        model = train(
-            chosen.without_source(), progress=control.progress, stop=last, **choice.options.values
+        search = EasySearch(
+            data, base, metric, clock, control.progress, tell=tell, feature_weights=given
         )
-    model.report.set_selection(search.described(choice), choice.options)
+        chosen, rows = choose(search)
+        if chosen.options.early:
+            tell_line(
+                f"early model on all rows, C={chosen.options.C:.4g}, "
+                f"gamma={chosen.options.gamma:.4g}: {search.quality(chosen)}"
+            )
+        if search.skipped:
+            tell_line(f"left out: {', '.join(search.skipped)}")
+        last = clock.stop_of_last(early=chosen.options.early)
+        model = train(
+            rows.without_source(), progress=control.progress, stop=last, **chosen.options.values
+        )
+    model.report.set_selection(search.described(chosen), chosen.options)
     return model
 
 
-class SearchLines:
-    """Tells a Progress of the search: a line for each step, and the trials within a step."""
-
-    def __init__(self, progress: Progress, problem: Problem, clock: Clock, tell: Tell | None):
-        self.progress, self.problem, self.clock, self.user = progress, problem, clock, tell
-        self.step, self.n_trials = "", 0
-        self.told: set[Candidate] = set()
-        self.best: Trial | None = None
-
-    def begin(self, data: Dataset) -> None:
-        """Describe the data and the problem."""
-        kind = "regression"
-        if not self.problem.is_regression:
-            kind = f"classification, {len(np.unique(data.labels))} classes"
-        threads, n = self.problem.options.with_threads().threads or 1, data.n_features
-        self.progress.note(
-            f"{data.n_rows} rows, {n} feature{'s'[: n != 1]}, {kind}; "
-            f"at most {self.clock.limit:g} s with {threads} thread{'s'[: threads != 1]}"
-        )
-
-    def tell(self, step: str, trial: Trial, best: Trial) -> None:
-        """Receive a trial; a candidate that is scored again is not counted."""
-        if step != self.step:
-            self._end_step()
-            self.step, self.n_trials = step, 0
-        self.n_trials += trial.candidate not in self.told
-        self.told.add(trial.candidate)
-        self.best = best
-        self.progress.trial(step, self.n_trials, self._quality(best.loss, best.error))
-        if self.user is not None:
-            self.user(step, trial, best)
-
-    def _end_step(self) -> None:
-        if self.best is None:
-            return
-        one = self.best.candidate
-        weights = "" if one.source is None else ", weights"
-        self.progress.note(
-            f"{self.step}: {self.n_trials} trial{'s'[: self.n_trials != 1]}; best: {one.kernel}, "
-            f"{one.scaling_name}{weights}, C={one.C * self.problem.unit:.4g}, "
-            f"gamma={one.gamma:.3g}/median: {self._quality(self.best.loss, self.best.error)}"
-        )
-
-    def end(self, search: EasySearch, choice: Choice) -> None:
-        """Tell the end of the search, and what it left out."""
-        self._end_step()
-        if choice.options.early:
-            self.progress.note(
-                f"early model on all rows, C={choice.options.C:.4g}, "
-                f"gamma={choice.options.gamma:.4g}: {self._quality(choice.loss, choice.error)}"
-            )
-        if search.skipped:
-            self.progress.note(f"left out: {', '.join(search.skipped)}")
-
-    def _quality(self, loss: float, error: float) -> str:
-        return shown_loss(self.problem.metric, loss, error)
+def _task_line(data: Dataset, options: TrainOptions, time_limit: float) -> str:
+    """Describe the data, the kind of labels, the time and the threads."""
+    kind = "regression"
+    if not options.is_regression:
+        kind = f"classification, {len(np.unique(data.labels))} classes"
+    threads, n = options.with_threads().threads or 1, data.n_features
+    return (
+        f"{data.n_rows} rows, {n} feature{'s'[: n != 1]}, {kind}; "
+        f"at most {time_limit:g} s with {threads} thread{'s'[: threads != 1]}"
+    )

@@ -1,7 +1,7 @@
 """Score candidates (kernel, scaling, feature weights, C, gamma, epsilon) in a limited time.
 
-Candidates are scored on held-out rows. The clock has the limit of the search and of the training
-after it.
+A `Scorer` scores candidates on held-out rows of a sample. The `Clock` has the time limit of the
+search and of the training after it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Clock:
     limit: float
     start: float = field(default_factory=time.perf_counter)
     is_requested: bool = False
-    current: _core.Stop = field(default_factory=_core.Stop)
+    last_stop: _core.Stop = field(default_factory=_core.Stop)
 
     @property
     def used(self) -> float:
@@ -61,8 +61,8 @@ class Clock:
         raise _core.Stopped("no time is left")
 
     def _stop_after(self, seconds: float) -> _core.Stop:
-        self.current = _core.Stop(seconds)
-        return self.current
+        self.last_stop = _core.Stop(seconds)
+        return self.last_stop
 
     @property
     def left_of_last(self) -> float:
@@ -82,7 +82,7 @@ class Clock:
 
     def request(self) -> None:
         self.is_requested = True
-        self.current.request()
+        self.last_stop.request()
 
     @contextmanager
     def following(self, stop: _core.Stop | None) -> Iterator[None]:
@@ -118,41 +118,29 @@ GIVEN = "given"  # the scaling of a candidate that the data set has
 SCALING_NAMES = {"auto": "ranges", "quantile": "quantiles", GIVEN: "given"}
 N_FOLDS = 5
 MAX_HELD = 4000
-TRIAL_TOLERANCE = 1e-2  # relative to the unit of the targets
+TRIAL_TOLERANCE = 1e-2  # relative to the deviation of the targets
 
 
-@dataclass(frozen=True)
-class Problem:
-    """What all candidates share.
+def with_metric(
+    options: TrainOptions, metric: str | None, labels: np.ndarray
+) -> tuple[TrainOptions, str]:
+    """Return the options that all candidates share, and the metric, by default accuracy or rmse.
 
-    `unit` is the standard deviation of the targets of a regression, and 1 for classes: C, epsilon
-    and the tolerance are multiplied by it.
+    Raises ValueError for a metric that does not fit the labels.
     """
-
-    metric: str
-    unit: float
-    options: TrainOptions
-
-    @staticmethod
-    def of(labels: np.ndarray, metric: str | None, options: TrainOptions) -> Problem:
-        """Make the problem of labels. Raises ValueError for a metric that does not fit them."""
-        is_regression = options.is_regression
-        metric = chosen_metric(metric or ("rmse" if is_regression else "accuracy"), options, labels)
-        if metric == "balanced-accuracy":
-            options = replace(options, class_weight="balanced")
-        unit = float(np.std(labels)) if is_regression else 1.0
-        return Problem(metric, unit or 1.0, options)
-
-    @property
-    def is_regression(self) -> bool:
-        return self.options.svm_type == "epsilon_svr"
+    default = "rmse" if options.is_regression else "accuracy"
+    metric = chosen_metric(metric or default, options, labels)
+    if metric == "balanced-accuracy":
+        options = replace(options, class_weight="balanced")
+    return options, metric
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A setting; C and epsilon are in units of `Problem.unit`, `gamma` in units of 1/median.
+    """A setting to score.
 
-    `source` is the candidate that the feature weights are learned with; None means no weights.
+    C and epsilon are in units of `Scorer.target_std`, `gamma` in units of 1/median. `source` is the
+    candidate that the feature weights are learned with; None means no weights.
     """
 
     kernel: str
@@ -162,21 +150,28 @@ class Candidate:
     epsilon: float | None = None
     source: Candidate | None = None
 
-    @property
-    def scaling_name(self) -> str:
-        return SCALING_NAMES[self.scale]
 
-    def options(self, problem: Problem) -> TrainOptions:
-        """Return the training options, with gamma relative to the median distance."""
-        chosen = replace(
-            problem.options, kernel=self.kernel, C=self.C * problem.unit,
-            gamma=f"{self.gamma!r}/median",
-        )  # fmt: skip
-        if problem.is_regression:
-            assert self.epsilon is not None
-            tolerance = problem.options.tolerance * problem.unit
-            return replace(chosen, epsilon=self.epsilon * problem.unit, tolerance=tolerance)
-        return chosen
+@dataclass(frozen=True)
+class Trial:
+    """A candidate with its loss on `n_held` held-out rows, and the standard error of the loss.
+
+    `options` train the model of all rows, scaled and weighted as the candidate says. `rmse` is the
+    root mean squared error of a regression, nan for classes. `fold_seconds` is the mean time of a
+    fold, to train and predict, without learning weights.
+    """
+
+    candidate: Candidate
+    options: TrainOptions
+    loss: float
+    error: float
+    n_held: int
+    rmse: float
+    fold_seconds: float
+
+    @property
+    def rank(self) -> tuple[float, float, float]:
+        """Ties go to the smaller gamma, then the smaller C."""
+        return self.loss, self.candidate.gamma, self.candidate.C
 
 
 def scaled_as(data: Dataset, scale: str, feature_weights: ArrayLike | None) -> Dataset:
@@ -185,62 +180,66 @@ def scaled_as(data: Dataset, scale: str, feature_weights: ArrayLike | None) -> D
     return scaled if feature_weights is None else scaled.weighted(feature_weights)
 
 
-@dataclass(frozen=True)
-class Trial:
-    """A candidate with its loss on held-out rows and its standard error.
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """Scores candidates by a metric on held-out rows of a sample, `data`.
 
-    `seconds` were spent to train and predict, without learning weights. `rmse` is the root mean
-    squared error of a regression, nan for classes.
-    """
-
-    candidate: Candidate
-    loss: float
-    error: float
-    rmse: float
-    seconds: float
-
-    @property
-    def rank(self) -> tuple[float, float, float]:
-        """Ties go to the smaller gamma, then the smaller C."""
-        return self.loss, self.candidate.gamma, self.candidate.C
-
-
-@dataclass(eq=False)
-class Sample:
-    """Rows to score candidates on, in the scalings that were asked for.
-
+    `options` are those that all candidates share. `target_std` is the standard deviation of the
+    targets of a regression, and 1 for classes: C, epsilon and the tolerance are multiplied by it.
     `fold` int64 (n,) is the fold that holds out each row. The first `n_folds` of at most
     `max_folds` folds are used. Trainings count sample weights, losses do not.
     """
 
     data: Dataset
-    problem: Problem
+    options: TrainOptions
+    metric: str
+    target_std: float
     fold: np.ndarray
     max_folds: int
     feature_weights: ArrayLike | None = None
     n_folds: int = 1
-    stop: _core.Stop = field(default_factory=_core.Stop)
     _scaled: dict[str, Dataset] = field(default_factory=dict)
     _weights: dict[tuple[Candidate, int], np.ndarray] = field(default_factory=dict)
 
     @staticmethod
     def of(
-        data: Dataset, problem: Problem, n_rows: int, feature_weights: ArrayLike | None = None
-    ) -> Sample:
-        """Sample about `n_rows` rows, stratified by class."""
-        options, n = problem.options, data.n_rows
+        data: Dataset,
+        options: TrainOptions,
+        metric: str,
+        n_rows: int,
+        feature_weights: ArrayLike | None = None,
+    ) -> Scorer:
+        """Make a scorer on about `n_rows` rows of a data set, stratified by class."""
+        target_std = float(np.std(data.labels)) if options.is_regression else 1.0
+        n = data.n_rows
         if n > n_rows:
             fold = options.fold_of_rows(data.labels, -(-n // n_rows))
             data = data.take(np.flatnonzero(fold == 0))
             n = data.n_rows
         max_folds = max(min(N_FOLDS, n), 2, -(-n // MAX_HELD))
         fold = replace(options, seed=options.seed + 1).fold_of_rows(data.labels, max_folds)
-        return Sample(data, problem, fold, min(max_folds, N_FOLDS), feature_weights)
+        max_folds = min(max_folds, N_FOLDS)
+        return Scorer(data, options, metric, target_std or 1.0, fold, max_folds, feature_weights)
 
     @property
     def n_trained(self) -> int:
         """Number of training rows of a fold."""
         return int(np.count_nonzero(self.fold != 0))
+
+    @property
+    def n_held(self) -> int:
+        """Number of held-out rows."""
+        return int(np.count_nonzero(self.fold < self.n_folds))
+
+    def options_of(self, candidate: Candidate) -> TrainOptions:
+        """Return training options; gamma is relative to the median distance."""
+        gamma = f"{candidate.gamma!r}/median"
+        C = candidate.C * self.target_std
+        options = replace(self.options, kernel=candidate.kernel, C=C, gamma=gamma)
+        if candidate.epsilon is None:
+            return options
+        epsilon, tolerance = candidate.epsilon * self.target_std, options.tolerance
+        return replace(options, epsilon=epsilon, tolerance=tolerance * self.target_std)
 
     def scaled(self, scale: str) -> Dataset:
         """Return the rows in a scaling, dense ones as floats."""
@@ -249,40 +248,34 @@ class Sample:
             self._scaled[scale] = scaled.as_floats()
         return self._scaled[scale]
 
-    def weights(self, source: Candidate, fold: int) -> np.ndarray:
+    def weights(self, source: Candidate, fold: int, stop: _core.Stop) -> np.ndarray:
         """Learn weights from the training rows of a fold, from all rows for fold -1.
 
         They are kept: weights of the folds that scored a trial are not learned again.
         """
         key = source, fold
         if key not in self._weights:
-            chosen = np.flatnonzero(self.fold != fold) if fold >= 0 else np.arange(len(self.fold))
-            rows = self.scaled(source.scale).rows.take(chosen)
-            options, labels = source.options(self.problem), self.data.labels[chosen]
-            self._weights[key] = learn_weights(rows, labels, options, self.stop)
+            trained = np.flatnonzero(self.fold != fold) if fold >= 0 else np.arange(len(self.fold))
+            rows = self.scaled(source.scale).rows.take(trained)
+            options, labels = self.options_of(source), self.data.labels[trained]
+            self._weights[key] = learn_weights(rows, labels, options, stop)
         return self._weights[key]
 
-    @property
-    def n_held(self) -> int:
-        """Number of held-out rows."""
-        return int(np.count_nonzero(self.fold < self.n_folds))
-
-    def trial(self, candidate: Candidate) -> Trial:
+    def trial(self, candidate: Candidate, stop: _core.Stop) -> Trial:
         """Score a candidate. Raises Stopped."""
-        options = candidate.options(self.problem)
-        tolerance = max(TRIAL_TOLERANCE * self.problem.unit, options.tolerance)
-        options = replace(options, tolerance=tolerance)
-        several, seconds = [], 0.0
+        options = self.options_of(candidate)
+        tolerance = max(TRIAL_TOLERANCE * self.target_std, options.tolerance)
+        loose = replace(options, tolerance=tolerance)
+        outcomes, seconds = [], 0.0
         for fold in range(self.n_folds):
             data = self.scaled(candidate.scale)
             if candidate.source is not None:
-                weights = self.weights(candidate.source, fold)
+                weights = self.weights(candidate.source, fold, stop)
                 data = data.weighted(weights, np.arange(len(weights)))
             start = time.perf_counter()
-            several.append(held_out(data, self.fold == fold, options, self.stop))
+            outcomes.append(held_out(data, self.fold == fold, loose, stop))
             seconds += time.perf_counter() - start
-        loss, error = loss_with_error(self.problem.metric, several)
-        rmse = np.nan
-        if self.problem.is_regression:
-            rmse, _ = loss_with_error("rmse", several)
-        return Trial(candidate, loss, error, rmse, seconds)
+        loss, error = loss_with_error(self.metric, outcomes)
+        rmse = loss_with_error("rmse", outcomes)[0] if options.is_regression else np.nan
+        fold_seconds = seconds / self.n_folds
+        return Trial(candidate, options, loss, error, self.n_held, rmse, fold_seconds)

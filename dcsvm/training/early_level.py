@@ -22,10 +22,9 @@ from dcsvm import _core
 from dcsvm.data.arrays import distinct, group_order, group_sizes, slices
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernel_rows import KernelEvalOptions, WeightedSources, weighted_sums
+from dcsvm.kernel.kernel_rows import KernelEvalOptions, weighted_sums
 from dcsvm.model.metrics import DEFINITIONS
 from dcsvm.model.parts import ModelParts, most_voted
-from dcsvm.model.predict import predictions
 from dcsvm.problem.duplicates import find_duplicates
 from dcsvm.problem.formulation import Task, pairs_of
 from dcsvm.problem.option_table import checked_metric
@@ -122,7 +121,7 @@ class _RowVariables:
         # A squared span is at most K(x, x) = 1, or 2 with an equality constraint. For a row in two
         # clusters, the value of one cluster alone does not decide the class.
         self.is_doubtful = self.alpha_lost != 0
-        if level.solver.task.is_classification and level.solver.data.kernel.type.fall is not None:
+        if level.solver.task.is_classification and level.solver.data.kernel.type.is_of_distance:
             longest = 2.0 if level.formulation.has_constraints else 1.0
             may_turn = self.values * np.sign(self.alpha_lost) <= longest * np.abs(self.alpha_lost)
             self.is_doubtful &= may_turn | level.division.is_in_two[problem.rows[self.index]]
@@ -199,10 +198,11 @@ def _add_other_pairs(
     offsets, how = level.offsets(), KernelEvalOptions(stop=solver.control.stop)
     for c in distinct(clusters):
         own, members = np.flatnonzero(clusters == c), support[ends[c] : ends[c + 1]]
-        sources = WeightedSources(
-            solver.problem.rows[members], number[members], solver.alpha[members], values.shape[1]
-        )
-        others = weighted_sums(solver.data, rows[own], sources, how)[0] - offsets[c]
+        others, _ = weighted_sums(
+            solver.data, rows[own], solver.problem.rows[members], number[members],
+            solver.alpha[members], values.shape[1], how,
+        )  # fmt: skip
+        others -= offsets[c]
         unknown = np.isnan(values[positions[own]])
         values[positions[own]] = np.where(unknown, others, values[positions[own]])
 
@@ -359,7 +359,7 @@ def _test_losses(level: LevelSolver, test: TestRows) -> np.ndarray:
     early, task = early_model(level)[0], level.solver.task
     early = replace(early, rows=early.rows.part(slice(0, early.rows.n_samples)))
     parts = ModelParts(level.solver.data.kernel, task.labels, None, early, task.svm_type)
-    predicted = predictions(parts, test.rows, "early", level.solver.threads)
+    predicted = parts.predictions(test.rows, "early", level.solver.threads)
     row_losses = DEFINITIONS[checked_metric(None, task.svm_type)].row_losses
     assert row_losses is not None
     return row_losses(test.labels, predicted)

@@ -311,7 +311,7 @@ class LocalEngine:
         data = KernelRows(
             self.rows, kernel, threads, coded=True, memory_bytes=spare, chosen=self.chosen
         )
-        kernel.check_values(data.encoding.largest_squared_norm)
+        kernel.check_values(data.largest_squared_norm)
         return replace(self, kernel_rows=data)
 
     def begin_phase(self, name: str) -> None:

@@ -171,9 +171,9 @@ def useless_kernel(
     A useful narrow kernel also has few values above 0, between neighbours, but then not all rows
     are support vectors. Noise can make all rows support vectors, but then kernel values differ.
     """
-    fall, numbers = kernel.type.fall, part.row_numbers
+    numbers = part.row_numbers
     n_rows = int(np.count_nonzero(run.prepared.row_map.weight_of_input > 0))
-    if fall is None or numbers is None or n_rows < MIN_ROWS:
+    if not kernel.type.is_of_distance or numbers is None or n_rows < MIN_ROWS:
         return None
     if len(distinct(numbers)) < NEARLY_ALL * n_rows:
         return None
@@ -181,7 +181,7 @@ def useless_kernel(
     rows = part.rows.take(compared_rows(part.rows.n_samples)).as_floats()
     between = distances(rows, kernel, run.prepared.threads)
     pairs = between[np.triu_indices(len(between), 1)]
-    far, near = (fall.argument_at(kernel.gamma, K) for K in (TINY_VALUE, 1.0 - TINY_VALUE))
+    far, near = (kernel.type.argument_at(kernel.gamma, K) for K in (TINY_VALUE, 1.0 - TINY_VALUE))
     sentence = None
     if np.mean(~(pairs <= far)) >= NEARLY_ALL:
         sentence = f"nearly all kernel values between rows are below {TINY_VALUE:g}"

@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from dcsvm.data.arrays import distinct, slices
-from dcsvm.kernel.kernel_rows import KernelEvalOptions, WeightedSources, weighted_sums
+from dcsvm.kernel.kernel_rows import KernelEvalOptions, weighted_sums
 from dcsvm.kernel.sources import blended
 from dcsvm.problem.folds import Folds, shuffled_folds, stratified_folds
 from dcsvm.problem.formulation import Formulation, in_folds
@@ -370,10 +370,10 @@ class _Values:
         how = KernelEvalOptions(solver.needs_float64, solver.cutoff, solver.control.stop)
         for part in distinct(parts):
             mask, other = parts == part, self.part == part
-            sources = WeightedSources(
-                self.row[other], self.column[other], self.alpha[other], self.n_pairs
-            )
-            result[mask] = weighted_sums(solver.data, targets[mask], sources, how)[0]
+            result[mask], _ = weighted_sums(
+                solver.data, targets[mask], self.row[other], self.column[other],
+                self.alpha[other], self.n_pairs, how,
+            )  # fmt: skip
         return result
 
 

@@ -24,7 +24,6 @@ from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.kernel.kernel_rows import KernelEvalOptions
 from dcsvm.model.metrics import Measurement, Predicted
 from dcsvm.model.parts import ModelParts, Probability
-from dcsvm.model.predict import predicted_from
 from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY, Folds
 from dcsvm.problem.formulation import Formulation, pairs_of
@@ -403,7 +402,7 @@ class CrossValidationRun:
         self.tree = run.tree  # batches share the clusters
         solved = run.early_solver or run.solver
         for entries, values in held_out_values(solved, folds, batch, known):
-            self.predicted[entries] = predicted_from(self.parts, values)
+            self.predicted[entries] = self.parts.predicted_from(values)
             if self.values is not None:
                 self.values[entries] = values[:, 0]
         if self.smaller is not None and known is not None:

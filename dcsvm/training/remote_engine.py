@@ -25,7 +25,7 @@ from dcsvm.data.arrays import distinct
 from dcsvm.data.chunks import Future
 from dcsvm.data.rows import Rows, Storage, are_far, storage_of
 from dcsvm.data.used_columns import UsedColumns
-from dcsvm.kernel.cluster_tree import Starts, Tree, inverse
+from dcsvm.kernel.cluster_tree import Tree, inverse
 from dcsvm.kernel.distances import Cutoff
 from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows, TermIndex, Weights
 from dcsvm.kernel.kernels import Kernel
@@ -175,13 +175,13 @@ class RemoteTree(Tree):
 
     def split_nodes(
         self, rows: np.ndarray, of_node: np.ndarray, n_parts: np.ndarray, seed: int,
-        starts: Starts | None = None,
+        svm_kernel: Kernel | None = None, group: np.ndarray | None = None,
     ) -> tuple[np.ndarray, NodeSplit]:  # fmt: skip
         tasks, level = self.rows.tasks, f"level{len(self.splits) + 1}"
         pieces = self.rows.pieces(rows, f"{level}-sample")
         self.split = tasks.run(
             f"{level}-divide", work.divide, self.data.kernel, pieces, of_node, n_parts, seed,
-            starts, is_alone=True,
+            svm_kernel, group, is_alone=True,
         )  # fmt: skip
         return tasks.results([tasks.submit(f"{level}-split", work.without_rows, self.split)])[0]
 

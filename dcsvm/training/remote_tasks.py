@@ -17,7 +17,7 @@ from dcsvm.data.arrays import BATCH_SIZE, distinct, slices
 from dcsvm.data.chunks import Section
 from dcsvm.data.rows import Rows, Storage, stacked
 from dcsvm.data.used_columns import UsedColumns, narrowed
-from dcsvm.kernel.cluster_tree import Starts, inverse, split_nodes
+from dcsvm.kernel.cluster_tree import inverse, split_nodes
 from dcsvm.kernel.distances import Cutoff
 from dcsvm.kernel.kernel_rows import (
     KernelEvalOptions,
@@ -197,7 +197,7 @@ def solve(
     # the budget is that of this task: an encoded copy of the rows, then caches
     memory = plan_memory(rows, problem.size, problem.size, threads=threads, megabytes=megabytes)
     data = _encoded(rows, kernel, threads, memory.spare(problem.size))
-    kernel.check_values(data.encoding.largest_squared_norm)
+    kernel.check_values(data.largest_squared_norm)
     nbytes = max(memory.solver(problem.size) - data.copy_bytes, 0)
     settings = replace(settings, cutoff=cutoff, threads=threads, memory_bytes=nbytes)
     # the members become explicit, and rows are numbered in their order here
@@ -258,7 +258,7 @@ Split = tuple[Rows, np.ndarray, NodeSplit]
 
 def divide(
     kernel: Kernel, pieces: Pieces, of_node: np.ndarray, n_parts: np.ndarray, seed: int,
-    starts: Starts | None, *, threads: int, **_: object
+    svm_kernel: Kernel | None, group: np.ndarray | None, *, threads: int, **_: object
 ) -> Split:  # fmt: skip
     """Split nodes of the cluster tree by sampled rows, as `cluster_tree.split_nodes`.
 
@@ -267,7 +267,7 @@ def divide(
     rows = put_together(pieces)
     data = _encoded(rows, kernel, threads, _core.NO_LIMIT)
     numbers = np.arange(rows.n_samples, dtype=np.int32)
-    kept, split = split_nodes(data, numbers, of_node, n_parts, seed, starts)
+    kept, split = split_nodes(data, numbers, of_node, n_parts, seed, svm_kernel, group)
     return rows.take(kept), kept, split
 
 

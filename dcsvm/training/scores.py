@@ -23,7 +23,6 @@ from dcsvm.machine import usable_threads
 from dcsvm.model.metrics import DEFINITIONS, Outcome
 from dcsvm.model.model import Model
 from dcsvm.model.parts import most_voted
-from dcsvm.model.predict import decision_values, predicted_from
 from dcsvm.problem.data_gamma import EqualRowsError
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.formulation import Formulation, balanced_factors
@@ -133,8 +132,8 @@ def held_out(
     if model.report.stopped:
         raise _core.Stopped
     threads = usable_threads(options.threads)
-    values = decision_values(model, data.rows.take(held), None, threads)
-    return Outcome(labels, predicted_from(model, values), _first_sign(model, values))
+    values = model.pair_values(data.rows.take(held), None, threads)
+    return Outcome(labels, model.predicted_from(values), _first_sign(model, values))
 
 
 def _first_sign(model: Model, values: np.ndarray) -> np.ndarray | None:

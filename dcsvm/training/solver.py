@@ -23,7 +23,7 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.arrays import group_order, group_sizes, reduce_parts, slices
 from dcsvm.kernel.kernel_rows import KernelEvalOptions, TermIndex
-from dcsvm.model.parts import is_seen
+from dcsvm.model.predict import is_seen
 from dcsvm.problem.formulation import Formulation
 from dcsvm.training.certificate import Iterate, SolverSettings, Subproblems, reduced_gradient
 from dcsvm.training.engine import Engine, Prepared

@@ -29,7 +29,6 @@ from dcsvm.kernel.kernels import DEGREES, Kernel
 from dcsvm.machine import usable_threads
 from dcsvm.model.metrics import loss_of
 from dcsvm.model.model import Model
-from dcsvm.model.predict import decision_values, predictions
 from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.formulation import check_labels
 from dcsvm.problem.option_table import checked_metric, described, label_text
@@ -170,7 +169,7 @@ def _trained(
     learning, held_out = sample
     model = fit(Dataset(learning.rows.weighted(weights), learning.labels), options, control)
     threads = usable_threads(options.threads)
-    predicted = predictions(model, held_out.rows.weighted(weights), None, threads)
+    predicted = model.predictions(held_out.rows.weighted(weights), None, threads)
     return model, loss_of(checked_metric(None, options.svm_type), held_out.labels, predicted)
 
 
@@ -182,7 +181,7 @@ def _slopes(model: Model, rows: Rows, options: TrainOptions) -> np.ndarray:
     others = X[rng.permutation(len(X))]
     threads = usable_threads(options.threads)
     # decision values before, and with one feature of another row
-    values = decision_values(model, Rows.from_array(X), None, threads).reshape(len(X), -1)
+    values = model.pair_values(Rows.from_array(X), None, threads).reshape(len(X), -1)
     slopes = np.zeros(X.shape[1])
     gaps = np.mean((X.astype(np.float64) - others) ** 2, axis=0)
     for batch in slices(X.shape[1], max(BATCH_VALUES // X.size, 1)):
@@ -191,7 +190,7 @@ def _slopes(model: Model, rows: Rows, options: TrainOptions) -> np.ndarray:
             permuted = X.copy()
             permuted[:, j] = others[:, j]
             changed.append(Rows.from_array(permuted))
-        found = decision_values(model, stacked(*changed), None, threads)
+        found = model.pair_values(stacked(*changed), None, threads)
         changes = found.reshape(len(changed), len(X), -1) - values
         slopes[batch] = (changes**2).sum(axis=2).mean(axis=1)
     return np.divide(slopes, gaps, out=np.zeros_like(slopes), where=gaps > 0)

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 import dcsvm
-from dcsvm.cli import grid, grid_file, train
+from dcsvm.cli import grid, train
 from dcsvm.cli.grid_file import GridLines
 from dcsvm.data.dataset import Dataset
 from dcsvm.model.metrics import DEFINITIONS
@@ -334,13 +334,13 @@ def test_a_time_limit_leaves_what_is_scored(search, training):
 
 
 def test_a_stop_tells_the_best_so_far(search, training, monkeypatch):
-    told = grid_file.Outputs.print
+    printed = GridLines.printed
 
     def stopping(self, *what):
-        told(self, *what)
         self.search.stop.request()
+        return printed(self, *what)
 
-    monkeypatch.setattr(grid_file.Outputs, "print", stopping)
+    monkeypatch.setattr(GridLines, "printed", stopping)
     result = search(*SMALL, training, "no.model")
     assert result.exit_code == 3 and len(result.stdout.splitlines()) == 4
     assert "stopped" in result.stderr and not Path("no.model").exists()

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from dcsvm.cli import compress, easy, grid, guard, predict, train
-from dcsvm.cli.options import FileName
+from dcsvm.cli.options import OptionType
 
 COMMANDS = [one.main for one in (train, predict, grid, easy, compress)]
 every_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
@@ -21,8 +21,9 @@ REPLACED = "the output would replace another file of the command"
 
 
 def kinds_of(parameter):
-    """Return the types of the words that a parameter takes."""
-    return getattr(parameter.type, "types", [parameter.type])
+    """Return the FileKind of each word that a parameter takes, None if it is no file."""
+    types = getattr(parameter.type, "types", [parameter.type])
+    return [one.rule.file if isinstance(one, OptionType) else None for one in types]
 
 
 def files_of(command, *, is_output):
@@ -30,7 +31,7 @@ def files_of(command, *, is_output):
         (parameter, k)
         for parameter in command.params
         for k, kind in enumerate(kinds_of(parameter))
-        if isinstance(kind, FileName) and kind.is_output is is_output
+        if kind is not None and kind.is_output is is_output
     ]
 
 

@@ -16,7 +16,6 @@ from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError
 from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import parse_scaling
-from dcsvm.model.predict import decision_values
 from dcsvm.model.reader import ModelError, load_model
 from dcsvm.model.writer import SECTION, VERSION
 
@@ -95,7 +94,7 @@ def test_a_wide_dense_model_predicts_sparse_rows_a_few_at_a_time(tmp_path, monke
     assert model.exact.rows.is_dense
     sparse = np.zeros((10, 4000), np.float32)
     sparse[np.arange(10), 20 * np.arange(10) + 19] = 1
-    values = decision_values(model, Rows.from_array(sparse), "exact", 1)
+    values = model.pair_values(Rows.from_array(sparse), "exact", 1)
     assert np.allclose(values, np.exp(-199.0), rtol=1e-4)
 
 

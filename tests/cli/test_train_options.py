@@ -128,7 +128,7 @@ def test_every_name_and_number_of_help_is_a_value_in_any_case(command):
     for option in command.params:
         kind = option.type
         for number, value in enumerate(getattr(kind, "values", ())):
-            spelled = [kind.spellings[number]] if kind.spellings else []
+            spelled = kind.rule.spellings[number : number + 1]
             for text in [str(number), *spelled, *[value] * isinstance(value, str)]:
                 assert {kind.convert(one, None, None) for one in (text, text.upper())} == {value}
             if command is not easy.main:

@@ -15,7 +15,6 @@ from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows, two_sides
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.model.predict import decision_values
 from dcsvm.problem.options import TrainOptions
 
 KERNELS = kernels_with(1e-3, 1.0, 2)
@@ -58,7 +57,7 @@ def test_codes(coded):
         assert (data.points.n_codes > 0) == coded and not data.points.has_bytes
         some = rows.take(np.arange(0, 400, 7))
         others = _core.Points(some, 1)
-        met = data.encoding.of_others(others, some, data.setup, 1)
+        met = data.encode_others(others, some, 1)
         assert (met is None) == (not coded)
         others = (met[0] if met else others).prepared(data.setup, 1)
         found.append(
@@ -94,7 +93,7 @@ def test_models_do_not_depend_on_what_the_rows_came_as(options, tmp_path):
     found = []
     for given in (X, X.astype(np.float32), X.astype(np.int64), mapped, np.asfortranarray(X)):
         model, report = train_rows(Rows.from_array(given), y, TrainOptions(threads=1, **options))
-        values = decision_values(model, Rows.from_array(given), method, 1)
+        values = model.pair_values(Rows.from_array(given), method, 1)
         found.append((report.objective, report.n_sv, values))
     for objective, n_sv, values in found[1:]:
         assert objective == found[0][0] and n_sv == found[0][1]

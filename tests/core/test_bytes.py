@@ -16,7 +16,7 @@ from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows
 from dcsvm.kernel.kernels import ABSOLUTE_DISTANCE, Kernel
 
 KERNELS = kernels_with(1e-5, 0.1, 3)
-FALLING = [one for one in KERNELS if one.type.fall]
+FALLING = [one for one in KERNELS if one.type.is_of_distance]
 every_falling = pytest.mark.parametrize("kernel", FALLING, ids=lambda one: one.name)
 
 

@@ -77,7 +77,7 @@ def random_weights(n_sources, n_columns, seed=0):
 def test_kernel_values_are_those_of_numpy(name, n_features):
     kernel = kernels_for(n_features)[name]
     Z = grid_rows(33, n_features, 1, density=0.6)
-    unit = 2e-7 if n_features <= 24 else 5e-7 if kernel.type.fall else 2e-6
+    unit = 2e-7 if n_features <= 24 else 5e-7 if kernel.type.is_of_distance else 2e-6
     for form in forms_of(kernel):
         for size in SIZES:
             X = grid_rows(size, n_features, 2, density=0.6)

@@ -18,7 +18,6 @@ from dcsvm.kernel import encodings
 from dcsvm.kernel.encodings import find_coding, find_uniform_grid
 from dcsvm.kernel.kernel_rows import KernelRows, two_sides
 from dcsvm.kernel.kernels import ABSOLUTE_DISTANCE, SQUARED_DISTANCE, Kernel
-from dcsvm.model.predict import decision_values
 from dcsvm.problem.options import TrainOptions
 
 KERNELS = kernels_with(0.3, 1.0, 2)
@@ -63,7 +62,7 @@ def test_encoded_rows_are_those_that_are_there(kernel):
         assert data.points.n_codes == 3 and (data.copy_bytes == 0) == rows.is_packed
         part = data.part(np.arange(0, 400, 3, dtype=np.int32))
         sample = KernelRows(rows.take(np.arange(20)), kernel, 1, coded=True)
-        points = sample.encoding.of_others(_core.Points(rows, 1), rows, sample.setup, 1)[0]
+        points = sample.encode_others(_core.Points(rows, 1), rows, 1)[0]
         assert points.n_codes > 0
         points = points.prepared(sample.setup, 1)
         met = _core.kernel_matrix(sample.setup, points, None, sample.points, None, 1)
@@ -118,9 +117,9 @@ def test_models_do_not_depend_on_the_storage(options, has_codes, tmp_path):
         model.save(tmp_path / "model")
         files.append((tmp_path / "model").read_bytes())
         method = "early" if options.get("early") else "exact"
-        values = decision_values(model, floats, method, 1)
+        values = model.pair_values(floats, method, 1)
         again = pickle.loads(pickle.dumps(model))
-        assert np.array_equal(decision_values(again, read, method, 1), values)
+        assert np.array_equal(again.pair_values(read, method, 1), values)
         files.append(values.tobytes())
     assert files[:2] == files[2:]
 

@@ -65,7 +65,7 @@ def test_every_kernel_encoding_and_number_of_columns_has_a_case(value_cases):
         own = [case for case in value_cases if case.kernel == one.name]
         expected = {"float32", "float64"}
         if not one.is_precomputed:
-            expected |= {"bytes", "codes", "sparse"} | ({"far"} if one.fall else set())
+            expected |= {"bytes", "codes", "sparse"} | ({"far"} if one.is_of_distance else set())
         assert {case.encoding for case in own} == expected
         sizes = {str(case).rpartition("-")[2] for case in own}
         wanted = ["matrix"] if one.is_precomputed else map(str, values.COLUMNS)

@@ -78,9 +78,10 @@ def applies(encoding, rows, kernel):
     """Return whether dcsvm evaluates the rows in the way that the encoding names."""
     from dcsvm import _core
     from dcsvm.kernel.encodings import choose_encoding
+    from dcsvm.kernel.kernels import DEGREES
 
     if encoding == "far":
-        return kernel.type.fall is not None
+        return kernel.type.argument in DEGREES
     if encoding == "bytes":
         return rows.is_bytes
     if encoding == "codes":
@@ -91,12 +92,13 @@ def applies(encoding, rows, kernel):
 def usual_gamma(kernel_type, rows, X):
     """Return a gamma for which most kernel values of the rows are neither 0 nor 1."""
     from dcsvm.kernel.distances import median_distance
-    from dcsvm.kernel.kernels import Kernel
+    from dcsvm.kernel.kernels import DEGREES, Kernel
 
-    if kernel_type.fall is None:
+    if kernel_type.argument not in DEGREES:
         return float(1 / np.square(X, dtype=np.float64).sum(axis=1).mean())
     median = median_distance(rows, Kernel(kernel_type.name), 1)
-    return kernel_type.fall.gamma_at(median, math.exp(-1))
+    kernel_type = getattr(kernel_type, "fall", kernel_type)  # of an older commit
+    return kernel_type.gamma_at(median, math.exp(-1))
 
 
 def value_cases(folder, isas):

@@ -9,7 +9,6 @@ from dcsvm.kernel.kernel_rows import (
     KernelEvalOptions,
     KernelRows,
     TermIndex,
-    WeightedSources,
     component_sums,
     weighted_sums,
 )
@@ -75,14 +74,10 @@ def test_rows_may_repeat():
     rows = np.array([4, 4, 9, 2], np.int32)
     column, alpha = np.array([0, 1, 0, 1]), np.array([1.0, 2.0, -1.0, 0.5])
     targets = np.arange(N, dtype=np.int32)
-    sums, n = weighted_sums(
-        DATA, targets, WeightedSources(rows, column, alpha, 2), KernelEvalOptions(True)
-    )
+    sums, n = weighted_sums(DATA, targets, rows, column, alpha, 2, KernelEvalOptions(True))
     assert n == 3 * N
     assert np.allclose(sums, np.stack([K[:, 4] - K[:, 9], 2 * K[:, 4] + 0.5 * K[:, 2]], axis=1))
-    one, _ = weighted_sums(
-        DATA, targets, WeightedSources(rows, 0 * column, alpha, 1), KernelEvalOptions(True)
-    )
+    one, _ = weighted_sums(DATA, targets, rows, 0 * column, alpha, 1, KernelEvalOptions(True))
     assert np.allclose(one, sums.sum(axis=1, keepdims=True))
 
 

@@ -56,7 +56,7 @@ ROOT = Path(__file__).resolve().parents[2]
 every_kernel = pytest.mark.parametrize(
     "kernel", kernels_with(0.5, 0.5, 2), ids=lambda one: one.name
 )
-falling = [one for one in kernels_with() if one.type.fall]
+falling = [one for one in kernels_with() if one.type.is_of_distance]
 every_falling = pytest.mark.parametrize("kernel", falling, ids=lambda one: one.name)
 
 
@@ -121,14 +121,12 @@ def test_values_of_every_kind_of_rows(kernel, kind):
         sources = EncodedSources(stored(Z), kernel)
         if how == "plain" and stored != csr_rows:
             sources = EncodedSources(dense_rows(Z), kernel)
-        for meeting in sources.meetings(stored(X), 1):
-            own = meeting.place
-            those = {"targets": meeting.targets, "target_rows": meeting.numbers}
-            values[own] = meeting.sources.matrix(**those)
+        for batch in sources.batches(stored(X), 1):
+            own = batch.place
+            those = {"targets": batch.targets, "target_rows": batch.numbers}
+            values[own] = batch.sources.matrix(**those)
             ones = np.arange(91, dtype=np.int64), np.arange(90, dtype=np.int32), np.ones(90), 90
-            doubles[own] = meeting.sources.product(
-                ones, **those, how=KernelEvalOptions(float64=True)
-            )
+            doubles[own] = batch.sources.product(ones, **those, how=KernelEvalOptions(float64=True))
         assert np.all(np.abs(values - exact) <= error)
         assert np.all(np.abs(doubles - exact) <= 1e-5 * error)
 
@@ -138,10 +136,11 @@ def test_a_kernel_falls_from_one_as_the_table_says(kernel):
     X = np.sqrt(np.linspace(0, 9, 40))[:, None]
     values = kernel_values(kernel, X, np.zeros((1, 1)))[:, 0]
     assert values[0] == 1 and np.all(np.diff(values) < 0)
+    assert kernel.values_of_distances(X, np.zeros((1, 1)))[:, 0] == pytest.approx(values)
     for value, x in zip(values[1:], X[1:, 0], strict=True):
         argument = x ** DEGREES[kernel.type.argument]
-        assert kernel.type.fall.argument_at(1.0, value) == pytest.approx(argument)
-        assert kernel.type.fall.gamma_at(argument, value) == pytest.approx(1.0)
+        assert kernel.type.argument_at(1.0, value) == pytest.approx(argument)
+        assert kernel.type.gamma_at(argument, value) == pytest.approx(1.0)
     scaled = Kernel(kernel.name, 4.0**kernel.type.length_power)
     assert kernel_values(scaled, X / 4, np.zeros((1, 1)))[:, 0] == pytest.approx(values)
 
@@ -158,7 +157,7 @@ def test_values_out_of_reach_and_values_less_one(kernel, place):
     X, points = in_order(PLACES[place](1000, 2, 5))
     s = distances(kernel, X, X)
     median = np.median(s)
-    far = Kernel(kernel.name, kernel.type.fall.gamma_at(0.005 * median, 0.1))
+    far = Kernel(kernel.name, kernel.type.gamma_at(0.005 * median, 0.1))
     K, cutoff = kernel_values(far, X, X), Cutoff.of(far, 1e-6)
     assert np.all(K[s >= cutoff.distance] <= 1e-6)
     assert _core.share_apart(points, np.arange(1000, dtype=np.int32), cutoff, 100, 1) > 0.1
@@ -167,7 +166,7 @@ def test_values_out_of_reach_and_values_less_one(kernel, place):
     found = rows.product(w, how=KernelEvalOptions(cutoff=cutoff))[:, 0]
     bound = 1e-6 * np.abs(w).sum() + 1e-3
     assert np.abs(found - K @ w).max() <= bound
-    flat = Kernel(kernel.name, kernel.type.fall.gamma_at(8 * median, 0.999))
+    flat = Kernel(kernel.name, kernel.type.gamma_at(8 * median, 0.999))
     rows = KernelRows(Rows.from_array(X), flat, 1)
     assert is_flat(rows.rows, flat) and not is_flat(rows.rows, far)
     error = np.abs(rows.product(w)[:, 0] - kernel_values(flat, X, X) @ w).max()
@@ -207,7 +206,7 @@ def test_a_narrow_model_is_optimal(kernel, reach, place):
     X[:, 0] = np.round(3 * X[:, 0]) / 3  # layers, which may be components
     y = np.where(np.random.default_rng(0).random(MIN_ROWS) < 0.5, 1.0, -1.0)
     s = distances(kernel, X, X)
-    narrow = Kernel(kernel.name, kernel.type.fall.gamma_at(reach * np.median(s), 0.1))
+    narrow = Kernel(kernel.name, kernel.type.gamma_at(reach * np.median(s), 0.1))
     model = dcsvm.train(X, y, **options_of(narrow))
     alpha = full_alpha(model, MIN_ROWS)
     violation = certificate(kernel_values(narrow, X, X), c_svc(y, 4.0), alpha)[0]

@@ -11,7 +11,7 @@ from dcsvm.kernel.sources import EncodedSources
 
 HAS_BYTES = _core.may_be_bytes(16, SQUARED_DISTANCE)
 KERNELS = kernels_with(0.3, 0.1, 3)
-FALLING = [one for one in kernels_with(0.1) if one.type.fall]
+FALLING = [one for one in kernels_with(0.1) if one.type.is_of_distance]
 
 
 def one_hot(n, seed, n_numeric=2):
@@ -19,19 +19,19 @@ def one_hot(n, seed, n_numeric=2):
     return np.pad(one_hot_rows(n, (6, 5, 30, 30), n_numeric, seed=seed), [(0, 0), (0, 1)])
 
 
-def matrix_of(meeting):
+def matrix_of(batch):
     """Compute the kernel values of the targets with all sources."""
-    return meeting.sources.matrix(targets=meeting.targets, target_rows=meeting.numbers)
+    return batch.sources.matrix(targets=batch.targets, target_rows=batch.numbers)
 
 
 def matrix(sources, X, threads=1):
     """Compute the kernel values of X with the sources; count the encoded rows of X."""
     values, n_coded = np.full((len(X), sources.rows.n_samples), np.nan), 0
-    for meeting in sources.meetings(dense_rows(X), threads):
-        values[meeting.place] = matrix_of(meeting)
-        is_coded = meeting.sources.points.n_codes > 0 or meeting.sources.points.has_bytes
-        n_coded += is_coded * len(meeting.rows.dense)
-        assert np.array_equal(meeting.rows.dense, X[meeting.place])
+    for batch in sources.batches(dense_rows(X), threads):
+        values[batch.place] = matrix_of(batch)
+        is_coded = batch.sources.points.n_codes > 0 or batch.sources.points.has_bytes
+        n_coded += is_coded * len(batch.rows.dense)
+        assert np.array_equal(batch.rows.dense, X[batch.place])
     return values, n_coded
 
 
@@ -72,14 +72,12 @@ def test_rows_meet_evenly_spaced_values_where_they_have_no_others(form, kernel):
     X, T = (rng.choice([-1, -0.5, 0, 0.5], (n, 40), p=[0.2, 0.1, 0.6, 0.1]) for n in (60, 30))
     T[2, 3], T[4, 5], T[5], T[7, 39], T[8, 0] = 0.25, -1.5, 0, 1e30, 200
     X, T = X.astype(np.float32), T.astype(np.float32)
-    meetings = EncodedSources(form(X), kernel).meetings(form(T), 1)
-    assert [len(m.numbers) for m in meetings] == [26, 4]
-    assert meetings[0].sources.points.has_bytes
+    batches = EncodedSources(form(X), kernel).batches(form(T), 1)
+    assert [len(m.numbers) for m in batches] == [26, 4]
+    assert batches[0].sources.points.has_bytes
     expected = kernel_values(kernel, T, X)
-    for meeting in meetings:
-        np.testing.assert_allclose(
-            matrix_of(meeting), expected[meeting.place], rtol=1e-5, atol=1e-37
-        )
+    for batch in batches:
+        np.testing.assert_allclose(matrix_of(batch), expected[batch.place], rtol=1e-5, atol=1e-37)
 
 
 @pytest.mark.skipif(not HAS_BYTES, reason="no tiles for bytes")
@@ -91,16 +89,16 @@ def test_bytes_meet_evenly_spaced_integers_exactly(step):
     X[0, :2], X[0, 2], T[0], T[1] = -104 * step, 151 * step, 0, 255
     T[3, 7], T[4], T[5, 0] = 0.5, X[1], 256  # plain, on the sources' grid, plain
     sources, kernel = EncodedSources(dense_rows(X), Kernel("rbf", 1e-7)), ("rbf", 1e-7, 0, 3)
-    meetings = sources.meetings(dense_rows(T), 1)
-    assert [list(m.numbers[:4]) for m in meetings] == [[0, 1, 2, 6], [4], [3, 5]]
+    batches = sources.batches(dense_rows(T), 1)
+    assert [list(m.numbers[:4]) for m in batches] == [[0, 1, 2, 6], [4], [3, 5]]
     expected = kernel_values(kernel, T, X)
-    stepped = meetings[0]
+    stepped = batches[0]
     np.testing.assert_allclose(matrix_of(stepped), expected[stepped.place], rtol=2e-6)
     weights = rng.normal(size=len(X))
     sums = stepped.product(weights)[:, 0]
     np.testing.assert_allclose(sums, expected[stepped.place] @ weights, atol=1e-5)
-    for meeting in meetings[1:]:
-        np.testing.assert_allclose(matrix_of(meeting), expected[meeting.place], rtol=1e-4)
+    for batch in batches[1:]:
+        np.testing.assert_allclose(matrix_of(batch), expected[batch.place], rtol=1e-4)
 
 
 def test_differences_of_bytes_are_of_rows_with_the_same_step():
@@ -110,7 +108,7 @@ def test_differences_of_bytes_are_of_rows_with_the_same_step():
     T[:10] = X[:10]
     kernel = Kernel("laplacian", 1e-4)
     sources = EncodedSources(dense_rows(X), kernel)
-    assert sources.stepped() is None
+    assert sources.for_bytes() is None
     values = matrix(sources, T)[0]
     np.testing.assert_allclose(values, kernel_values(kernel, T, X), rtol=2e-6)
     if not _core.may_be_bytes(100, kernel.type.argument):
@@ -130,7 +128,7 @@ def test_steps_that_would_overflow_are_not_taken():
     for n, origin, step in ((784, -520, 20), (8192, -520, 5), (784, -519.5, 5), (784, 0, 2.5)):
         assert not _core.may_step(n, origin, step)
     X = (20 * np.random.default_rng(1).integers(-104, 152, (60, 784))).astype(np.float32)
-    assert EncodedSources(dense_rows(X), Kernel("rbf", 1e-7)).stepped() is None
+    assert EncodedSources(dense_rows(X), Kernel("rbf", 1e-7)).for_bytes() is None
 
 
 def test_rows_that_all_break_the_codes_are_computed_as_they_are():
@@ -144,9 +142,9 @@ def test_rows_that_all_break_the_codes_are_computed_as_they_are():
 def test_sparse_rows_meet_as_they_are():
     X, T = one_hot(40, 6), one_hot(9, 7)
     sources = EncodedSources(csr_rows(X), Kernel("rbf", 0.5))
-    (meeting,) = sources.meetings(csr_rows(T), 1)
+    (batch,) = sources.batches(csr_rows(T), 1)
     expected = kernel_values(("rbf", 0.5, 0, 3), T, X)
-    np.testing.assert_allclose(matrix_of(meeting), expected, rtol=1e-5)
+    np.testing.assert_allclose(matrix_of(batch), expected, rtol=1e-5)
 
 
 def test_rows_of_other_columns_are_refused():

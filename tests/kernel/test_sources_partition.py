@@ -251,7 +251,7 @@ def test_a_gamma_that_needs_no_change_is_kept():
     lowered = clustering_kernel(rows, Kernel("rbf", 1e6), 1)
     values = kernel_values(("rbf", lowered.gamma, 0, 0), rows.dense, rows.dense)
     assert abs(np.median(values[np.triu_indices(300, 1)]) - np.exp(-1)) < 0.02
-    for kernel in (one for one in KERNELS if not one.type.fall):
+    for kernel in (one for one in KERNELS if not one.type.is_of_distance):
         assert clustering_kernel(rows, kernel, 1) == kernel
 
 

@@ -264,4 +264,4 @@ def test_landmarks_of_bytes_are_evenly_spaced_where_that_is_nothing(method, larg
         is_stepped = not (rows.dense % 2).any()
         assert is_stepped == (largest == 255)
         if is_stepped and _core.may_be_bytes(36, one.kernel.type.argument):
-            assert EncodedSources(rows, one.kernel).stepped() is not None
+            assert EncodedSources(rows, one.kernel).for_bytes() is not None

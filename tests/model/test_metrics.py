@@ -9,7 +9,6 @@ import pytest
 from dcsvm.model.metrics import (
     DEFINITIONS,
     ClassMetrics,
-    Confusion,
     Outcome,
     RegressionMetrics,
     area_under_curve,
@@ -26,7 +25,7 @@ metrics = pytest.importorskip("sklearn.metrics")
 def test_the_metrics_of_classes_are_scikit_learns(labels, seed):
     rng = np.random.default_rng(seed)
     true, guess = labels[rng.integers(0, len(labels), (2, 60))]
-    one = Confusion.of(true, guess, labels)
+    one = ClassMetrics.of_labels(true, guess, labels)
     assert np.array_equal(one.counts, metrics.confusion_matrix(true, guess, labels=one.labels))
     precision, recall, f1, support = metrics.precision_recall_fscore_support(
         true, guess, labels=one.labels, zero_division=0
@@ -66,8 +65,8 @@ def test_labels_that_the_model_lacks_are_errors_without_scores():
     true, guess = np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 2.0])
     found = ClassMetrics.of(true, guess, np.array([1.0, 2.0]), np.ones(3))
     assert (found.auc, found.log_loss) == (None, None)
-    assert found.confusion.labels.tolist() == [1, 2, 3]
-    assert found.confusion.accuracy == pytest.approx(1 / 3)
+    assert found.labels.tolist() == [1, 2, 3]
+    assert found.accuracy == pytest.approx(1 / 3)
 
 
 def test_the_metrics_of_a_regression_are_scikit_learns():

@@ -10,8 +10,6 @@ from reference import csr_rows, dense, dense_rows, kernel_values
 
 import dcsvm
 from dcsvm.kernel.kernels import Kernel
-from dcsvm.model import predict
-from dcsvm.model.parts import needs_float64
 from dcsvm.model.reader import load_model
 
 METHODS = ("exact", "early")
@@ -52,7 +50,7 @@ def test_values_of_large_weights_are_those_of_float64(C, form):
     model = with_weights(made_model(2, form=form), C)
     T = np.random.default_rng(5).uniform(-1, 1, (500, model.exact.rows.n_features))
     expected = float64_values(model, T)
-    assert needs_float64(model, model.exact)
+    assert model.predictor("exact").needs_float64
     found = model.decision_function(form(np.asarray(T, np.float32)))
     assert found == pytest.approx(expected, abs=1e-13 * C * model.exact.rows.n_samples)
 
@@ -65,9 +63,8 @@ def test_every_method_takes_float64_where_weights_are_large(method, wavy, wavy_t
     # the same sums; the large model computes them more exactly
     difference = np.abs(values[1] / 2.0**20 - values[0]).max()
     assert 0 < difference < 1e-5
-    part = "exact" if method == "exact" else "early"
-    assert needs_float64(large, getattr(large, part))
-    assert not needs_float64(small, getattr(small, part))
+    assert large.predictor(method).needs_float64
+    assert not small.predictor(method).needs_float64
 
 
 @pytest.mark.parametrize("method", ["exact", "early"])
@@ -75,8 +72,8 @@ def test_every_method_takes_float64_where_weights_are_large(method, wavy, wavy_t
 def test_a_row_alone_has_the_same_bits_in_float64(wavy, wavy_test, method, gamma):
     model = dcsvm.train(*wavy, C=4, gamma=gamma, levels=1, branching=4, overlap=1.5, threads=1)
     model = with_weights(model, 1e6)
-    assert needs_float64(model, getattr(model, method))
-    found = [predict.few_values(model, row[None], method) for row in wavy_test[0][:50]]
+    assert model.predictor(method).needs_float64
+    found = [model.few_values(row[None], method) for row in wavy_test[0][:50]]
     expected = model.decision_function(wavy_test[0], method=method)[:50]
     assert np.array_equal(np.concatenate(found)[:, 0], expected)
 
@@ -84,9 +81,9 @@ def test_a_row_alone_has_the_same_bits_in_float64(wavy, wavy_test, method, gamma
 def test_several_classes_alone_and_among_others_in_float64():
     model = with_weights(made_model(3), 1e6)
     T = np.random.default_rng(5).random((60, model.exact.rows.n_features), dtype=np.float32)
-    assert needs_float64(model, model.exact)
+    assert model.predictor("exact").needs_float64
     expected = model.decision_function(T)
-    found = [predict.few_values(model, row[None], "exact") for row in T]
+    found = [model.few_values(row[None], "exact") for row in T]
     assert np.array_equal(np.concatenate(found), expected)
 
 
@@ -95,7 +92,7 @@ def test_ordinary_models_keep_float32(wavy, svm_type):
     X, y = wavy
     y = np.sin(3 * X[:, 0]) if svm_type == "epsilon_svr" else y
     model = dcsvm.train(X, y, svm_type=svm_type, C=10, gamma=2.0, threads=1)
-    assert not needs_float64(model, model.exact)
+    assert not model.predictor("exact").needs_float64
 
 
 def test_what_is_left_out_of_float64_sums_is_nothing_to_them():
@@ -112,7 +109,7 @@ def test_what_is_left_out_of_float64_sums_is_nothing_to_them():
     )
     model = replace(model, kernel=Kernel("rbf", 30.0), exact=exact, early=None)
     T = rng.uniform(-1, 1, (2000, d)).astype(np.float32)
-    assert needs_float64(model, exact)
+    assert model.predictor("exact").needs_float64
     found = model.decision_function(T)
     assert found == pytest.approx(float64_values(model, T), abs=1e-15 * 1e6 * n)
 

@@ -10,13 +10,12 @@ from reference import kernels_with, labelled_rows
 import dcsvm
 from dcsvm.data.rows import Rows
 from dcsvm.model import predict
-from dcsvm.model.predict import decision_values
 
 METHODS = ("exact", "early")
 
 
 def alone(model, X, method):
-    found = [predict.few_values(model, row[None], method) for row in X]
+    found = [model.few_values(row[None], method) for row in X]
     assert all(values is not None for values in found)
     return np.concatenate(found)
 
@@ -35,7 +34,7 @@ def coded(n, seed):
 @pytest.mark.parametrize("gamma", [0.01, 2.0])  # flat, and not
 def test_a_row_alone_has_the_values_it_has_among_others(wavy, wavy_test, method, gamma):
     model = dcsvm.train(*wavy, C=4, gamma=gamma, levels=2, branching=3, overlap=1.5, threads=1)
-    expected = decision_values(model, Rows.from_array(wavy_test[0]), method, 1)
+    expected = model.pair_values(Rows.from_array(wavy_test[0]), method, 1)
     assert np.array_equal(alone(model, wavy_test[0], method), expected)
     for rows in (wavy_test[0], wavy_test[0].astype(float), np.asfortranarray(wavy_test[0])):
         assert np.array_equal(model.decision_function(rows[:3], method=method), expected[:3, 0])
@@ -50,10 +49,10 @@ def test_bytes_and_several_classes(method, gamma):
     model = dcsvm.train(X, y, C=4, gamma=gamma, levels=1, branching=4, overlap=1.5, threads=1)
     assert getattr(model, method).rows.is_bytes
     T = rng.integers(0, 256, (200, 33)).astype(np.float32)
-    expected = decision_values(model, Rows.from_array(T), method, 1)
+    expected = model.pair_values(Rows.from_array(T), method, 1)
     assert np.array_equal(alone(model, T, method), expected, equal_nan=True)
     T[::2, 5] += 0.5  # no longer bytes
-    expected = decision_values(model, Rows.from_array(T), method, 1)
+    expected = model.pair_values(Rows.from_array(T), method, 1)
     one_by_one = [model.decision_function(row[None], method=method) for row in T]
     assert np.array_equal(np.concatenate(one_by_one), expected, equal_nan=True)
 
@@ -65,7 +64,7 @@ def test_bytes_meet_evenly_spaced_vectors():
     Z = (3 * rng.integers(-60, 150, model.exact.rows.dense.shape)).astype(np.float32)
     model = replace(model, exact=replace(model.exact, rows=Rows(*Z.shape, dense=Z)))
     T = rng.integers(0, 256, (100, 33)).astype(np.float32)
-    expected = decision_values(model, Rows.from_array(T), "exact", 1)
+    expected = model.pair_values(Rows.from_array(T), "exact", 1)
     assert np.array_equal(alone(model, T, "exact"), expected)
 
 
@@ -75,14 +74,14 @@ def test_codes_and_several_classes(method):
     model = dcsvm.train(X, y, C=4, gamma=1, levels=1, branching=4, overlap=1.5, probability=True)
     assert getattr(model, method).rows.is_dense
     T = coded(300, 1)[0]
-    expected = decision_values(model, Rows.from_array(T), method, 1)
+    expected = model.pair_values(Rows.from_array(T), method, 1)
     assert np.array_equal(alone(model, T, method), expected, equal_nan=True)
     one_by_one = np.concatenate([model.predict(row[None], method=method) for row in T])
     assert np.array_equal(one_by_one, model.predict(T, method=method))
     sure = np.concatenate([model.predict_probability(row[None], method=method) for row in T[:50]])
     assert np.array_equal(sure, model.predict_probability(T, method=method)[:50])
     T[0, 2:] = 1  # does not fit the code
-    assert predict.few_values(model, T[:1], method) is None
+    assert model.few_values(T[:1], method) is None
     assert np.array_equal(
         model.decision_function(T[:2], method=method), model.decision_function(T, method=method)[:2]
     )
@@ -93,14 +92,14 @@ def test_codes_and_several_classes(method):
 def test_clusters_without_a_model_of_a_pair(k, method):
     model = made_model(k)
     X = np.random.default_rng(1).uniform(-1, 1, (100, 3)).astype(np.float32)
-    expected = decision_values(model, Rows.from_array(X), method, 1)
+    expected = model.pair_values(Rows.from_array(X), method, 1)
     assert np.array_equal(alone(model, X, method), expected, equal_nan=True)
 
 
 def test_a_compressed_early_model(wavy, wavy_test):
     early = dcsvm.train(*wavy, C=4, gamma=2, early=True, early_level=1, branching=4)
     small = early.compress(wavy[0], vectors=40, steps=20)
-    expected = decision_values(small, Rows.from_array(wavy_test[0]), "early", 1)
+    expected = small.pair_values(Rows.from_array(wavy_test[0]), "early", 1)
     assert np.array_equal(alone(small, wavy_test[0], "early"), expected)
 
 
@@ -137,5 +136,5 @@ def test_what_is_wrong_with_a_row_is_told(trained):
 def test_a_large_model_is_not_copied(wavy, monkeypatch):
     model = dcsvm.train(*labelled_rows(400), levels=0)
     monkeypatch.setattr(predict, "COPY_BYTES", 100)
-    assert predict.few_values(model, wavy[0][:1], "exact") is None
+    assert model.few_values(wavy[0][:1], "exact") is None
     assert len(model.predict(wavy[0][:1])) == 1

@@ -19,7 +19,8 @@ from dcsvm.cli.reading import TerminalProgress
 from dcsvm.data.dataset import Dataset
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.easy import EasySearch, choose, task_of
-from dcsvm.selection.trials import Clock, Problem, Sample
+from dcsvm.selection.trials import Clock, Scorer, with_metric
+from dcsvm.training.report import Progress
 
 LIMIT = 20.0  # seconds; the searches of these tests need about one
 
@@ -48,6 +49,11 @@ def call(command, *arguments, status=0):
     done = CliRunner().invoke(command.main, [str(one) for one in arguments])
     assert done.exit_code == status, done.output
     return done
+
+
+def search_of(X, y, clock, *, metric=None, tell=None):
+    options, metric = with_metric(TrainOptions(threads=1), metric, y)
+    return EasySearch(Dataset(X, y), options, metric, clock, Progress(), tell=tell)
 
 
 def test_classes_and_targets_are_told_apart():
@@ -115,23 +121,22 @@ def test_the_time_limit_ends_the_search(product):
     X, y = product
     with pytest.raises(dcsvm.Stopped):
         dcsvm.easy(X, y, time_limit=1e-9)
-    problem = Problem.of(y, None, TrainOptions(threads=1))
     clock = Clock(LIMIT)
-    search = EasySearch(Dataset(X, y), problem, clock, lambda *_: clock.request())
+    search = search_of(X, y, clock, tell=lambda *_: clock.request())
     search.run()
-    assert search.n_trials == 1
+    assert len(search.candidates) == 1
     assert search.skipped == ["kernels and scalings", "feature weights", "C and gamma"]
 
 
 def test_large_data_are_sampled_by_class():
     labels = np.repeat([0.0, 1.0], [11_000, 1000])
     data = Dataset(np.random.default_rng(0).normal(size=(12_000, 2)), labels)
-    sample = Sample.of(data, Problem.of(labels, None, TrainOptions()), 6000)
-    labels = sample.data.labels
+    scorer = Scorer.of(data, TrainOptions(), "accuracy", 6000)
+    labels = scorer.data.labels
     assert len(labels) == pytest.approx(6000, abs=10)
     assert np.mean(labels) == pytest.approx(1 / 12, abs=0.002)
-    assert (sample.n_folds, sample.max_folds) == (1, 5)
-    assert sample.n_held + sample.n_trained == len(labels)
+    assert (scorer.n_folds, scorer.max_folds) == (1, 5)
+    assert scorer.n_held + scorer.n_trained == len(labels)
 
 
 @pytest.mark.slow
@@ -140,12 +145,11 @@ def test_an_early_model_is_chosen_for_many_rows(metric):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (60_000, 2))
     y = np.sign(np.sin(9 * X[:, 0]) * np.sin(9 * X[:, 1]))
-    problem = Problem.of(y, metric, TrainOptions(threads=1))
-    search = EasySearch(Dataset(X, y), problem, Clock(30.0), lambda *_: None)
+    search = search_of(X, y, Clock(30.0), metric=metric)
     search.seconds_of_all = lambda: 1e9
-    choice, _ = choose(search)
-    assert choice.options.early
-    assert choice.loss < 0.05
+    chosen, _ = choose(search)
+    assert chosen.options.early
+    assert chosen.loss < 0.05
 
 
 def test_the_command_prints_a_command_that_repeats_it(files):

@@ -27,7 +27,7 @@ def model_bytes(model, tmp_path):
     [
         {"levels": 1, "early_level": 1},
         {"bias": True},
-        *({"kernel": one.name} for one in KERNEL_TYPES if one.fall),
+        *({"kernel": one.name} for one in KERNEL_TYPES if one.is_of_distance),
         {"early": True, "levels": 1},
         {"probability": True},
         {"svm_type": "nu_svc"},

@@ -6,7 +6,8 @@ from runs import cross_validate, ready
 
 import dcsvm
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.cluster_tree import COST_LIMIT, Starts, Tree
+from dcsvm.kernel.cluster_tree import COST_LIMIT, Tree, best_run
+from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import MAX_PARTS
 from dcsvm.problem.options import MAX_BRANCHING, TrainOptions
@@ -127,9 +128,9 @@ def test_of_clusters_of_equal_cost_those_with_less_kernel_between_them_are_taken
     pairs = np.repeat(np.array([0, 0, 1, 1], np.int32), 5)
     apart = np.repeat(np.array([0, 1, 0, 1], np.int32), 5)
     unequal = np.repeat(np.array([0, 0, 0, 1], np.int32), 5)
-    starts = Starts(Kernel("rbf", 1.0), None)
-    parts = np.array([apart, unequal, pairs])
-    assert starts.best(Rows.from_array(X), parts, 2, 1) == 2
+    data = KernelRows(Rows.from_array(X), Kernel("rbf", 1.0), 1)
+    best = best_run(data, None, np.array([apart, unequal, pairs]), 2)
+    assert np.array_equal(best, pairs)
     assert np.sum(np.bincount(unequal) ** 2) * 2 / 20**2 < COST_LIMIT
 
 

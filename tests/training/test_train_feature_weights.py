@@ -11,7 +11,7 @@ from dcsvm.kernel.kernels import KERNEL_TYPES, Kernel
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.train import learn_weights
 
-DISTANCES = [one.name for one in KERNEL_TYPES if one.fall]
+DISTANCES = [one.name for one in KERNEL_TYPES if one.is_of_distance]
 
 
 def rows_with_noise(n, n_noise=8, seed=0):
