@@ -1,26 +1,29 @@
-"""The base class of the estimators: fit, and decision values.
+"""The base class of the estimators: fit, fitted attributes, conversion, and decision values.
 
-A fit is checked, its settings are chosen, a model is trained, and its attributes are kept.
-scikit-learn checks the input (rows.py), as its tests and tools expect. fitted.py converts the Model
-trained by dcsvm to scikit-learn's attributes.
+A fit is checked, its options are chosen, a model is trained, and its attributes are kept.
+scikit-learn checks the input (rows.py), as its tests and tools expect. fitted.py has kernels and
+attributes in scikit-learn's layout, and its own estimators.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from copy import deepcopy
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import _fit_context
+from sklearn.base import BaseEstimator, _fit_context, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from dcsvm.data.dataset import Dataset
 from dcsvm.kernel.kernels import BeyondFloat32Error
@@ -29,24 +32,40 @@ from dcsvm.model.model import Model
 from dcsvm.problem.option_table import OptionError
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn.fitted import (
-    Convertible,
-    TrainingRows,
+    SHARED,
+    X_FIT,
+    Arguments,
+    check_is_sklearns,
+    fit_sklearns,
+    full_csr,
     gamma_option,
+    has_kernel_matrix,
     is_linear,
     is_precomputed,
+    kernel_type,
+    lacks_kernel,
+    of_columns,
     pair_values,
+    primal_coefficients,
+    rows_of_table,
+    sklearns_estimator,
     train_options,
 )
 from dcsvm.sklearn.rows import (
     DTYPES,
     NOT_FINITE,
     Input,
+    Matrix,
     Weights,
+    check_frame_size,
     check_sizes,
+    checked_data,
+    checked_rows,
     checked_weights,
     dense,
     in_known_frame,
     matrix_of,
+    needs_encoding,
     variance_of,
     warn_of_offsets,
 )
@@ -70,27 +89,35 @@ FINE_ITERATIONS = 200_000  # coordinate updates; a few thousand usually suffice
 # limits on scikit-learn's solver, about ten seconds: iterations, and iterations times rows
 MAX_ITERATIONS, MAX_UPDATES = 20_000_000, 20_000_000_000
 OWN_NAMES = {"cache_mb": "memory", "tolerance": "tol", "max_iterations": "max_iter"}
-Arguments = tuple[Input, ArrayLike | None, ArrayLike | None]  # X, y and sample_weight of fit
 
 
-@dataclass(frozen=True, eq=False)
-class Given:
+class FitInput(NamedTuple):
     """The checked arguments of a fit.
 
     `arguments` are those of the user. `data` has the rows, with class indices or targets for
-    labels. `rows` are the training rows of the attributes. `variance` returns the variance of all
-    entries of the (scaled) rows of `n_features`, for gamma='scale'.
+    labels. `variance` returns the variance of all entries of the (scaled) rows, for gamma='scale'.
+    `rows_at` returns training rows by their numbers, before scaling; it is None if only workers
+    have them.
     """
 
     arguments: Arguments
     data: Dataset
-    rows: TrainingRows
-    n_features: int
     variance: Callable[[], float]
+    rows_at: Callable[[np.ndarray], Matrix] | None
 
 
-class Estimator(Convertible):
+class Estimator(BaseEstimator):
     """Base class of the estimators."""
+
+    _svm_type: str
+    model_: Model | None  # None if scikit-learn fitted, and float32 overflows
+    report_: Any  # a TrainReport, or None
+    support_vectors_: Matrix
+    _dual_coef_: Matrix
+    _reference: BaseEstimator | None = None  # scikit-learn's estimator, if that was fitted
+    _primal: tuple[Matrix, np.ndarray | None] | None = None  # of _primal_coefficients
+    _encoding_of_gaps: Any = None  # of later rows, if the rows of the fit had no gaps
+    _takes_sparse = False  # accept sparse rows even after a fit of dense ones
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -138,26 +165,28 @@ class Estimator(Convertible):
     def _fit(self, X: Input, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         seed = self._seed()
         given = self._checked(X, y, sample_weight)
+        shape = given.data.n_rows, given.data.n_features  # workers may forget the rows they train
         try:
-            with plain_errors(), self._threads(given.data) as threads:
-                chosen = self._choose(given, seed, threads)
-                if chosen is None:
+            with errors_in_own_names(), self._threads(given.data) as threads:
+                chosen = self._chosen(given, seed, threads)
+                if chosen is None:  # a search without refit
                     return
-                model = self._train(*chosen)
+                model = self._trained(*chosen)
         except NoMarginError as error:  # scikit-learn's solver stops before it detects this
             arguments = (*given.arguments[:2], given.data.sample_weight)
-            if self._is_changed(given.data) or not self._delegate(arguments, error, given):
+            max_iter = _max_iterations(given.data)
+            if self._is_changed(given.data) or not self._fall_back(arguments, error, max_iter):
                 raise
             return
         # kernel values of the caller may exceed the precision of float32
         if self._has_kernel_matrix and not model.report.converged and self._is_small(given.data):
             reason = "kernel values require float64"
-            if self._delegate(given.arguments, reason, given):
+            if self._fall_back(given.arguments, reason, _max_iterations(given.data)):
                 return
-        self._keep(model, model.report, given.rows)
+        self._keep(model, model.report, shape, given.rows_at)
         self._warn(model.report)
 
-    def _checked(self, X: Input, y: ArrayLike, sample_weight: ArrayLike | None) -> Given:
+    def _checked(self, X: Input, y: ArrayLike, sample_weight: ArrayLike | None) -> FitInput:
         """Check the arguments of fit. Raises ValueError and TypeError."""
         if sparse.issparse(X) and is_precomputed(self.kernel):
             raise TypeError("Sparse precomputed kernels are not supported.")
@@ -177,12 +206,8 @@ class Estimator(Convertible):
             check_sizes(rows)
         else:
             warn_of_offsets(checked)
-        if data.table is not None:
-            kept = TrainingRows.of_table(data)
-        else:
-            kept = TrainingRows.of_matrix(checked, is_sparse=sparse.issparse(checked))
-        variance = partial(variance_of, rows, weights)
-        return Given((X, y, sample_weight), data, kept, data.n_features, variance)
+        rows_at = checked.__getitem__ if data.table is None else partial(rows_of_table, data)
+        return FitInput((X, y, sample_weight), data, partial(variance_of, rows, weights), rows_at)
 
     def _checked_input(self, X: Input, y: ArrayLike) -> tuple[Any, ArrayLike]:
         """Check the input; return X, or its kernel matrix, and y. A callable is evaluated here."""
@@ -192,9 +217,10 @@ class Estimator(Convertible):
                 raise ValueError(
                     f"X.shape[0] should be equal to X.shape[1]: the kernel gave {kernel.shape}"
                 )
-            self._X_fit = X
+            self._X_fit, self._encoding_of_gaps = X, None
             return kernel, y
-        rows, y = self._checked_data(X, y)
+        is_kernel = self._has_kernel_matrix
+        rows, y, self._encoding_of_gaps = checked_data(self, X, y, is_kernel=is_kernel)
         if is_precomputed(self.kernel) and rows.shape[0] != rows.shape[1]:
             raise ValueError(
                 "Precomputed matrix must be a square matrix. Input is a "
@@ -215,19 +241,17 @@ class Estimator(Convertible):
             check_sizes(checked)
         return Dataset(checked, scale=self.scale)
 
-    def _is_table(self, X: Any) -> bool:
-        return not self._has_kernel_matrix and super()._is_table(X)
-
     def _targets(self, y: ArrayLike, weights: Weights) -> tuple[np.ndarray, Weights]:
         """Convert y to class indices or targets, and adapt the weights."""
         return column_or_1d(y, warn=True).astype(np.float64), weights
 
-    def _choose(
-        self, given: Given, seed: int, threads: int | None
+    def _chosen(
+        self, given: FitInput, seed: int, threads: int | None
     ) -> tuple[Dataset, TrainOptions] | None:
         """Return the weighted rows and the options to train a model, None to train none."""
         params = self.get_params(deep=False)
-        gamma = gamma_option(self.kernel, params["gamma"], given.n_features, given.variance)
+        n_features = given.data.n_features
+        gamma = gamma_option(self.kernel, params["gamma"], n_features, given.variance)
         data, options = self._weighted(given, self._options(params, gamma, seed, threads))
         self._gamma = options.gamma
         return data, options
@@ -245,12 +269,12 @@ class Estimator(Convertible):
         """Return training options beyond the converted parameters."""
         return {}
 
-    def _weighted(self, given: Given, options: TrainOptions) -> tuple[Dataset, TrainOptions]:
+    def _weighted(self, given: FitInput, options: TrainOptions) -> tuple[Dataset, TrainOptions]:
         """Return the weighted rows, and the options with the number of gamma before weights."""
         stop = self._control().stop
         return with_weights_and_gamma(given.data, self.feature_weights, options, stop)
 
-    def _train(self, data: Dataset, options: TrainOptions) -> Model:
+    def _trained(self, data: Dataset, options: TrainOptions) -> Model:
         """Train to tol; try the fine tolerance first if the problem is small."""
         max_rows = FEW_OF_LINEAR if is_linear(self.kernel) else FEW_ROWS
         n_variables = data.n_rows * max(self._n_classes - 1, 1)
@@ -305,18 +329,17 @@ class Estimator(Convertible):
         is_weighted = self.feature_weights is not None
         return is_weighted or data.table is not None or data.scaling is not None
 
-    def _delegate(
-        self, arguments: Arguments, reason: str | Exception, given: Given | None = None
+    def _fall_back(
+        self, arguments: Arguments, reason: str | Exception, max_iter: int | None = None
     ) -> bool:
-        """Fit with scikit-learn's solver.
+        """Fit with scikit-learn's solver; return whether it converges within `max_iter`, if given.
 
-        Return whether it converges within the iterations that the `given` rows take in ten seconds.
+        Without `max_iter` raises ValueError if its solution is not finite.
         """
-        max_iter = None
-        if given is not None:
-            max_iter = min(MAX_ITERATIONS, MAX_UPDATES // given.data.n_rows)
+        params, gamma = self._trained_params(), getattr(self, "_gamma", 0.0)
+        reference = sklearns_estimator(self._svm_type, params, gamma)
         try:
-            reference = self._fit_reference(*arguments, max_iter)
+            fit_sklearns(reference, arguments, max_iter)
         except ValueError:  # its solution is not finite, as the input was checked before
             if max_iter is None:
                 raise
@@ -327,6 +350,46 @@ class Estimator(Convertible):
         self._reference = reference
         log.info("%s: fitted by scikit-learn, %s", type(self).__name__, reason)
         return True
+
+    def _keep(
+        self,
+        model: Model,
+        report: Any,
+        shape: tuple[int, int],
+        rows_at: Callable[[np.ndarray], Matrix] | None = None,
+    ) -> None:
+        """Set the fitted attributes, after training on rows (n, d) of a shape.
+
+        Without `rows_at`, see FitInput, the support vectors are those of the model, scaled.
+        """
+        part = model.part()
+        self.model_, self.report_, self.shape_fit_ = model, report, shape
+        first = part.distinct  # a row may be a support vector of several clusters
+        numbers = np.full(part.rows.n_samples, -1) if part.row_numbers is None else part.row_numbers
+        self.support_ = numbers[first].astype(np.int32)
+        vectors: Matrix = np.empty((0, 0))
+        if not self._has_kernel_matrix:
+            vectors = rows_at(self.support_) if rows_at else matrix_of(part.rows.take(first))
+        self._sparse = sparse.issparse(vectors)
+        vectors = vectors.astype(np.float64, copy=False)
+        self.support_vectors_ = sparse.csr_matrix(vectors) if self._sparse else vectors
+        counts = np.array([len(self.support_)])
+        if part.class_ is not None:
+            counts = np.bincount(part.class_[first], minlength=len(model.labels))
+        self._n_support = self.n_support_ = counts.astype(np.int32)
+        self._iterations = np.zeros(0, np.int32)
+        if report is not None:
+            self._iterations = report.problems.iterations.astype(np.int32)
+        # an early model has no coefficients: those of a previous fit must not stay
+        coefficients = ("_dual_coef_", "_intercept_", "dual_coef_", "intercept_", "_primal")
+        for name in ("_reference", *coefficients):
+            self.__dict__.pop(name, None)
+        if model.exact is not None:
+            coef = np.ascontiguousarray(model.exact.dual_coef)
+            self._dual_coef_ = full_csr(coef) if self._sparse else coef
+            self._intercept_ = -model.exact.rho
+            self.dual_coef_ = self._sign * self._dual_coef_
+            self.intercept_ = self._sign * self._intercept_
 
     def _warn(self, report: Any) -> None:
         self.fit_status_ = int(not report.converged)
@@ -345,6 +408,174 @@ class Estimator(Convertible):
             ConvergenceWarning,
             stacklevel=3,
         )
+
+    def _check_is_fitted(self) -> None:
+        """Raise NotFittedError if there is no model."""
+        check_is_fitted(self)
+
+    @property
+    def _has_kernel_matrix(self) -> bool:
+        return has_kernel_matrix(self.kernel)
+
+    @property
+    def _n_classes(self) -> int:
+        return len(getattr(self, "classes_", ()))
+
+    @property
+    def _sign(self) -> float:
+        """The sign of scikit-learn's coefficients, relative to LIBSVM's."""
+        return -1.0 if self._n_classes == 2 else 1.0
+
+    @property
+    def n_iter_(self) -> int | np.ndarray:
+        """Number of coordinate updates."""
+        return int(self._iterations.sum())
+
+    @property
+    def coef_(self) -> Matrix:
+        """Primal coefficients of a linear kernel, read-only, (n_pairs, d) or (1, d)."""
+        if not is_linear(self.kernel):
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        if self._reference is not None:
+            return self._reference.coef_
+        model = self.model_
+        if not hasattr(self, "_dual_coef_") or model is None or not model.kernel.type.is_linear:
+            raise AttributeError("coef_ requires an exact model, fitted with a linear kernel")
+        primal, columns = self._primal_coefficients()
+        coef = self._sign * primal
+        if columns is None:
+            coef.flags.writeable = False
+            return coef
+        arrays, n_features = (coef.data, columns[coef.indices], coef.indptr), self.shape_fit_[1]
+        coef = sparse.csr_matrix(arrays, shape=(coef.shape[0], n_features))
+        coef.data.flags.writeable = False
+        return coef
+
+    @property
+    def violation_(self) -> float | None:
+        """Largest KKT violation, checked in float64."""
+        return None if self.report_ is None else self.report_.violation
+
+    @property
+    def duality_gap_(self) -> float | None:
+        """Duality gap, in the units of LIBSVM's objective."""
+        return None if self.report_ is None else self.report_.duality_gap
+
+    def _primal_coefficients(self) -> tuple[Matrix, np.ndarray | None]:
+        """Return `primal_coefficients`; sparse ones have only the columns returned, ascending."""
+        if self._primal is None:
+            vectors, columns = self._vectors_in_training(), None
+            if sparse.issparse(vectors):  # products of sparse matrices take memory for every column
+                columns = np.unique(vectors.indices)
+                vectors = of_columns(vectors, columns)
+            primal = primal_coefficients(self._dual_coef_, vectors, self._n_support)
+            self._primal = primal, columns
+        return self._primal
+
+    def _vectors_in_training(self) -> Matrix:
+        """Return the support vectors as in training, for large coefficients: rounded, scaled."""
+        model = self.model_
+        if model is not None and model.scaling is not None:
+            rows = model.part().rows.with_features(self.shape_fit_[1])
+            vectors = matrix_of(rows).astype(np.float64)
+            return sparse.csr_matrix(vectors) if self._sparse else dense(vectors)
+        return self.support_vectors_.astype(np.float32).astype(np.float64)
+
+    def to_sklearn(self) -> BaseEstimator:
+        """Convert to scikit-learn's estimator with the same decision function.
+
+        Returns
+        -------
+        fitted : estimator of sklearn.svm with the same name
+
+        Raises
+        ------
+        ValueError
+            For an early model, which has a decision function per cluster; for a model that scales
+            rows; and for a kernel that scikit-learn lacks.
+        """
+        self._check_is_fitted()
+        check_is_sklearns(self.kernel, self.model_ if self._reference is None else None)
+        if self._reference is not None:
+            return deepcopy(self._reference)
+        state = {name: getattr(self, name) for name in SHARED if hasattr(self, name)}
+        state = {"_probA": np.empty(0), "_probB": np.empty(0), **state}
+        has_classes = is_classifier(self)
+        n_support = self._n_support if has_classes else [self._n_support[0], 0]
+        n_iter = self._iterations if len(self._iterations) else np.zeros(1, np.int32)
+        is_kernel = self._has_kernel_matrix
+        state |= {
+            "_effective_probability": len(state["_probA"]) > 0,
+            "_n_support": np.array(n_support, np.int32),
+            "support_vectors_": np.empty((0, 0)) if is_kernel else self._vectors_in_training(),
+            "_num_iter": n_iter,
+            "n_iter_": n_iter if has_classes else int(n_iter[0]),
+        }
+        if callable(self.kernel):
+            state[X_FIT] = self._X_fit
+        if self._svm_type == "one_class":
+            state["offset_"] = -self._intercept_
+        reference = sklearns_estimator(self._svm_type, self._trained_params(), self._gamma)
+        vars(reference).update(state)
+        return reference
+
+    def save(self, path: str | os.PathLike[str], format: str = "dcsvm") -> None:
+        """Write a model file for dcsvm-predict, and for svm-predict if the model is exact.
+
+        The format 'libsvm' omits dcsvm's extensions. Raises ValueError for string labels and for
+        values outside the range of float32.
+        """
+        self._check_is_fitted()
+        if self.model_ is None:
+            raise ValueError("the model does not fit float32, the precision of model files")
+        self.model_.save(path, format)
+
+    def _trained_params(self) -> dict[str, Any]:
+        """Return the parameters that the model is trained with."""
+        return self.get_params(deep=False)
+
+    def _take_over(self, fitted: BaseEstimator) -> None:
+        """Copy the fitted attributes of scikit-learn's estimator.
+
+        `model_` is None if its values exceed the range of float32.
+        """
+        state = vars(fitted)
+        self.__dict__.update({name: state[name] for name in SHARED if name in state and not (
+            name == "_gamma" and lacks_kernel(self.kernel)  # scikit-learn's is 0 for a callable
+        )})  # fmt: skip
+        self._n_support = self.n_support_ = np.asarray(fitted.n_support_, np.int32)
+        self._iterations = np.atleast_1d(fitted.n_iter_).astype(np.int32)
+        self.report_ = self._primal = None
+        if lacks_kernel(self.kernel):
+            self.support_vectors_ = state[X_FIT][self.support_]
+            self._sparse = sparse.issparse(state[X_FIT])
+        elif callable(fitted.kernel):
+            self._X_fit = state[X_FIT]
+        if self._has_kernel_matrix:
+            self.support_vectors_ = np.empty((0, 0))
+        try:
+            self.model_ = self._model_of_attributes()
+        except ValueError:
+            self.model_ = None
+
+    def _model_of_attributes(self) -> Model:
+        """Make the model of the fitted attributes. Raises ValueError for values beyond float32."""
+        options = TrainOptions(svm_type=self._svm_type, kernel=kernel_type(self.kernel).name)
+        if not self._has_kernel_matrix:
+            parameters = {"gamma": self._gamma, "coef0": self.coef0, "degree": self.degree}
+            options = replace(options, **parameters)
+        has_classes = is_classifier(self)
+        model = Model.of_vectors(
+            options,
+            None if self._has_kernel_matrix else self.support_vectors_,
+            np.ascontiguousarray(dense(self._dual_coef_)),
+            -self._intercept_,
+            row_numbers=self.support_,
+            n_rows=self.shape_fit_[0],
+            n_sv=self._n_support.astype(np.int64) if has_classes else None,
+            sigmoids=(self._probA, self._probB) if len(self._probA) else None,
+        )
+        return model.with_labels(self.classes_) if has_classes else model
 
     def _values(
         self,
@@ -365,15 +596,22 @@ class Estimator(Convertible):
         if values is not None:
             return whole(values)
         X = in_known_frame(X)
-        if self._reference is not None and (model is None or not self._fills(X)):
-            self._check_size(X)
+        # scikit-learn's estimator predicts in float64, but cannot encode
+        if self._reference is not None and not (
+            model is not None and needs_encoding(X, self._encoding_of_gaps)
+        ):
+            check_frame_size(self, X)
             return whole(pair_values(self._reference, X))
         assert model is not None  # as no reference was fitted
         checked, model = self._check_rows_to_predict(X, model)
         is_plain = model.scaling is None and model.table is None
-        has_weights = is_plain and model.kernel.type.is_linear and model.exact is not None
-        if has_weights and method in (None, "exact"):
-            return whole(self._coef.products(checked) + self._intercept_)
+        has_primal = is_plain and model.kernel.type.is_linear and model.exact is not None
+        if has_primal and method in (None, "exact"):
+            primal, columns = self._primal_coefficients()
+            if columns is not None:
+                is_sparse = sparse.issparse(checked)
+                checked = of_columns(checked, columns) if is_sparse else checked[:, columns]
+            return whole(dense(checked @ primal.T) + self._intercept_)
         rows = model.rows_of(checked)
         with shared_threads(self.threads, rows.work_with(len(self.support_))) as threads:
             return model.pair_values(rows, method, threads, reduce)
@@ -396,7 +634,7 @@ class Estimator(Convertible):
         if callable(self.kernel):
             rows = self._kernel_matrix(X, self._X_fit)
         else:
-            rows, model = self._checked_rows(X, model)
+            rows, model = checked_rows(self, X, model, self._encoding_of_gaps)
             if sparse.issparse(X) and not (self._sparse or self._takes_sparse):
                 name = type(self).__name__
                 raise ValueError(f"cannot use sparse input in {name!r} trained on dense data")
@@ -415,8 +653,13 @@ class Estimator(Convertible):
             raise ValueError(f"The internal representation of {name} was altered")
 
 
+def _max_iterations(data: Dataset) -> int:
+    """Return the limit on the iterations of scikit-learn's solver."""
+    return min(MAX_ITERATIONS, MAX_UPDATES // data.n_rows)
+
+
 @contextmanager
-def plain_errors() -> Iterator[None]:
+def errors_in_own_names() -> Iterator[None]:
     """Raise errors of values beyond float32 in scikit-learn's words, of options by their names."""
     try:
         yield

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from dcsvm.model.reader import load_model
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.estimators import OURS
-from dcsvm.sklearn.fitted import THEIRS, TrainingRows
+from dcsvm.sklearn.fitted import THEIRS, is_of_median, lacks_kernel
 from dcsvm.sklearn.rows import Input
 
 
@@ -61,7 +61,7 @@ def load(path: str | os.PathLike[str]) -> Estimator:
         made.set_params(early=True)
     made.__dict__.update(state)
     n_rows = n_features if kernel.is_precomputed else part.rows.n_samples
-    made._keep(model, None, TrainingRows((n_rows, n_features)))  # noqa: SLF001  not for users
+    made._keep(model, None, (n_rows, n_features))  # noqa: SLF001  not for users
     return made
 
 
@@ -108,42 +108,37 @@ def from_sklearn(estimator: BaseEstimator) -> Estimator:
     return made
 
 
-class FallingBack(Estimator):
-    """Estimator that falls back to scikit-learn's solver for input that dcsvm rejects.
+def fit_or_fall_back(
+    self: Estimator, X: Input, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+) -> Estimator:
+    """Fit the model as in the base class, or by scikit-learn's solver after a ValueError.
 
-    The reason is logged (dcsvm.sklearn, level INFO).
+    Invalid parameters remain errors. If a parameter is set that only dcsvm has, rejected input
+    remains an error, too. The reason is logged (dcsvm.sklearn, level INFO).
     """
-
-    def fit(
-        self, X: Input, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> Estimator:
-        """Fit the model as in the base class, or by scikit-learn's solver after a ValueError.
-
-        Invalid parameters remain errors. If a parameter is set that only dcsvm has, rejected input
-        remains an error, too.
-        """
-        try:
-            return super().fit(X, y, sample_weight=sample_weight)
-        except InvalidParameterError:
+    try:
+        return OURS[self._svm_type].fit(self, X, y, sample_weight=sample_weight)
+    except InvalidParameterError:
+        raise
+    except ValueError as error:
+        shared, defaults = THEIRS[self._svm_type]().get_params(), type(self)().get_params()
+        own = {name: default for name, default in defaults.items() if name not in shared}
+        if any(getattr(self, name) != default for name, default in own.items()):
             raise
-        except ValueError as error:
-            shared, defaults = THEIRS[self._svm_type]().get_params(), type(self)().get_params()
-            own = {name: value for name, value in defaults.items() if name not in shared}
-            if any(getattr(self, name) != default for name, default in own.items()):
-                raise
-            gamma = getattr(self, "gamma", None)
-            if isinstance(gamma, str) and gamma not in ("scale", "auto"):  # F/median
-                raise
-            try:
-                self._delegate((X, y, sample_weight), error)
-            except ValueError:
-                raise error from None
-        return self
+        if is_of_median(getattr(self, "gamma", None)) or lacks_kernel(self.kernel):
+            raise
+        try:
+            self._fall_back((X, y, sample_weight), error)
+        except ValueError:
+            raise error from None
+    return self
 
 
 PATCHED = {
     kind.__name__: type(
-        kind.__name__, (FallingBack, kind), {"__module__": __name__, "__doc__": kind.__doc__}
+        kind.__name__,
+        (kind,),
+        {"__module__": __name__, "__doc__": kind.__doc__, "fit": fit_or_fall_back},
     )
     for kind in OURS.values()
 }
