@@ -40,6 +40,7 @@ from dcsvm.sklearn.fitted import (
     full_csr,
     gamma_option,
     has_kernel_matrix,
+    has_probability,
     is_linear,
     is_precomputed,
     kernel_type,
@@ -163,27 +164,32 @@ class Estimator(BaseEstimator):
         return self
 
     def _fit(self, X: Input, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        seed = self._seed()
+        # one random number per fit, as scikit-learn draws, for reproducible scripts
+        random_state = check_random_state(getattr(self, "random_state", None))
+        seed = random_state.randint(np.iinfo("i").max)
         given = self._checked(X, y, sample_weight)
-        shape = given.data.n_rows, given.data.n_features  # workers may forget the rows they train
+        data = given.data
+        shape = data.n_rows, data.n_features  # workers may forget the rows they train
         try:
-            with errors_in_own_names(), self._threads(given.data) as threads:
+            with errors_in_own_names(), self._threads(data) as threads:
                 chosen = self._chosen(given, seed, threads)
                 if chosen is None:  # a search without refit
                     return
                 model = self._trained(*chosen)
         except NoMarginError as error:  # scikit-learn's solver stops before it detects this
-            arguments = (*given.arguments[:2], given.data.sample_weight)
-            max_iter = _max_iterations(given.data)
-            if self._is_changed(given.data) or not self._fall_back(arguments, error, max_iter):
+            is_encoded = data.table is not None or data.scaling is not None
+            arguments = (*given.arguments[:2], data.sample_weight)
+            if is_encoded or self.feature_weights is not None:  # it would get other rows
+                raise
+            if not self._fall_back(arguments, error, data.n_rows):
                 raise
             return
         # kernel values of the caller may exceed the precision of float32
-        if self._has_kernel_matrix and not model.report.converged and self._is_small(given.data):
+        if self._has_kernel_matrix and not model.report.converged and self._is_small(data):
             reason = "kernel values require float64"
-            if self._fall_back(given.arguments, reason, _max_iterations(given.data)):
+            if self._fall_back(given.arguments, reason, data.n_rows):
                 return
-        self._keep(model, model.report, shape, given.rows_at)
+        self._keep(model, shape, given.rows_at)
         self._warn(model.report)
 
     def _checked(self, X: Input, y: ArrayLike, sample_weight: ArrayLike | None) -> FitInput:
@@ -199,8 +205,13 @@ class Estimator(BaseEstimator):
                 f"X and y have incompatible shapes.\nX has {checked.shape[0]} samples, but y has "
                 f"{len(labels)}."
             )
-        data = self._dataset(checked).with_labels(labels, weights)
-        rows = checked
+        if self._has_kernel_matrix and self.scale is not None:
+            raise ValueError("scale needs features, not a precomputed kernel")
+        is_matrix = isinstance(checked, np.ndarray) or sparse.issparse(checked)
+        if is_matrix and self.scale is None:
+            check_sizes(checked)
+        data = Dataset(checked, scale=self.scale).with_labels(labels, weights)
+        rows = checked  # float64, for a more accurate variance
         if data.table is not None or data.scaling is not None:
             rows = matrix_of(data.rows.with_features(data.n_features))
             check_sizes(rows)
@@ -232,15 +243,6 @@ class Estimator(BaseEstimator):
         """Compute the kernel matrix, float64 (n, m), of a callable kernel."""
         return np.asarray(dense(self.kernel(X, others)), dtype=np.float64, order="C")
 
-    def _dataset(self, checked: Any) -> Dataset:
-        """Make the data set of checked rows, scaled. Raises ValueError."""
-        if self._has_kernel_matrix and self.scale is not None:
-            raise ValueError("scale needs features, not a precomputed kernel")
-        is_matrix = isinstance(checked, np.ndarray) or sparse.issparse(checked)
-        if is_matrix and self.scale is None:
-            check_sizes(checked)
-        return Dataset(checked, scale=self.scale)
-
     def _targets(self, y: ArrayLike, weights: Weights) -> tuple[np.ndarray, Weights]:
         """Convert y to class indices or targets, and adapt the weights."""
         return column_or_1d(y, warn=True).astype(np.float64), weights
@@ -260,14 +262,15 @@ class Estimator(BaseEstimator):
         self, params: dict[str, Any], gamma: float | str | None, seed: int, threads: int | None
     ) -> TrainOptions:
         """Return the training options of parameters."""
-        # the random seed is for the folds of probabilities only: models are reproducible
-        own = self._class_options()
-        own["seed"] = seed if own.get("probability") else 0
+        own: dict[str, Any] = {"seed": 0}
+        if "probability" in params:
+            # decision value 0 has probability 1/2, so that probabilities agree with predictions
+            own["probability"] = "centered" if has_probability(self) else False
+            if own["probability"]:  # only their folds are random: models are reproducible
+                own["seed"] = seed
+        if self._svm_type == "c_svc":
+            own |= {"bias": True, "class_weight": dict(enumerate(self.class_weight_.tolist()))}
         return train_options(params, self._svm_type, gamma, threads=threads, **own)
-
-    def _class_options(self) -> dict[str, Any]:
-        """Return training options beyond the converted parameters."""
-        return {}
 
     def _weighted(self, given: FitInput, options: TrainOptions) -> tuple[Dataset, TrainOptions]:
         """Return the weighted rows, and the options with the number of gamma before weights."""
@@ -320,22 +323,15 @@ class Estimator(BaseEstimator):
         """Choose the number of threads of a fit."""
         return shared_threads(self.threads, data.rows.work_with(data.n_rows))
 
-    def _seed(self) -> int:
-        """Draw one random number per fit, as scikit-learn does, for reproducible scripts."""
-        return check_random_state(getattr(self, "random_state", None)).randint(np.iinfo("i").max)
-
-    def _is_changed(self, data: Dataset) -> bool:
-        """Whether models of the rows encode, scale or weight the rows they predict."""
-        is_weighted = self.feature_weights is not None
-        return is_weighted or data.table is not None or data.scaling is not None
-
     def _fall_back(
-        self, arguments: Arguments, reason: str | Exception, max_iter: int | None = None
+        self, arguments: Arguments, reason: str | Exception, n_rows: int | None = None
     ) -> bool:
-        """Fit with scikit-learn's solver; return whether it converges within `max_iter`, if given.
+        """Fit with scikit-learn's solver; return whether it converges.
 
-        Without `max_iter` raises ValueError if its solution is not finite.
+        `n_rows` limits its iterations to those that the rows take in ten seconds; without it,
+        ValueError is raised if the solution is not finite.
         """
+        max_iter = None if n_rows is None else min(MAX_ITERATIONS, MAX_UPDATES // n_rows)
         params, gamma = self._trained_params(), getattr(self, "_gamma", 0.0)
         reference = sklearns_estimator(self._svm_type, params, gamma)
         try:
@@ -354,7 +350,6 @@ class Estimator(BaseEstimator):
     def _keep(
         self,
         model: Model,
-        report: Any,
         shape: tuple[int, int],
         rows_at: Callable[[np.ndarray], Matrix] | None = None,
     ) -> None:
@@ -362,8 +357,13 @@ class Estimator(BaseEstimator):
 
         Without `rows_at`, see FitInput, the support vectors are those of the model, scaled.
         """
+        if self._n_classes:
+            model = model.with_labels(self.classes_)
+            sigmoid = model.probability
+            sigmoids = (sigmoid.A, sigmoid.B) if sigmoid else (np.empty(0), np.empty(0))
+            self._probA, self._probB = map(np.ascontiguousarray, sigmoids)
         part = model.part()
-        self.model_, self.report_, self.shape_fit_ = model, report, shape
+        self.model_, self.report_, self.shape_fit_ = model, model.report, shape
         first = part.distinct  # a row may be a support vector of several clusters
         numbers = np.full(part.rows.n_samples, -1) if part.row_numbers is None else part.row_numbers
         self.support_ = numbers[first].astype(np.int32)
@@ -378,8 +378,8 @@ class Estimator(BaseEstimator):
             counts = np.bincount(part.class_[first], minlength=len(model.labels))
         self._n_support = self.n_support_ = counts.astype(np.int32)
         self._iterations = np.zeros(0, np.int32)
-        if report is not None:
-            self._iterations = report.problems.iterations.astype(np.int32)
+        if model.report is not None:
+            self._iterations = model.report.problems.iterations.astype(np.int32)
         # an early model has no coefficients: those of a previous fit must not stay
         coefficients = ("_dual_coef_", "_intercept_", "dual_coef_", "intercept_", "_primal")
         for name in ("_reference", *coefficients):
@@ -442,13 +442,11 @@ class Estimator(BaseEstimator):
         if not hasattr(self, "_dual_coef_") or model is None or not model.kernel.type.is_linear:
             raise AttributeError("coef_ requires an exact model, fitted with a linear kernel")
         primal, columns = self._primal_coefficients()
-        coef = self._sign * primal
-        if columns is None:
-            coef.flags.writeable = False
-            return coef
-        arrays, n_features = (coef.data, columns[coef.indices], coef.indptr), self.shape_fit_[1]
-        coef = sparse.csr_matrix(arrays, shape=(coef.shape[0], n_features))
-        coef.data.flags.writeable = False
+        coef: Any = self._sign * primal
+        if columns is not None:
+            arrays = coef.data, columns[coef.indices], coef.indptr
+            coef = sparse.csr_matrix(arrays, shape=(coef.shape[0], self.shape_fit_[1]))
+        (coef if columns is None else coef.data).flags.writeable = False
         return coef
 
     @property
@@ -464,7 +462,8 @@ class Estimator(BaseEstimator):
     def _primal_coefficients(self) -> tuple[Matrix, np.ndarray | None]:
         """Return `primal_coefficients`; sparse ones have only the columns returned, ascending."""
         if self._primal is None:
-            vectors, columns = self._vectors_in_training(), None
+            vectors: Any = self._vectors_in_training()
+            columns = None
             if sparse.issparse(vectors):  # products of sparse matrices take memory for every column
                 columns = np.unique(vectors.indices)
                 vectors = of_columns(vectors, columns)
@@ -539,14 +538,13 @@ class Estimator(BaseEstimator):
 
         `model_` is None if its values exceed the range of float32.
         """
-        state = vars(fitted)
-        self.__dict__.update({name: state[name] for name in SHARED if name in state and not (
-            name == "_gamma" and lacks_kernel(self.kernel)  # scikit-learn's is 0 for a callable
-        )})  # fmt: skip
+        state, gamma = vars(fitted), self.__dict__.get("_gamma")
+        self.__dict__.update({name: state[name] for name in SHARED if name in state})
         self._n_support = self.n_support_ = np.asarray(fitted.n_support_, np.int32)
         self._iterations = np.atleast_1d(fitted.n_iter_).astype(np.int32)
         self.report_ = self._primal = None
-        if lacks_kernel(self.kernel):
+        if lacks_kernel(self.kernel):  # it was a callable
+            self._gamma = gamma
             self.support_vectors_ = state[X_FIT][self.support_]
             self._sparse = sparse.issparse(state[X_FIT])
         elif callable(fitted.kernel):
@@ -620,9 +618,8 @@ class Estimator(BaseEstimator):
         """Compute decision values of a few rows by the fast path; None if it does not apply."""
         if type(X) is not np.ndarray or X.dtype not in DTYPES or X.ndim != 2:
             return None
-        if self._has_kernel_matrix or hasattr(self, "feature_names_in_"):
-            return None
-        if X.shape[1] != getattr(self, "n_features_in_", None):
+        is_as_fitted = X.shape[1] == getattr(self, "n_features_in_", None)
+        if not is_as_fitted or self._has_kernel_matrix or hasattr(self, "feature_names_in_"):
             return None
         self._check_unaltered()
         return model.few_values(X, method)
@@ -651,11 +648,6 @@ class Estimator(BaseEstimator):
         if vectors.shape[0] > 0 and self._n_support.sum() != vectors.shape[0]:
             name = type(self).__name__
             raise ValueError(f"The internal representation of {name} was altered")
-
-
-def _max_iterations(data: Dataset) -> int:
-    """Return the limit on the iterations of scikit-learn's solver."""
-    return min(MAX_ITERATIONS, MAX_UPDATES // data.n_rows)
 
 
 @contextmanager

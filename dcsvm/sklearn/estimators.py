@@ -16,17 +16,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import HasMethods, Hidden, Interval, Options, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples
 
-from dcsvm.model.model import Model
 from dcsvm.problem.options import DataOptions, SearchOptions, TrainOptions
 from dcsvm.sklearn.estimator import Estimator
-from dcsvm.sklearn.fitted import KERNELS, THEIRS
-from dcsvm.sklearn.rows import ONE_CLASS, Input, Matrix, Weights, encoded_classes, in_known_frame
+from dcsvm.sklearn.fitted import KERNELS, SAME_AS_OPTIONS, THEIRS, has_probability
+from dcsvm.sklearn.rows import ONE_CLASS, Input, Weights, encoded_classes, in_known_frame
 
 
 class Parameter(NamedTuple):
@@ -96,24 +95,17 @@ PARAMETERS = {
         "int, splitter, iterable or None: number of folds, stratified for classifiers; None is 5. "
         "An iterable has pairs (train, test) of row indices. Test sets must be disjoint, and "
         "training sets must contain all other rows."),
-    "metric": shared(SearchOptions, "metric"),
-    "refine": shared(SearchOptions, "refine"),
-    "every": shared(SearchOptions, "every"),
     "refit": Parameter(True, ["boolean"],
         "bool: train a model on all rows with the best setting."),
-    "nu": shared(TrainOptions, "nu"),
-    "epsilon": shared(TrainOptions, "epsilon"),
     "kernel": Parameter("rbf", [StrOptions(set(KERNELS)), callable],
         f"{{{', '.join(map(repr, KERNELS))}}} or callable: kernel; a callable "
         "computes the kernel matrix of all training rows."),
-    "degree": shared(TrainOptions, "degree"),
     "gamma": Parameter("scale",
         [StrOptions({"scale"}), OptionRule(TrainOptions, "gamma", or_none=False)],
         f"{{'scale', 'auto', 'F/median'}} or float: {GAMMA_WORDS}; 'scale' is "
         "1 / (n_features * X.var()), 'auto' is 1 / n_features, both of scaled rows if there is a "
         "scale. 'F/median', such as '2/median', is the number F divided by the median of the "
         "distance in the kernel's formula."),
-    "coef0": shared(TrainOptions, "coef0"),
     "scale": data_option("scale", "{'auto', 'quantile'}, scaling or None",
         [StrOptions({"auto", "quantile"}), HasMethods("scaled_rows"), None]),
     "feature_weights": data_option("feature_weights", "array, 'learn' or None",
@@ -135,11 +127,6 @@ PARAMETERS = {
     "random_state": Parameter(None, ["random_state"],
         "int, RandomState or None: seed of the folds of probabilities, and of a search if cv is "
         "a number."),
-    "levels": shared(TrainOptions, "levels"),
-    "early": shared(TrainOptions, "early"),
-    "early_level": shared(TrainOptions, "early_level"),
-    "overlap": shared(TrainOptions, "overlap"),
-    "gap": shared(TrainOptions, "gap"),
     "time_limit": Parameter(None, [Interval(Real, 0.0, float("inf"), closed="both"), None],
         "float or None: stop after this many seconds and keep the current model."),
     "checkpoint": Parameter(None, [str, os.PathLike, None],
@@ -152,6 +139,8 @@ PARAMETERS = {
     "memory": shared(TrainOptions, "cache_mb", kind="float or None"),
 }
 # fmt: on
+PARAMETERS |= {name: shared(TrainOptions, name) for name in SAME_AS_OPTIONS}
+PARAMETERS |= {name: shared(SearchOptions, name) for name in ("metric", "refine", "every")}
 
 GROUPS = {
     "KERNEL": "kernel degree gamma coef0",
@@ -195,11 +184,6 @@ def _described(name: str, parameter: Parameter) -> str:
     sentence = f"{text[0].upper()}{text[1:].removesuffix('.')}."
     description = "\n    ".join(textwrap.wrap(sentence, 88, break_on_hyphens=False))
     return f"{name} : {kind}, default={parameter.default!r}\n    {description}"
-
-
-def has_probability(classifier: BaseEstimator) -> bool:
-    """Return whether a classifier has the parameter `probability` set."""
-    return classifier.probability not in (False, "deprecated")
 
 
 def class_scores(values: np.ndarray) -> np.ndarray:
@@ -255,22 +239,6 @@ class Classifier(ClassifierMixin, Estimator):
         classes = encoded_classes(y, weights, self.class_weight, self._one_class)
         self.classes_, self.class_weight_, indices = classes
         return indices, weights
-
-    def _class_options(self) -> dict[str, Any]:
-        # decision value 0 has probability 1/2, so that probabilities agree with predictions
-        return {"probability": "centered" if has_probability(self) else False}
-
-    def _keep(
-        self,
-        model: Model,
-        report: Any,
-        shape: tuple[int, int],
-        rows_at: Callable[[np.ndarray], Matrix] | None = None,
-    ) -> None:
-        super()._keep(model.with_labels(self.classes_), report, shape, rows_at)
-        sigmoid = model.probability
-        sigmoids = (sigmoid.A, sigmoid.B) if sigmoid else (np.empty(0), np.empty(0))
-        self._probA, self._probB = map(np.ascontiguousarray, sigmoids)
 
     def decision_function(self, X: Input, *, method: str | None = None) -> np.ndarray:
         """Compute decision values.
@@ -364,15 +332,7 @@ ABOVE_HALF = 0.5 + 2.0**-52
 
 
 @with_parameters(
-    "C",
-    "KERNEL",
-    "DATA",
-    "shrinking",
-    "SOLVING",
-    "CLASSES",
-    "CLUSTERS",
-    "LIMITS",
-    "MACHINE",
+    "C", "KERNEL", "DATA", "shrinking", "SOLVING", "CLASSES", "CLUSTERS", "LIMITS", "MACHINE"
 )
 class SVC(Classifier):
     """C-support vector classification, one-vs-one, with a bias.
@@ -407,10 +367,6 @@ class SVC(Classifier):
 
     _svm_type = "c_svc"
 
-    def _class_options(self) -> dict[str, Any]:
-        weights = dict(enumerate(self.class_weight_.tolist()))
-        return {**super()._class_options(), "bias": True, "class_weight": weights}
-
 
 @with_parameters("nu", "KERNEL", "DATA", "shrinking", "SOLVING", "CLASSES", "LIMITS", "MACHINE")
 class NuSVC(Classifier):
@@ -442,15 +398,7 @@ class NuSVC(Classifier):
 
 
 @with_parameters(
-    "C",
-    "epsilon",
-    "KERNEL",
-    "DATA",
-    "shrinking",
-    "SOLVING",
-    "CLUSTERS",
-    "LIMITS",
-    "MACHINE",
+    "C", "epsilon", "KERNEL", "DATA", "shrinking", "SOLVING", "CLUSTERS", "LIMITS", "MACHINE"
 )
 class SVR(RegressorMixin, Estimator):
     """Epsilon-support vector regression.

@@ -28,6 +28,9 @@ KERNELS = {  # kernel types by scikit-learn's names
     for spelling, name in zip(KERNEL_RULE.spellings, KERNEL_RULE.names, strict=True)
 }
 Arguments = tuple[Input, ArrayLike | None, ArrayLike | None]  # X, y and sample_weight of fit
+# parameters that are options of the same name
+SAME_AS_OPTIONS = ("nu", "epsilon", "degree", "coef0", "levels", "early", "early_level", "overlap",
+                   "gap")  # fmt: skip
 
 
 def kernel_type(kernel: object) -> Any:
@@ -52,6 +55,11 @@ def has_kernel_matrix(kernel: object) -> bool:
 def is_precomputed(kernel: object) -> bool:
     """Return whether the input X contains kernel values instead of features."""
     return not callable(kernel) and has_kernel_matrix(kernel)
+
+
+def has_probability(classifier: BaseEstimator) -> bool:
+    """Return whether a classifier has the parameter `probability` set."""
+    return classifier.probability not in (False, "deprecated")
 
 
 def gamma_option(
@@ -79,8 +87,7 @@ def train_options(
     params: dict[str, Any], svm_type: str, gamma: float | str | None, **others: Any
 ) -> TrainOptions:
     """Convert parameters of an estimator to training options. Raises OptionError."""
-    same = ("nu", "epsilon", "degree", "coef0", "levels", "early", "early_level", "overlap", "gap")
-    options = {name: params[name] for name in same if name in params}
+    options = {name: params[name] for name in SAME_AS_OPTIONS if name in params}
     options |= {
         "svm_type": svm_type,
         "kernel": kernel_type(params["kernel"]).name,

@@ -61,7 +61,7 @@ def load(path: str | os.PathLike[str]) -> Estimator:
         made.set_params(early=True)
     made.__dict__.update(state)
     n_rows = n_features if kernel.is_precomputed else part.rows.n_samples
-    made._keep(model, None, (n_rows, n_features))  # noqa: SLF001  not for users
+    made._keep(model, (n_rows, n_features))  # noqa: SLF001  not for users
     return made
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context, is_classifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, column_or_1d
@@ -21,15 +21,8 @@ from dcsvm.data.dataset import Dataset
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.easy import easy
 from dcsvm.sklearn.estimator import Estimator, FitInput
-from dcsvm.sklearn.estimators import (
-    SVC,
-    SVR,
-    Parameter,
-    class_scores,
-    has_probability,
-    with_parameters,
-)
-from dcsvm.sklearn.fitted import Arguments, kernel_type
+from dcsvm.sklearn.estimators import SVC, SVR, Parameter, class_scores, with_parameters
+from dcsvm.sklearn.fitted import Arguments, has_probability, kernel_type
 from dcsvm.sklearn.rows import (
     Input,
     Weights,
@@ -95,7 +88,10 @@ class AutoEstimator(BaseEstimator):
             feature_weights=self.feature_weights, seed=seed, threads=self.threads, stop=stop,
             **options,
         )  # fmt: skip
-        self.model_, self.selection_ = self._named(model), model.report.selection
+        self.selection_ = model.report.selection
+        if is_classifier(self):
+            model = model.in_label_order(np.arange(len(self.classes_), dtype=np.float64))
+        self.model_ = model
         return self
 
     def _targets(
@@ -105,10 +101,6 @@ class AutoEstimator(BaseEstimator):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Convert y to class indices or targets; return them and options of `dcsvm.easy`."""
         return column_or_1d(y, warn=True).astype(np.float64), {}
-
-    def _named(self, model: Any) -> Any:
-        """Return the model with its classes in order."""
-        return model
 
     def _rows(self, X: Input) -> tuple[Any, Any]:
         """Check rows to predict; return them with the model that predicts them."""
@@ -152,9 +144,6 @@ class AutoSVC(ClassifierMixin, AutoEstimator):
             factors = dict(enumerate(self.class_weight_.tolist()))
         options = {"probability": has_probability(self), "class_weight": factors}
         return indices.astype(np.float64), options
-
-    def _named(self, model: Any) -> Any:
-        return model.in_label_order(np.arange(len(self.classes_), dtype=np.float64))
 
     def predict(self, X: Input) -> np.ndarray:
         """Predict labels (n,)."""
@@ -387,15 +376,9 @@ class SVCCV(SearchCV, SVC):
 
 
 @with_parameters(
-    "SEARCH",
-    "epsilons",
-    "SEARCHED_KERNEL",
-    "DATA",
-    "SOLVING",
-    "random_state",
-    "CLUSTERS",
+    "SEARCH", "epsilons", "SEARCHED_KERNEL", "DATA", "SOLVING", "random_state", "CLUSTERS",
     "MACHINE",
-)
+)  # fmt: skip
 class SVRCV(SearchCV, SVR):
     """Epsilon-support vector regression with cross validation of C, gamma and epsilon.
 
