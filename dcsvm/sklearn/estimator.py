@@ -32,11 +32,13 @@ from dcsvm.model.model import Model
 from dcsvm.problem.option_table import OptionError
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn.fitted import (
+    MAX_C,
+    SAME_AS_OPTIONS,
     SHARED,
     X_FIT,
     Arguments,
+    attributes_of,
     check_is_sklearns,
-    fit_sklearns,
     full_csr,
     gamma_option,
     has_kernel_matrix,
@@ -44,13 +46,11 @@ from dcsvm.sklearn.fitted import (
     is_linear,
     is_precomputed,
     kernel_type,
-    lacks_kernel,
     of_columns,
     pair_values,
     primal_coefficients,
     rows_of_table,
     sklearns_estimator,
-    train_options,
 )
 from dcsvm.sklearn.rows import (
     DTYPES,
@@ -261,16 +261,27 @@ class Estimator(BaseEstimator):
     def _options(
         self, params: dict[str, Any], gamma: float | str | None, seed: int, threads: int | None
     ) -> TrainOptions:
-        """Return the training options of parameters."""
-        own: dict[str, Any] = {"seed": 0}
-        if "probability" in params:
+        """Convert parameters to training options. Raises OptionError."""
+        options = {name: params[name] for name in SAME_AS_OPTIONS if name in params}
+        options |= {
+            "svm_type": self._svm_type,
+            "kernel": kernel_type(params["kernel"]).name,
+            "gamma": gamma,
+            "tolerance": float(params["tol"]),
+            "max_iterations": max(params["max_iter"], 1) if params["max_iter"] >= 0 else -1,
+            "cache_mb": params["memory"],
+            "threads": threads,
+            "seed": 0,  # models are reproducible
+        }
+        if "C" in params:
+            options["C"] = min(float(params["C"]), MAX_C)
+        if "probability" in params and has_probability(self):
             # decision value 0 has probability 1/2, so that probabilities agree with predictions
-            own["probability"] = "centered" if has_probability(self) else False
-            if own["probability"]:  # only their folds are random: models are reproducible
-                own["seed"] = seed
+            options |= {"probability": "centered", "seed": seed}  # of the folds of probabilities
         if self._svm_type == "c_svc":
-            own |= {"bias": True, "class_weight": dict(enumerate(self.class_weight_.tolist()))}
-        return train_options(params, self._svm_type, gamma, threads=threads, **own)
+            weights = dict(enumerate(self.class_weight_.tolist()))
+            options |= {"bias": True, "class_weight": weights}
+        return TrainOptions(**options)
 
     def _weighted(self, given: FitInput, options: TrainOptions) -> tuple[Dataset, TrainOptions]:
         """Return the weighted rows, and the options with the number of gamma before weights."""
@@ -334,12 +345,17 @@ class Estimator(BaseEstimator):
         max_iter = None if n_rows is None else min(MAX_ITERATIONS, MAX_UPDATES // n_rows)
         params, gamma = self._trained_params(), getattr(self, "_gamma", 0.0)
         reference = sklearns_estimator(self._svm_type, params, gamma)
-        try:
-            fit_sklearns(reference, arguments, max_iter)
-        except ValueError:  # its solution is not finite, as the input was checked before
-            if max_iter is None:
-                raise
-            return False
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # `probability` is deprecated
+            if max_iter is not None:
+                reference.set_params(max_iter=max_iter)
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            try:
+                reference.fit(*arguments)
+            except ValueError:  # its solution is not finite, as the input was checked before
+                if max_iter is None:
+                    raise
+                return False
         if max_iter is not None and reference.fit_status_:
             return False
         self._take_over(reference)
@@ -534,46 +550,10 @@ class Estimator(BaseEstimator):
         return self.get_params(deep=False)
 
     def _take_over(self, fitted: BaseEstimator) -> None:
-        """Copy the fitted attributes of scikit-learn's estimator.
-
-        `model_` is None if its values exceed the range of float32.
-        """
-        state, gamma = vars(fitted), self.__dict__.get("_gamma")
-        self.__dict__.update({name: state[name] for name in SHARED if name in state})
-        self._n_support = self.n_support_ = np.asarray(fitted.n_support_, np.int32)
-        self._iterations = np.atleast_1d(fitted.n_iter_).astype(np.int32)
-        self.report_ = self._primal = None
-        if lacks_kernel(self.kernel):  # it was a callable
-            self._gamma = gamma
-            self.support_vectors_ = state[X_FIT][self.support_]
-            self._sparse = sparse.issparse(state[X_FIT])
-        elif callable(fitted.kernel):
-            self._X_fit = state[X_FIT]
-        if self._has_kernel_matrix:
-            self.support_vectors_ = np.empty((0, 0))
-        try:
-            self.model_ = self._model_of_attributes()
-        except ValueError:
-            self.model_ = None
-
-    def _model_of_attributes(self) -> Model:
-        """Make the model of the fitted attributes. Raises ValueError for values beyond float32."""
-        options = TrainOptions(svm_type=self._svm_type, kernel=kernel_type(self.kernel).name)
-        if not self._has_kernel_matrix:
-            parameters = {"gamma": self._gamma, "coef0": self.coef0, "degree": self.degree}
-            options = replace(options, **parameters)
-        has_classes = is_classifier(self)
-        model = Model.of_vectors(
-            options,
-            None if self._has_kernel_matrix else self.support_vectors_,
-            np.ascontiguousarray(dense(self._dual_coef_)),
-            -self._intercept_,
-            row_numbers=self.support_,
-            n_rows=self.shape_fit_[0],
-            n_sv=self._n_support.astype(np.int64) if has_classes else None,
-            sigmoids=(self._probA, self._probB) if len(self._probA) else None,
-        )
-        return model.with_labels(self.classes_) if has_classes else model
+        """Copy the fitted attributes of scikit-learn's estimator."""
+        gamma = getattr(self, "_gamma", 0.0)
+        attributes = attributes_of(fitted, self._svm_type, self._trained_params(), gamma)
+        self.__dict__.update(attributes)
 
     def _values(
         self,

@@ -4,8 +4,8 @@ For two classes scikit-learn negates LIBSVM's values: `dual_coef_`, `intercept_`
 positive for classes_[1]. `_dual_coef_` and `_intercept_` have LIBSVM's signs.
 """
 
-import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from typing import Any
@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import _classes
 
 from dcsvm.model.model import Model
@@ -81,24 +80,6 @@ def gamma_option(
     with np.errstate(over="ignore", invalid="ignore"):
         value = variance()
     return 1.0 / (n_features * value) if value > 0 else 1.0
-
-
-def train_options(
-    params: dict[str, Any], svm_type: str, gamma: float | str | None, **others: Any
-) -> TrainOptions:
-    """Convert parameters of an estimator to training options. Raises OptionError."""
-    options = {name: params[name] for name in SAME_AS_OPTIONS if name in params}
-    options |= {
-        "svm_type": svm_type,
-        "kernel": kernel_type(params["kernel"]).name,
-        "gamma": gamma,
-        "tolerance": float(params["tol"]),
-        "max_iterations": max(params["max_iter"], 1) if params["max_iter"] >= 0 else -1,
-        "cache_mb": params["memory"],
-    }
-    if "C" in params:
-        options["C"] = min(float(params["C"]), MAX_C)
-    return TrainOptions(**options | others)
 
 
 def rows_of_table(data: Any, row_numbers: np.ndarray) -> Matrix:
@@ -185,7 +166,9 @@ def check_is_sklearns(kernel: object, model: Model | None) -> None:
         )
 
 
-def sklearns_estimator(svm_type: str, params: dict[str, Any], gamma: float) -> BaseEstimator:
+def sklearns_estimator(
+    svm_type: str, params: dict[str, Any], gamma: float | str | None
+) -> BaseEstimator:
     """Make scikit-learn's estimator; parameters that it lacks are dropped.
 
     A kernel that it lacks becomes a callable. `gamma` is the number of a gamma of F/median.
@@ -212,18 +195,51 @@ def is_of_median(gamma: object) -> bool:
     return isinstance(gamma, str) and gamma not in ("scale", "auto")
 
 
-def fit_sklearns(estimator: BaseEstimator, arguments: Arguments, max_iter: int | None) -> None:
-    """Fit scikit-learn's estimator, with `max_iter` if it is not None.
+def attributes_of(
+    fitted: BaseEstimator, svm_type: str, params: dict[str, Any], gamma: float | str | None
+) -> dict[str, Any]:
+    """Return the attributes of our estimator with the solution of a fitted one of scikit-learn.
 
-    Warnings that `probability` is deprecated or that this `max_iter` is reached are suppressed.
+    `model_` is None if its values exceed the range of float32. `gamma` is the number of a kernel
+    that scikit-learn lacks.
     """
-    X, y, sample_weight = arguments
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        if max_iter is not None:
-            estimator.set_params(max_iter=max_iter)
-            warnings.simplefilter("ignore", ConvergenceWarning)
-        estimator.fit(X, y, sample_weight=sample_weight)
+    state, kernel = vars(fitted), params["kernel"]
+    own = {name: state[name] for name in SHARED if name in state}
+    own["_n_support"] = own["n_support_"] = np.asarray(fitted.n_support_, np.int32)
+    own["_iterations"] = np.atleast_1d(fitted.n_iter_).astype(np.int32)
+    own["report_"] = own["_primal"] = None
+    if lacks_kernel(kernel):  # it was a callable
+        rows = state[X_FIT]
+        own |= {"_gamma": gamma, "support_vectors_": rows[own["support_"]]}
+        own["_sparse"] = sparse.issparse(rows)
+    elif callable(fitted.kernel):
+        own["_X_fit"] = state[X_FIT]
+    options = TrainOptions(svm_type=svm_type, kernel=kernel_type(kernel).name)
+    vectors = None
+    if has_kernel_matrix(kernel):
+        own["support_vectors_"] = np.empty((0, 0))
+    else:
+        vectors, same = (
+            own["support_vectors_"],
+            {name: params[name] for name in ("coef0", "degree")},
+        )
+        options = replace(options, gamma=own["_gamma"], **same)
+    classes = getattr(fitted, "classes_", None)
+    try:
+        model = Model.of_vectors(
+            options,
+            vectors,
+            np.ascontiguousarray(dense(own["_dual_coef_"])),
+            -own["_intercept_"],
+            row_numbers=own["support_"],
+            n_rows=own["shape_fit_"][0],
+            n_sv=None if classes is None else own["_n_support"].astype(np.int64),
+            sigmoids=(own["_probA"], own["_probB"]) if len(own["_probA"]) else None,
+        )
+        own["model_"] = model if classes is None else model.with_labels(classes)
+    except ValueError:
+        own["model_"] = None
+    return own
 
 
 def pair_values(fitted: BaseEstimator, X: Input) -> np.ndarray:

@@ -224,31 +224,32 @@ class SearchCV(Estimator):
         # random_state seeds the folds only; clusters always use seed 0
         options = self._options(params, None, 0, threads)
         data, options = self._weighted(given, options)
-        self._search(data, options, self._folds(given.arguments, data.n_rows), seed)
+        folds = self._folds(given.arguments, data.n_rows)
+        search = GridSearch.over(
+            data, options, *self._axes(), folds=folds, fold_seed=seed,
+            every=self.every, metric=self.metric,
+        )  # fmt: skip
+        for _ in search.run(refine=self.refine):
+            pass
+        self._keep_scores(search)
         if not self.refit:
             return None
         params |= {name: getattr(self, f"{name}_") for name in self._searched}
         self._gamma = params["gamma"] or 0.0
         return data, self._options(params, self._gamma, seed, threads)
 
-    def _search(
-        self, data: Dataset, options: TrainOptions, folds: int | np.ndarray, seed: int
-    ) -> None:
-        """Score the settings of the grid, and set the attributes of the search."""
-        Cs, gammas, epsilons = self._axes()
-        search = GridSearch.over(
-            data, options, Cs, gammas, epsilons, folds=folds, fold_seed=seed,
-            every=self.every, metric=self.metric,
-        )  # fmt: skip
-        for _ in search.run(refine=self.refine):
-            pass
-        self._keep_scores(search)
-
     def _axes(self) -> tuple[list[float], Axis, Axis]:
         """Return the values of C, gamma and epsilon to try."""
-        gammas = values_of("gammas", self.gammas, EXPONENTS_OF_GAMMA)
-        has_gamma = kernel_type(self.kernel).has_gamma
-        return values_of("Cs", self.Cs, EXPONENTS_OF_C), gammas if has_gamma else None, None
+        gammas: Axis = values_of("gammas", self.gammas, EXPONENTS_OF_GAMMA)
+        if not kernel_type(self.kernel).has_gamma:
+            gammas = None
+        if "epsilon" not in self._searched:
+            return values_of("Cs", self.Cs, EXPONENTS_OF_C), gammas, None
+        epsilons = np.asarray(self.epsilons, dtype=np.float64)
+        is_valid = epsilons.ndim == 1 and len(epsilons) and np.all(epsilons >= 0)
+        if not is_valid or not np.all(np.isfinite(epsilons)):
+            raise ValueError("epsilons must be an array of finite values of at least 0")
+        return values_of("Cs", self.Cs, EXPONENTS_OF_C), gammas, epsilons.tolist()
 
     def _folds(self, arguments: Arguments, n_rows: int) -> int | np.ndarray:
         """Return the number of folds, or the fold that tests each row, -1 for none.
@@ -284,7 +285,7 @@ class SearchCV(Estimator):
             warnings.warn(
                 f"{result.n_missed} of {len(scores)} settings did not converge",
                 ConvergenceWarning,
-                stacklevel=8,
+                stacklevel=7,
             )
         if self.verbose:
             print(f"[dcsvm] {result!r}")
@@ -398,10 +399,3 @@ class SVRCV(SearchCV, SVR):
     """
 
     _searched = ("gamma", "C", "epsilon")
-
-    def _axes(self) -> tuple[list[float], Axis, Axis]:
-        epsilons = np.asarray(self.epsilons, dtype=np.float64)
-        is_valid = epsilons.ndim == 1 and len(epsilons) and np.all(epsilons >= 0)
-        if not is_valid or not np.all(np.isfinite(epsilons)):
-            raise ValueError("epsilons must be an array of finite values of at least 0")
-        return *super()._axes()[:2], epsilons.tolist()
