@@ -93,10 +93,10 @@ class OnWorkers(Estimator):
     def _threads(self, data: Dataset) -> nullcontext[None]:  # noqa: ARG002 (of Estimator)
         return nullcontext(None)
 
-    def _weighted(self, given: FitInput, options: TrainOptions) -> tuple[Dataset, TrainOptions]:
-        data, options = super()._weighted(given, options)
-        if isinstance(given.data, RemoteDataset) and data is not given.data:
-            given.data.forget_rows()
+    def _weighted(self, checked: FitInput, options: TrainOptions) -> tuple[Dataset, TrainOptions]:
+        data, options = super()._weighted(checked, options)
+        if isinstance(checked.data, RemoteDataset) and data is not checked.data:
+            checked.data.forget_rows()
         return data, options
 
     def _trained(self, data: Dataset, options: TrainOptions) -> Model:

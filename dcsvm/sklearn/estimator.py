@@ -167,18 +167,18 @@ class Estimator(BaseEstimator):
         # one random number per fit, as scikit-learn draws, for reproducible scripts
         random_state = check_random_state(getattr(self, "random_state", None))
         seed = random_state.randint(np.iinfo("i").max)
-        given = self._checked(X, y, sample_weight)
-        data = given.data
+        checked = self._checked(X, y, sample_weight)
+        data = checked.data
         shape = data.n_rows, data.n_features  # workers may forget the rows they train
         try:
             with errors_in_own_names(), self._threads(data) as threads:
-                chosen = self._chosen(given, seed, threads)
+                chosen = self._chosen(checked, seed, threads)
                 if chosen is None:  # a search without refit
                     return
                 model = self._trained(*chosen)
         except NoMarginError as error:  # scikit-learn's solver stops before it detects this
             is_encoded = data.table is not None or data.scaling is not None
-            arguments = (*given.arguments[:2], data.sample_weight)
+            arguments = (*checked.arguments[:2], data.sample_weight)
             if is_encoded or self.feature_weights is not None:  # it would get other rows
                 raise
             if not self._fall_back(arguments, error, data.n_rows):
@@ -187,9 +187,9 @@ class Estimator(BaseEstimator):
         # kernel values of the caller may exceed the precision of float32
         if self._has_kernel_matrix and not model.report.converged and self._is_small(data):
             reason = "kernel values require float64"
-            if self._fall_back(given.arguments, reason, data.n_rows):
+            if self._fall_back(checked.arguments, reason, data.n_rows):
                 return
-        self._keep(model, shape, given.rows_at)
+        self._keep(model, shape, checked.rows_at)
         self._warn(model.report)
 
     def _checked(self, X: Input, y: ArrayLike, sample_weight: ArrayLike | None) -> FitInput:
@@ -197,28 +197,29 @@ class Estimator(BaseEstimator):
         if sparse.issparse(X) and is_precomputed(self.kernel):
             raise TypeError("Sparse precomputed kernels are not supported.")
         X = in_known_frame(X)
-        checked, checked_y = self._checked_input(X, y)
-        weights = checked_weights(sample_weight, checked.shape)
-        labels, weights = self._targets(checked_y, weights)
-        if len(labels) != checked.shape[0]:
+        rows, labels = self._checked_input(X, y)
+        weights = checked_weights(sample_weight, rows.shape)
+        labels, weights = self._targets(labels, weights)
+        if len(labels) != rows.shape[0]:
             raise ValueError(
-                f"X and y have incompatible shapes.\nX has {checked.shape[0]} samples, but y has "
+                f"X and y have incompatible shapes.\nX has {rows.shape[0]} samples, but y has "
                 f"{len(labels)}."
             )
         if self._has_kernel_matrix and self.scale is not None:
             raise ValueError("scale needs features, not a precomputed kernel")
-        is_matrix = isinstance(checked, np.ndarray) or sparse.issparse(checked)
+        is_matrix = isinstance(rows, np.ndarray) or sparse.issparse(rows)
         if is_matrix and self.scale is None:
-            check_sizes(checked)
-        data = Dataset(checked, scale=self.scale).with_labels(labels, weights)
-        rows = checked  # float64, for a more accurate variance
-        if data.table is not None or data.scaling is not None:
-            rows = matrix_of(data.rows.with_features(data.n_features))
             check_sizes(rows)
+        data = Dataset(rows, scale=self.scale).with_labels(labels, weights)
+        trained_rows = rows  # float64, for a more accurate variance
+        if data.table is not None or data.scaling is not None:
+            trained_rows = matrix_of(data.rows.with_features(data.n_features))
+            check_sizes(trained_rows)
         else:
-            warn_of_offsets(checked)
-        rows_at = checked.__getitem__ if data.table is None else partial(rows_of_table, data)
-        return FitInput((X, y, sample_weight), data, partial(variance_of, rows, weights), rows_at)
+            warn_of_offsets(rows)
+        rows_at = rows.__getitem__ if data.table is None else partial(rows_of_table, data)
+        variance = partial(variance_of, trained_rows, weights)
+        return FitInput((X, y, sample_weight), data, variance, rows_at)
 
     def _checked_input(self, X: Input, y: ArrayLike) -> tuple[Any, ArrayLike]:
         """Check the input; return X, or its kernel matrix, and y. A callable is evaluated here."""
@@ -248,13 +249,13 @@ class Estimator(BaseEstimator):
         return column_or_1d(y, warn=True).astype(np.float64), weights
 
     def _chosen(
-        self, given: FitInput, seed: int, threads: int | None
+        self, checked: FitInput, seed: int, threads: int | None
     ) -> tuple[Dataset, TrainOptions] | None:
         """Return the weighted rows and the options to train a model, None to train none."""
         params = self.get_params(deep=False)
-        n_features = given.data.n_features
-        gamma = gamma_option(self.kernel, params["gamma"], n_features, given.variance)
-        data, options = self._weighted(given, self._options(params, gamma, seed, threads))
+        n_features = checked.data.n_features
+        gamma = gamma_option(self.kernel, params["gamma"], n_features, checked.variance)
+        data, options = self._weighted(checked, self._options(params, gamma, seed, threads))
         self._gamma = options.gamma
         return data, options
 
@@ -283,10 +284,10 @@ class Estimator(BaseEstimator):
             options |= {"bias": True, "class_weight": weights}
         return TrainOptions(**options)
 
-    def _weighted(self, given: FitInput, options: TrainOptions) -> tuple[Dataset, TrainOptions]:
+    def _weighted(self, checked: FitInput, options: TrainOptions) -> tuple[Dataset, TrainOptions]:
         """Return the weighted rows, and the options with the number of gamma before weights."""
         stop = self._control().stop
-        return with_weights_and_gamma(given.data, self.feature_weights, options, stop)
+        return with_weights_and_gamma(checked.data, self.feature_weights, options, stop)
 
     def _trained(self, data: Dataset, options: TrainOptions) -> Model:
         """Train to tol; try the fine tolerance first if the problem is small."""
@@ -380,18 +381,18 @@ class Estimator(BaseEstimator):
             self._probA, self._probB = map(np.ascontiguousarray, sigmoids)
         part = model.part()
         self.model_, self.report_, self.shape_fit_ = model, model.report, shape
-        first = part.distinct  # a row may be a support vector of several clusters
+        distinct = part.distinct  # a row may be a support vector of several clusters
         numbers = np.full(part.rows.n_samples, -1) if part.row_numbers is None else part.row_numbers
-        self.support_ = numbers[first].astype(np.int32)
+        self.support_ = numbers[distinct].astype(np.int32)
         vectors: Matrix = np.empty((0, 0))
         if not self._has_kernel_matrix:
-            vectors = rows_at(self.support_) if rows_at else matrix_of(part.rows.take(first))
+            vectors = rows_at(self.support_) if rows_at else matrix_of(part.rows.take(distinct))
         self._sparse = sparse.issparse(vectors)
         vectors = vectors.astype(np.float64, copy=False)
         self.support_vectors_ = sparse.csr_matrix(vectors) if self._sparse else vectors
         counts = np.array([len(self.support_)])
         if part.class_ is not None:
-            counts = np.bincount(part.class_[first], minlength=len(model.labels))
+            counts = np.bincount(part.class_[distinct], minlength=len(model.labels))
         self._n_support = self.n_support_ = counts.astype(np.int32)
         self._iterations = np.zeros(0, np.int32)
         if model.report is not None:
@@ -565,31 +566,31 @@ class Estimator(BaseEstimator):
 
         `reduce` is applied to them in blocks of rows.
         """
-        whole = reduce or np.asarray
+        reduced = reduce or np.asarray
         self._check_is_fitted()
         model, values = self.model_, None
         if self._reference is None:
             assert model is not None
             values = self._few_values(model, X, method)
         if values is not None:
-            return whole(values)
+            return reduced(values)
         X = in_known_frame(X)
         # scikit-learn's estimator predicts in float64, but cannot encode
         if self._reference is not None and not (
             model is not None and needs_encoding(X, self._encoding_of_gaps)
         ):
             check_frame_size(self, X)
-            return whole(pair_values(self._reference, X))
+            return reduced(pair_values(self._reference, X))
         assert model is not None  # as no reference was fitted
         checked, model = self._check_rows_to_predict(X, model)
-        is_plain = model.scaling is None and model.table is None
-        has_primal = is_plain and model.kernel.type.is_linear and model.exact is not None
+        is_encoded = model.scaling is not None or model.table is not None
+        has_primal = not is_encoded and model.kernel.type.is_linear and model.exact is not None
         if has_primal and method in (None, "exact"):
             primal, columns = self._primal_coefficients()
             if columns is not None:
                 is_sparse = sparse.issparse(checked)
                 checked = of_columns(checked, columns) if is_sparse else checked[:, columns]
-            return whole(dense(checked @ primal.T) + self._intercept_)
+            return reduced(dense(checked @ primal.T) + self._intercept_)
         rows = model.rows_of(checked)
         with shared_threads(self.threads, rows.work_with(len(self.support_))) as threads:
             return model.pair_values(rows, method, threads, reduce)

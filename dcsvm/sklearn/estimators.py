@@ -196,10 +196,10 @@ def class_scores(values: np.ndarray) -> np.ndarray:
     n_pairs = values.shape[1]
     k = int((1 + np.sqrt(1 + 8 * n_pairs)) / 2)
     first, second = np.triu_indices(k, 1)
-    known = np.nan_to_num(values)
+    finite = np.nan_to_num(values)
     sums, votes = np.zeros((2, len(values), k))
     for pair, (i, j) in enumerate(zip(first, second, strict=True)):
-        value = known[:, pair]
+        value = finite[:, pair]
         is_known = ~np.isnan(values[:, pair])
         sums[:, i] += value
         sums[:, j] -= value

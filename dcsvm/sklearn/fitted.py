@@ -41,14 +41,12 @@ def kernel_type(kernel: object) -> Any:
 
 def is_linear(kernel: object) -> bool:
     """Return whether a parameter `kernel` is the linear kernel."""
-    known = kernel_type(kernel)
-    return known is not None and known.is_linear
+    return getattr(kernel_type(kernel), "is_linear", False)
 
 
 def has_kernel_matrix(kernel: object) -> bool:
     """Return whether training uses a kernel matrix, either given or computed by a callable."""
-    known = kernel_type(kernel)
-    return known is not None and known.is_precomputed
+    return getattr(kernel_type(kernel), "is_precomputed", False)
 
 
 def is_precomputed(kernel: object) -> bool:
@@ -110,7 +108,7 @@ def primal_coefficients(dual_coef: Matrix, vectors: Matrix, n_support: np.ndarra
     begin = np.concatenate(([0], np.cumsum(n_support)))
     of_class = [slice(a, b) for a, b in zip(begin[:-1], begin[1:], strict=True)]
     # row j of the block of class i belongs to the pair of i with class j, or j + 1 if j >= i
-    block: list[Any] = [dual_coef[:, own] @ vectors[own] for own in of_class]
+    block: list[Any] = [dual_coef[:, rows] @ vectors[rows] for rows in of_class]
     pairs = [block[i][[j - 1]] + block[j][[i]] for i in range(k) for j in range(i + 1, k)]
     return sparse.vstack(pairs, format="csr") if sparse.issparse(vectors) else np.vstack(pairs)
 
@@ -139,14 +137,12 @@ X_FIT = "_BaseLibSVM__Xfit"  # attribute with the training rows of a callable ke
 
 def lacks_kernel(kernel: object) -> bool:
     """Return whether scikit-learn has no kernel of this name of dcsvm."""
-    known = kernel_type(kernel)
-    return known is not None and known.sklearn_name is None
+    return getattr(kernel_type(kernel), "sklearn_name", "") is None
 
 
 def check_is_sklearns(kernel: object, model: Model | None) -> None:
     """Raise ValueError if scikit-learn's estimators cannot have the kernel or the model."""
-    known = kernel_type(kernel)
-    if known is None or known.sklearn_name is None:
+    if getattr(kernel_type(kernel), "sklearn_name", None) is None:
         raise ValueError(f"scikit-learn has no kernel {kernel!r}")
     if model is None:  # scikit-learn fitted it
         return
@@ -173,7 +169,7 @@ def sklearns_estimator(
 
     A kernel that it lacks becomes a callable. `gamma` is the number of a gamma of F/median.
     """
-    made, params = THEIRS[svm_type](), dict(params)
+    estimator, params = THEIRS[svm_type](), dict(params)
     if lacks_kernel(params["kernel"]):
         name = kernel_type(params["kernel"]).name
         kernel = TrainOptions(kernel=name, gamma=gamma).kernel_on(0)
@@ -182,8 +178,8 @@ def sklearns_estimator(
         del params["probability"]  # its default gives the fewest warnings
     if is_of_median(params.get("gamma")):
         params["gamma"] = gamma
-    names = [name for name in made.get_params() if name in params]
-    return made.set_params(**{name: params[name] for name in names})
+    names = [name for name in estimator.get_params() if name in params]
+    return estimator.set_params(**{name: params[name] for name in names})
 
 
 def _values_of_distances(kernel: Any, X: Input, others: Input) -> np.ndarray:
@@ -204,42 +200,44 @@ def attributes_of(
     that scikit-learn lacks.
     """
     state, kernel = vars(fitted), params["kernel"]
-    own = {name: state[name] for name in SHARED if name in state}
-    own["_n_support"] = own["n_support_"] = np.asarray(fitted.n_support_, np.int32)
-    own["_iterations"] = np.atleast_1d(fitted.n_iter_).astype(np.int32)
-    own["report_"] = own["_primal"] = None
+    attributes = {name: state[name] for name in SHARED if name in state}
+    attributes["_n_support"] = attributes["n_support_"] = np.asarray(fitted.n_support_, np.int32)
+    attributes["_iterations"] = np.atleast_1d(fitted.n_iter_).astype(np.int32)
+    attributes["report_"] = attributes["_primal"] = None
     if lacks_kernel(kernel):  # it was a callable
         rows = state[X_FIT]
-        own |= {"_gamma": gamma, "support_vectors_": rows[own["support_"]]}
-        own["_sparse"] = sparse.issparse(rows)
+        attributes |= {"_gamma": gamma, "support_vectors_": rows[attributes["support_"]]}
+        attributes["_sparse"] = sparse.issparse(rows)
     elif callable(fitted.kernel):
-        own["_X_fit"] = state[X_FIT]
+        attributes["_X_fit"] = state[X_FIT]
     options = TrainOptions(svm_type=svm_type, kernel=kernel_type(kernel).name)
     vectors = None
     if has_kernel_matrix(kernel):
-        own["support_vectors_"] = np.empty((0, 0))
+        attributes["support_vectors_"] = np.empty((0, 0))
     else:
         vectors, same = (
-            own["support_vectors_"],
+            attributes["support_vectors_"],
             {name: params[name] for name in ("coef0", "degree")},
         )
-        options = replace(options, gamma=own["_gamma"], **same)
+        options = replace(options, gamma=attributes["_gamma"], **same)
     classes = getattr(fitted, "classes_", None)
     try:
         model = Model.of_vectors(
             options,
             vectors,
-            np.ascontiguousarray(dense(own["_dual_coef_"])),
-            -own["_intercept_"],
-            row_numbers=own["support_"],
-            n_rows=own["shape_fit_"][0],
-            n_sv=None if classes is None else own["_n_support"].astype(np.int64),
-            sigmoids=(own["_probA"], own["_probB"]) if len(own["_probA"]) else None,
+            np.ascontiguousarray(dense(attributes["_dual_coef_"])),
+            -attributes["_intercept_"],
+            row_numbers=attributes["support_"],
+            n_rows=attributes["shape_fit_"][0],
+            n_sv=None if classes is None else attributes["_n_support"].astype(np.int64),
+            sigmoids=(attributes["_probA"], attributes["_probB"])
+            if len(attributes["_probA"])
+            else None,
         )
-        own["model_"] = model if classes is None else model.with_labels(classes)
+        attributes["model_"] = model if classes is None else model.with_labels(classes)
     except ValueError:
-        own["model_"] = None
-    return own
+        attributes["model_"] = None
+    return attributes
 
 
 def pair_values(fitted: BaseEstimator, X: Input) -> np.ndarray:

@@ -39,37 +39,37 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     """
     model = load_model(path)
     kernel = model.kernel
-    made = OURS[model.svm_type]()
-    made.set_params(kernel=kernel.type.short_name)
+    estimator = OURS[model.svm_type]()
+    estimator.set_params(kernel=kernel.type.short_name)
     if not kernel.is_precomputed:
-        made.set_params(gamma=kernel.gamma, coef0=kernel.coef0, degree=kernel.degree)
+        estimator.set_params(gamma=kernel.gamma, coef0=kernel.coef0, degree=kernel.degree)
     state: dict[str, Any] = {"_gamma": kernel.gamma, "fit_status_": 0, "_takes_sparse": True}
     if model.is_classifier:
         labels = np.sort(model.labels)
         is_integer = np.all(labels == np.round(labels))
         classes = labels.astype(np.int64) if is_integer else labels
         state |= {"classes_": classes, "class_weight_": np.ones(len(classes))}
-        made.set_params(probability=model.probability is not None)
+        estimator.set_params(probability=model.probability is not None)
         model = model.in_label_order(labels)
-    part = model.part()
-    n_features = part.rows.n_features
+    rows = model.part().rows
+    n_features = rows.n_features
     if model.table is not None:
         state |= _names_of_columns(model.table)
     elif model.scaling is None:  # rows to be scaled may have features without a range
         state["n_features_in_"] = n_features
     if model.exact is None:
-        made.set_params(early=True)
-    made.__dict__.update(state)
-    n_rows = n_features if kernel.is_precomputed else part.rows.n_samples
-    made._keep(model, (n_rows, n_features))  # noqa: SLF001  not for users
-    return made
+        estimator.set_params(early=True)
+    estimator.__dict__.update(state)
+    n_rows = n_features if kernel.is_precomputed else rows.n_samples
+    estimator._keep(model, (n_rows, n_features))  # noqa: SLF001  not for users
+    return estimator
 
 
 def _names_of_columns(table: Any) -> dict[str, Any]:
     """Return the attributes of the columns that a table encodes."""
     if table.is_of_matrix:
         return {"n_features_in_": table.n_columns_of_matrix}
-    names = np.array([one.name for one in table.columns], dtype=object)
+    names = np.array([column.name for column in table.columns], dtype=object)
     return {"n_features_in_": len(names), "feature_names_in_": names}
 
 
@@ -93,7 +93,7 @@ def from_sklearn(estimator: BaseEstimator) -> Estimator:
     ValueError
         If values of the support vectors exceed the range of float32.
     """
-    svm_type = next((one for one, kind in THEIRS.items() if isinstance(estimator, kind)), None)
+    svm_type = next((key for key, kind in THEIRS.items() if isinstance(estimator, kind)), None)
     if svm_type is None:
         names = ", ".join(kind.__name__ for kind in THEIRS.values())
         raise TypeError(f"expected one of scikit-learn's {names}, not {type(estimator)}")
@@ -101,11 +101,11 @@ def from_sklearn(estimator: BaseEstimator) -> Estimator:
     params = estimator.get_params(deep=False)
     if params.get("probability") == "deprecated":
         params["probability"] = False
-    made = OURS[svm_type]().set_params(**params)
-    made._take_over(estimator)  # noqa: SLF001  not for users
-    if made.model_ is None:
+    fitted = OURS[svm_type]().set_params(**params)
+    fitted._take_over(estimator)  # noqa: SLF001  not for users
+    if fitted.model_ is None:
         raise ValueError("the support vectors do not fit float32")
-    return made
+    return fitted
 
 
 def fit_or_fall_back(

@@ -217,14 +217,14 @@ class SearchCV(Estimator):
         super()._fit(X, y, sample_weight)
 
     def _chosen(
-        self, given: FitInput, seed: int, threads: int | None
+        self, checked: FitInput, seed: int, threads: int | None
     ) -> tuple[Dataset, TrainOptions] | None:
         """Weight the features, once, and choose the parameters by a search."""
         params = self.get_params(deep=False)
         # random_state seeds the folds only; clusters always use seed 0
         options = self._options(params, None, 0, threads)
-        data, options = self._weighted(given, options)
-        folds = self._folds(given.arguments, data.n_rows)
+        data, options = self._weighted(checked, options)
+        folds = self._folds(checked.arguments, data.n_rows)
         search = GridSearch.over(
             data, options, *self._axes(), folds=folds, fold_seed=seed,
             every=self.every, metric=self.metric,
