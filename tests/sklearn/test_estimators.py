@@ -431,6 +431,15 @@ def test_scikit_learns_solver_takes_the_number_of_a_median():
     X, y = load_iris(return_X_y=True)
     fitted = SVC(gamma="2/median").fit(X, y)
     own = fitted.decision_function(X)
-    assert fitted._delegate((X, y, None), "for the test")
+    assert fitted._fall_back((X, y, None), "for the test")
     assert fitted.to_sklearn().gamma == fitted._gamma == fitted.model_.kernel.gamma
     np.testing.assert_allclose(fitted.decision_function(X), own, atol=5e-3)
+
+
+@pytest.mark.parametrize("kernel", ["precomputed", lambda A, B: A @ B.T, "linear"])
+def test_the_attributes_of_a_fitted_estimator_are_listed(kernel):
+    """`dir` reads all attributes, also those that only other kernels have."""
+    X, y = load_iris(return_X_y=True)
+    fitted = SVC(kernel=kernel).fit(X @ X.T if kernel == "precomputed" else X, y)
+    assert ("coef_" in dir(fitted)) == (kernel == "linear")
+    assert "n_support_" in dir(fitted)
