@@ -205,6 +205,7 @@ class Estimator(BaseEstimator):
                 f"X and y have incompatible shapes.\nX has {rows.shape[0]} samples, but y has "
                 f"{len(labels)}."
             )
+        # features must fit float32: as they are, or scaled
         if self._has_kernel_matrix and self.scale is not None:
             raise ValueError("scale needs features, not a precomputed kernel")
         is_matrix = isinstance(rows, np.ndarray) or sparse.issparse(rows)
@@ -379,6 +380,7 @@ class Estimator(BaseEstimator):
             sigmoid = model.probability
             sigmoids = (sigmoid.A, sigmoid.B) if sigmoid else (np.empty(0), np.empty(0))
             self._probA, self._probB = map(np.ascontiguousarray, sigmoids)
+        # support vectors, grouped by class
         part = model.part()
         self.model_, self.report_, self.shape_fit_ = model, model.report, shape
         distinct = part.distinct  # a row may be a support vector of several clusters
@@ -401,7 +403,7 @@ class Estimator(BaseEstimator):
         coefficients = ("_dual_coef_", "_intercept_", "dual_coef_", "intercept_", "_primal")
         for name in ("_reference", *coefficients):
             self.__dict__.pop(name, None)
-        if model.exact is not None:
+        if model.exact is not None:  # in scikit-learn's layout
             coef = np.ascontiguousarray(model.exact.dual_coef)
             self._dual_coef_ = full_csr(coef) if self._sparse else coef
             self._intercept_ = -model.exact.rho

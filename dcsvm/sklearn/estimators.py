@@ -77,7 +77,6 @@ def data_option(name: str, kind: str, constraints: list[Any]) -> Parameter:
 
 
 ABOVE_0 = Interval(Real, 0.0, None, closed="neither")
-FROM_0 = Interval(Real, 0.0, None, closed="left")
 GAMMA_WORDS = TrainOptions.text("gamma").partition(": ")[2].partition(";")[0]
 
 # fmt: off

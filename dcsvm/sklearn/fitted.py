@@ -200,42 +200,36 @@ def attributes_of(
     that scikit-learn lacks.
     """
     state, kernel = vars(fitted), params["kernel"]
+    n_support, has_classes = np.asarray(fitted.n_support_, np.int32), hasattr(fitted, "classes_")
     attributes = {name: state[name] for name in SHARED if name in state}
-    attributes["_n_support"] = attributes["n_support_"] = np.asarray(fitted.n_support_, np.int32)
-    attributes["_iterations"] = np.atleast_1d(fitted.n_iter_).astype(np.int32)
-    attributes["report_"] = attributes["_primal"] = None
+    attributes |= {"_n_support": n_support, "n_support_": n_support, "report_": None}
+    attributes |= {"_iterations": np.atleast_1d(fitted.n_iter_).astype(np.int32), "_primal": None}
+    vectors = state["support_vectors_"]
     if lacks_kernel(kernel):  # it was a callable
-        rows = state[X_FIT]
-        attributes |= {"_gamma": gamma, "support_vectors_": rows[attributes["support_"]]}
-        attributes["_sparse"] = sparse.issparse(rows)
+        vectors = state[X_FIT][fitted.support_]
+        attributes |= {"_gamma": gamma, "_sparse": sparse.issparse(vectors)}
     elif callable(fitted.kernel):
         attributes["_X_fit"] = state[X_FIT]
     options = TrainOptions(svm_type=svm_type, kernel=kernel_type(kernel).name)
-    vectors = None
     if has_kernel_matrix(kernel):
-        attributes["support_vectors_"] = np.empty((0, 0))
+        vectors = None
     else:
-        vectors, same = (
-            attributes["support_vectors_"],
-            {name: params[name] for name in ("coef0", "degree")},
-        )
-        options = replace(options, gamma=attributes["_gamma"], **same)
-    classes = getattr(fitted, "classes_", None)
+        numbers = {"coef0": params["coef0"], "degree": params["degree"]}
+        options = replace(options, gamma=attributes["_gamma"], **numbers)
+    attributes["support_vectors_"] = np.empty((0, 0)) if vectors is None else vectors
     try:
         model = Model.of_vectors(
             options,
             vectors,
-            np.ascontiguousarray(dense(attributes["_dual_coef_"])),
-            -attributes["_intercept_"],
-            row_numbers=attributes["support_"],
-            n_rows=attributes["shape_fit_"][0],
-            n_sv=None if classes is None else attributes["_n_support"].astype(np.int64),
-            sigmoids=(attributes["_probA"], attributes["_probB"])
-            if len(attributes["_probA"])
-            else None,
+            np.ascontiguousarray(dense(state["_dual_coef_"])),
+            -state["_intercept_"],
+            row_numbers=fitted.support_,
+            n_rows=fitted.shape_fit_[0],
+            n_sv=n_support.astype(np.int64) if has_classes else None,
+            sigmoids=(state["_probA"], state["_probB"]) if len(state["_probA"]) else None,
         )
-        attributes["model_"] = model if classes is None else model.with_labels(classes)
-    except ValueError:
+        attributes["model_"] = model.with_labels(fitted.classes_) if has_classes else model
+    except ValueError:  # values are beyond float32
         attributes["model_"] = None
     return attributes
 

@@ -184,6 +184,7 @@ def checked_data(
     """
     check_frame_size(estimator, X, least_rows)
     is_table = not is_kernel and known_frame(X) is not None
+    # columns are encoded: scikit-learn checks only their names and y
     if is_table and (takes_gaps or not has_only_numbers(X)):
         y = validate_data(estimator, "no_validation", y)
         validate_data(estimator, X, y, skip_check_array=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_co
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,7 +20,7 @@ from dcsvm.data.dataset import Dataset
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.easy import easy
 from dcsvm.sklearn.estimator import Estimator, FitInput
-from dcsvm.sklearn.estimators import SVC, SVR, Parameter, class_scores, with_parameters
+from dcsvm.sklearn.estimators import ABOVE_0, SVC, SVR, Parameter, class_scores, with_parameters
 from dcsvm.sklearn.fitted import Arguments, has_probability, kernel_type
 from dcsvm.sklearn.rows import (
     Input,
@@ -34,9 +33,7 @@ from dcsvm.sklearn.rows import (
 )
 from dcsvm.training.grid import GridSearch
 
-TIME_LIMIT = Parameter(
-    60.0, [Interval(Real, 0.0, None, closed="neither")], "float: seconds of a fit."
-)
+TIME_LIMIT = Parameter(60.0, [ABOVE_0], "float: seconds of a fit.")
 
 
 class AutoEstimator(BaseEstimator):
@@ -75,8 +72,8 @@ class AutoEstimator(BaseEstimator):
         """
         X = in_known_frame(X)
         X, y, self._encoding_of_gaps = checked_data(self, X, y, takes_gaps=True, least_rows=2)
-        checked_weights = given_weights(sample_weight, X.shape)
-        data = Dataset(X, sample_weight=checked_weights, scale=self.scale)
+        weights = given_weights(sample_weight, X.shape)
+        data = Dataset(X, sample_weight=weights, scale=self.scale)
         weights = data.sample_weight
         labels, options = self._targets(y, weights)
         data = data.with_labels(labels, weights)
@@ -265,10 +262,12 @@ class SearchCV(Estimator):
         return n_folds
 
     def _keep_scores(self, search: GridSearch) -> None:
+        """Set the attributes of the search: tables and arrays of scores, and the best setting."""
         result = search.result()
         scores, best = result.scores, result.best
         self.table_, self.best_score_ = result.table, search.definition.score(best.loss)
         points = [[getattr(s.setting, name) or 0.0 for name in self._searched] for s in scores]
+        # a refined search has settings of several grids: others stay nan
         axes = [np.unique(values) for values in zip(*points, strict=True)]
         losses = np.full((len(best.losses), *map(len, axes)), np.nan)
         is_complete = np.zeros(losses.shape[1:], bool)
