@@ -24,9 +24,9 @@ from dcsvm.distributed.dataset import RemoteDataset, is_collection, whole_array
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn import SVC, SVR
-from dcsvm.sklearn.estimator import Estimator, Given
-from dcsvm.sklearn.fitted import Parameter, TrainingRows, with_parameters
-from dcsvm.sklearn.rows import checked_weights
+from dcsvm.sklearn.estimator import Estimator, FitInput
+from dcsvm.sklearn.estimators import Parameter, with_parameters
+from dcsvm.sklearn.rows import check_columns, checked_weights
 
 CLIENT = Parameter(None, [Client, None], "Client or None: None is the current client.")
 
@@ -65,7 +65,7 @@ class OnWorkers(Estimator):
         local.__dict__.update({name: one for name, one in vars(self).items() if name != "client"})
         return local
 
-    def _checked(self, X: Any, y: Any, sample_weight: Any) -> Given:
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> FitInput:
         if not is_collection(X):
             raise TypeError(f"X must be a dask collection, not {type(X).__name__}")
         client = self.client_
@@ -79,8 +79,7 @@ class OnWorkers(Estimator):
         labels, weights = self._targets(data.given_labels, weights)
         self._keep_columns(X, data)
         own = data.with_labels(labels, weights).disposable()
-        rows = TrainingRows((data.n_rows, data.n_features))
-        return Given((X, y, sample_weight), own, rows, data.n_features, own.variance)
+        return FitInput((X, y, sample_weight), own, own.variance, rows_at=None)
 
     def _keep_columns(self, X: Any, data: RemoteDataset) -> None:
         """Set the names and the number of the columns."""
@@ -94,13 +93,13 @@ class OnWorkers(Estimator):
     def _threads(self, data: Dataset) -> nullcontext[None]:  # noqa: ARG002 (of Estimator)
         return nullcontext(None)
 
-    def _weighted(self, given: Given, options: TrainOptions) -> tuple[Dataset, TrainOptions]:
-        data, options = super()._weighted(given, options)
-        if isinstance(given.data, RemoteDataset) and data is not given.data:
-            given.data.forget_rows()
+    def _weighted(self, checked: FitInput, options: TrainOptions) -> tuple[Dataset, TrainOptions]:
+        data, options = super()._weighted(checked, options)
+        if isinstance(checked.data, RemoteDataset) and data is not checked.data:
+            checked.data.forget_rows()
         return data, options
 
-    def _train(self, data: Dataset, options: TrainOptions) -> Model:
+    def _trained(self, data: Dataset, options: TrainOptions) -> Model:
         return self._solve(data, options)
 
     def predict(self, X: Any, *, method: str | None = None) -> Any:
@@ -143,7 +142,7 @@ class OnWorkers(Estimator):
         self._check_is_fitted()
         columns, has_table = _columns_of(X), self.model_ is not None and bool(self.model_.table)
         if columns is not None:
-            self._check_columns(columns, in_order=not has_table)
+            check_columns(self, columns, in_order=not has_table)
         local = self.to_local()
         shape = () if width is None else (width,)
         call = partial(_of_block, partial(getattr(local, name), **kwargs), shape, dtype)

@@ -1,100 +1,188 @@
-"""The five estimators, with scikit-learn's parameters and defaults and further parameters.
+"""The five estimators, and the table of the parameters of all estimators.
 
-Classifiers have the labels of a fit, class indices and weights, votes, scores and probabilities.
+A parameter that is an option of dcsvm has the option's text, default and rule. The others follow
+scikit-learn. Classifiers have the labels of a fit, votes, scores and probabilities.
 """
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any
+import os
+import textwrap
+from collections.abc import Callable
+from dataclasses import make_dataclass
+from inspect import cleandoc
+from numbers import Integral, Real
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import column_or_1d
+from sklearn.utils._param_validation import HasMethods, Hidden, Interval, Options, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples
 
-from dcsvm.model.model import Model
+from dcsvm.problem.options import DataOptions, SearchOptions, TrainOptions
 from dcsvm.sklearn.estimator import Estimator
-from dcsvm.sklearn.fitted import THEIRS, TrainingRows, with_parameters
-from dcsvm.sklearn.rows import Input, Weights, in_known_frame
+from dcsvm.sklearn.fitted import KERNELS, SAME_AS_OPTIONS, THEIRS, has_probability
+from dcsvm.sklearn.rows import ONE_CLASS, Input, Weights, encoded_classes, in_known_frame
 
 
-class TakesClasses(ClassifierMixin, BaseEstimator):
-    """Classifier that numbers its classes, sorted as in `classes_`."""
+class Parameter(NamedTuple):
+    """Parameter of an estimator: default, scikit-learn's constraints, "type: description"."""
 
-    classes_: np.ndarray
-    class_weight_: np.ndarray
-    _one_class_left = "Invalid input - all samples with positive weights belong to the same class."
-
-    @property
-    def _has_probability(self) -> bool:
-        return self.probability not in (False, "deprecated")
-
-    def _class_indices(self, y: ArrayLike, weights: Weights) -> np.ndarray:
-        """Set classes_ and class_weight_; return the class of each row, uint32 (n,).
-
-        Classes without weight are dropped; their rows, which have no weight, get any class.
-        """
-        values = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        classes, indices = np.unique(values, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(
-                f"The number of classes has to be greater than one; got {len(classes)} class"
-            )
-        if weights is not None and len(weights) == len(indices):
-            classes, indices = _classes_with_weight(classes, indices, weights)
-        if len(classes) < 2:
-            raise ValueError(self._one_class_left)
-        self.classes_ = classes
-        self.class_weight_ = self._factors(indices, weights)
-        return indices.astype(np.uint32)
-
-    def _factors(self, indices: np.ndarray, weights: Weights) -> np.ndarray:
-        """Return the factor of each class (k,); 'balanced' counts weights as copies of rows."""
-        classes = self.classes_
-        if isinstance(self.class_weight, str):
-            totals = np.bincount(indices, weights, minlength=len(classes))
-            factors = totals.sum() / (len(classes) * totals)
-        else:
-            factors = _given_factors(self.class_weight or {}, classes.tolist())
-        wrong = ~(np.isfinite(factors) & (factors > 0))
-        if wrong.any():
-            raise ValueError(
-                f"class_weight must be positive and finite, got {factors[wrong][0]:g} "
-                f"for class {classes[wrong][0]}"
-            )
-        return factors
+    default: Any
+    constraints: list[Any]
+    meaning: str
 
 
-def _given_factors(given: dict[Any, Any], labels: list[Any]) -> np.ndarray:
-    """Return the given factor of each label, float64 (k,), by default 1.
+class OptionRule(Options):
+    """Constraint by the rule of an option of dcsvm, but without None if not `or_none`."""
 
-    A label of text may also be given as its integer, as scikit-learn allows. Raises ValueError.
+    def __init__(self, table: Any, name: str, *, or_none: bool = True) -> None:
+        super().__init__(object, set())
+        self.table, self.name, self.or_none = table, name, or_none
+
+    def is_satisfied_by(self, val: object) -> bool:
+        """Return whether the rule accepts a value."""
+        if val is None and not self.or_none:
+            return False
+        try:
+            self.table.check(self.name, val)
+        except ValueError:
+            return False
+        return True
+
+    def __str__(self) -> str:
+        values = self.table.words(self.name)
+        return values if self.or_none else values.removesuffix(" or None")
+
+
+def shared(table: Any, name: str, *, kind: str = "", more: str = "") -> Parameter:
+    """Make the parameter of an option, of another `kind` if given, with `more` words."""
+    kind_of_option, _, text = table.text(name).partition(": ")
+    default = next(default for option, _, default in table.entries() if option == name)
+    meaning = f"{kind or kind_of_option}: {text}{more}"
+    return Parameter(default, [OptionRule(table, name)], meaning)
+
+
+def at_least(n: int) -> Interval:
+    """Constrain a parameter to integers of at least n."""
+    return Interval(Integral, n, None, closed="left")
+
+
+def data_option(name: str, kind: str, constraints: list[Any]) -> Parameter:
+    """Make a parameter on the data, which has a range of values of its own."""
+    return Parameter(None, constraints, shared(DataOptions, name, kind=kind).meaning)
+
+
+ABOVE_0 = Interval(Real, 0.0, None, closed="neither")
+GAMMA_WORDS = TrainOptions.text("gamma").partition(": ")[2].partition(";")[0]
+
+# fmt: off
+PARAMETERS = {
+    "C": Parameter(1.0, [Interval(Real, 0.0, None, closed="right")],
+        "float: cost of an error; inf is a hard margin."),
+    "Cs": Parameter(11, [at_least(2), "array-like"],
+        "int or array: values of C to try. An integer is a number of values from 2^-5 to 2^15, "
+        "evenly spaced in the exponent."),
+    "gammas": Parameter(10, [at_least(2), "array-like"],
+        "int or array: values of gamma to try. An integer is a number of values from 2^-15 to 2^3, "
+        "evenly spaced in the exponent. Kernels without gamma ignore it."),
+    "epsilons": Parameter((0.1,), ["array-like"], "array: values of epsilon to try."),
+    "cv": Parameter(None, ["cv_object"],
+        "int, splitter, iterable or None: number of folds, stratified for classifiers; None is 5. "
+        "An iterable has pairs (train, test) of row indices. Test sets must be disjoint, and "
+        "training sets must contain all other rows."),
+    "refit": Parameter(True, ["boolean"],
+        "bool: train a model on all rows with the best setting."),
+    "kernel": Parameter("rbf", [StrOptions(set(KERNELS)), callable],
+        f"{{{', '.join(map(repr, KERNELS))}}} or callable: kernel; a callable "
+        "computes the kernel matrix of all training rows."),
+    "gamma": Parameter("scale",
+        [StrOptions({"scale"}), OptionRule(TrainOptions, "gamma", or_none=False)],
+        f"{{'scale', 'auto', 'F/median'}} or float: {GAMMA_WORDS}; 'scale' is "
+        "1 / (n_features * X.var()), 'auto' is 1 / n_features, both of scaled rows if there is a "
+        "scale. 'F/median', such as '2/median', is the number F divided by the median of the "
+        "distance in the kernel's formula."),
+    "scale": data_option("scale", "{'auto', 'quantile'}, scaling or None",
+        [StrOptions({"auto", "quantile"}), HasMethods("scaled_rows"), None]),
+    "feature_weights": data_option("feature_weights", "array, 'learn' or None",
+        ["array-like", StrOptions({"learn"}), None]),
+    "shrinking": Parameter(True, ["boolean"], "bool: ignored; for compatibility."),
+    "probability": Parameter(False, ["boolean", Hidden(StrOptions({"deprecated"}))],
+        "bool: fit probabilities for predict_proba, by 5-fold cross validation."),
+    "tol": shared(TrainOptions, "tolerance"),
+    "cache_size": Parameter(200, [ABOVE_0], "float: ignored; see memory."),
+    "class_weight": Parameter(None, [StrOptions({"balanced"}), dict, None],
+        "dict, 'balanced' or None: factors of C by class; for NuSVC, factors of sample weights."),
+    "verbose": Parameter(False, ["verbose"], "bool: print progress."),
+    "max_iter": Parameter(-1, [at_least(-1)],
+        "int: approximate limit of coordinate updates; -1 is no limit."),
+    "decision_function_shape": Parameter("ovr", [StrOptions({"ovr", "ovo"})],
+        "{'ovr', 'ovo'}: a column per class, or per pair of classes."),
+    "break_ties": Parameter(False, ["boolean"],
+        "bool: break ties of votes by the 'ovr' decision function."),
+    "random_state": Parameter(None, ["random_state"],
+        "int, RandomState or None: seed of the folds of probabilities, and of a search if cv is "
+        "a number."),
+    "time_limit": Parameter(None, [Interval(Real, 0.0, float("inf"), closed="both"), None],
+        "float or None: stop after this many seconds and keep the current model."),
+    "checkpoint": Parameter(None, [str, os.PathLike, None],
+        "str or None: folder of the state of a long fit. An existing checkpoint is resumed, and "
+        "removed when the fit ends."),
+    "warm_start": Parameter(False, ["boolean"],
+        "bool: start from the previous fit if its rows are among the new ones."),
+    "threads": shared(TrainOptions, "threads",
+        more="; threadpoolctl and joblib limit this number, too"),
+    "memory": shared(TrainOptions, "cache_mb", kind="float or None"),
+}
+# fmt: on
+PARAMETERS |= {name: shared(TrainOptions, name) for name in SAME_AS_OPTIONS}
+PARAMETERS |= {name: shared(SearchOptions, name) for name in ("metric", "refine", "every")}
+
+GROUPS = {
+    "KERNEL": "kernel degree gamma coef0",
+    "SEARCHED_KERNEL": "kernel degree coef0",  # the search sets gamma
+    "DATA": "scale feature_weights",
+    "SOLVING": "tol cache_size verbose max_iter",
+    "CLASSES": "probability class_weight decision_function_shape break_ties random_state",
+    "CLUSTERS": "levels early early_level overlap",
+    "LIMITS": "gap time_limit checkpoint warm_start",
+    "MACHINE": "threads memory",
+    "SEARCH": "Cs gammas cv metric refine every refit",
+}
+
+
+def with_parameters(*names: str, **others: Parameter) -> Callable[[type], type]:
+    """Return a decorator that adds parameters to an estimator.
+
+    It adds a constructor with keyword-only parameters, scikit-learn's constraints, and a section of
+    the docstring. `names` are keys of PARAMETERS or GROUPS; `others` are further parameters.
     """
-    for key, factor in given.items():
-        if not isinstance(factor, Real):
-            raise ValueError(f"class_weight must be a number, got {factor!r} for class {key!r}")
-    keys = [label if label in given else _as_integer(label) for label in labels]
-    absent = [key for key in keys if key not in given]
-    if absent and len(keys) - len(absent) != len(given):
-        raise ValueError(f"The classes, {absent}, are not in class_weight")
-    return np.array([given.get(key, 1.0) for key in keys], np.float64)
+    listed = [name for group in names for name in GROUPS.get(group, group).split()]
+    parameters = {name: PARAMETERS[name] for name in listed} | others
+
+    def decorate(cls: Any) -> Any:
+        fields = [(name, Any, parameter.default) for name, parameter in parameters.items()]
+        cls.__init__ = vars(make_dataclass(cls.__name__, fields, kw_only=True))["__init__"]
+        cls.__init__.__annotations__ = {}
+        cls._parameter_constraints = {
+            name: parameter.constraints for name, parameter in parameters.items()
+        }
+        section = "\n".join(_described(*item) for item in parameters.items())
+        if cls.__doc__ is not None:  # python -OO
+            cls.__doc__ = cleandoc(cls.__doc__).replace("{parameters}", section)
+        return cls
+
+    return decorate
 
 
-def _as_integer(label: Any) -> Any:
-    return int(label) if isinstance(label, str) and label.isdecimal() else label
-
-
-def _classes_with_weight(
-    classes: np.ndarray, indices: np.ndarray, weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    present = np.unique(indices[weights > 0])
-    return classes[present], np.clip(np.searchsorted(present, indices), 0, len(present) - 1)
+def _described(name: str, parameter: Parameter) -> str:
+    kind, _, text = parameter.meaning.partition(": ")
+    sentence = f"{text[0].upper()}{text[1:].removesuffix('.')}."
+    description = "\n    ".join(textwrap.wrap(sentence, 88, break_on_hyphens=False))
+    return f"{name} : {kind}, default={parameter.default!r}\n    {description}"
 
 
 def class_scores(values: np.ndarray) -> np.ndarray:
@@ -107,10 +195,10 @@ def class_scores(values: np.ndarray) -> np.ndarray:
     n_pairs = values.shape[1]
     k = int((1 + np.sqrt(1 + 8 * n_pairs)) / 2)
     first, second = np.triu_indices(k, 1)
-    known = np.nan_to_num(values)
+    finite = np.nan_to_num(values)
     sums, votes = np.zeros((2, len(values), k))
     for pair, (i, j) in enumerate(zip(first, second, strict=True)):
-        value = known[:, pair]
+        value = finite[:, pair]
         is_known = ~np.isnan(values[:, pair])
         sums[:, i] += value
         sums[:, j] -= value
@@ -119,11 +207,15 @@ def class_scores(values: np.ndarray) -> np.ndarray:
     return votes + sums / (3 * (np.abs(sums) + 1))
 
 
-class Classifier(TakesClasses, Estimator):
+class Classifier(ClassifierMixin, Estimator):
     """Base class of the classifiers. Classes are sorted, as in `classes_`."""
 
+    classes_: np.ndarray
+    class_weight_: np.ndarray
+    _one_class = ONE_CLASS  # the error if only one class has weight
+
     def _check_probability(self) -> bool:
-        if self._has_probability:
+        if has_probability(self):
             return True
         raise AttributeError("predict_proba is not available when probability=False")
 
@@ -143,17 +235,9 @@ class Classifier(TakesClasses, Estimator):
         return self._probB
 
     def _targets(self, y: ArrayLike, weights: Weights) -> tuple[np.ndarray, Weights]:
-        return self._class_indices(y, weights), weights
-
-    def _class_options(self) -> dict[str, Any]:
-        # decision value 0 has probability 1/2, so that probabilities agree with predictions
-        return {"probability": "centered" if self._has_probability else False}
-
-    def _keep(self, model: Model, report: Any, rows: TrainingRows) -> None:
-        super()._keep(model.with_labels(self.classes_), report, rows)
-        fit = model.probability
-        sigmoids = (fit.A, fit.B) if fit else (np.empty(0), np.empty(0))
-        self._probA, self._probB = map(np.ascontiguousarray, sigmoids)
+        classes = encoded_classes(y, weights, self.class_weight, self._one_class)
+        self.classes_, self.class_weight_, indices = classes
+        return indices, weights
 
     def decision_function(self, X: Input, *, method: str | None = None) -> np.ndarray:
         """Compute decision values.
@@ -197,9 +281,9 @@ class Classifier(TakesClasses, Estimator):
         reference = self._reference
         if self.model_ is None and reference is not None:  # values are beyond float32
             return reference.predict(X)
-        return self.classes_[self._values(X, method, self._chosen)]
+        return self.classes_[self._values(X, method, self._predicted)]
 
-    def _chosen(self, values: np.ndarray) -> np.ndarray:
+    def _predicted(self, values: np.ndarray) -> np.ndarray:
         """Return the predicted class indices (n,) for decision values (n, n_pairs)."""
         if len(self.classes_) == 2:
             return (values[:, 0] < 0).astype(np.intp)
@@ -247,15 +331,7 @@ ABOVE_HALF = 0.5 + 2.0**-52
 
 
 @with_parameters(
-    "C",
-    "KERNEL",
-    "DATA",
-    "shrinking",
-    "SOLVING",
-    "CLASSES",
-    "CLUSTERS",
-    "LIMITS",
-    "MACHINE",
+    "C", "KERNEL", "DATA", "shrinking", "SOLVING", "CLASSES", "CLUSTERS", "LIMITS", "MACHINE"
 )
 class SVC(Classifier):
     """C-support vector classification, one-vs-one, with a bias.
@@ -290,10 +366,6 @@ class SVC(Classifier):
 
     _svm_type = "c_svc"
 
-    def _class_options(self) -> dict[str, Any]:
-        weights = dict(enumerate(self.class_weight_.tolist()))
-        return {**super()._class_options(), "bias": True, "class_weight": weights}
-
 
 @with_parameters("nu", "KERNEL", "DATA", "shrinking", "SOLVING", "CLASSES", "LIMITS", "MACHINE")
 class NuSVC(Classifier):
@@ -313,27 +385,19 @@ class NuSVC(Classifier):
     """
 
     _svm_type = "nu_svc"
-    _one_class_left = (
+    _one_class = (
         "specified nu is infeasible: all samples with positive weights belong to the same class."
     )
 
     def _targets(self, y: ArrayLike, weights: Weights) -> tuple[np.ndarray, Weights]:
-        labels, weights = super()._targets(y, weights)
-        if self.class_weight is None or (weights is not None and len(weights) != len(labels)):
-            return labels, weights
-        return labels, (1.0 if weights is None else weights) * self.class_weight_[labels]
+        indices, weights = super()._targets(y, weights)
+        if self.class_weight is None or (weights is not None and len(weights) != len(indices)):
+            return indices, weights
+        return indices, (1.0 if weights is None else weights) * self.class_weight_[indices]
 
 
 @with_parameters(
-    "C",
-    "epsilon",
-    "KERNEL",
-    "DATA",
-    "shrinking",
-    "SOLVING",
-    "CLUSTERS",
-    "LIMITS",
-    "MACHINE",
+    "C", "epsilon", "KERNEL", "DATA", "shrinking", "SOLVING", "CLUSTERS", "LIMITS", "MACHINE"
 )
 class SVR(RegressorMixin, Estimator):
     """Epsilon-support vector regression.

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from dcsvm.model.reader import load_model
 from dcsvm.sklearn.estimator import Estimator
 from dcsvm.sklearn.estimators import OURS
-from dcsvm.sklearn.fitted import THEIRS, TrainingRows
+from dcsvm.sklearn.fitted import THEIRS, is_of_median, lacks_kernel
 from dcsvm.sklearn.rows import Input
 
 
@@ -39,37 +39,37 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     """
     model = load_model(path)
     kernel = model.kernel
-    made = OURS[model.svm_type]()
-    made.set_params(kernel=kernel.type.short_name)
+    estimator = OURS[model.svm_type]()
+    estimator.set_params(kernel=kernel.type.short_name)
     if not kernel.is_precomputed:
-        made.set_params(gamma=kernel.gamma, coef0=kernel.coef0, degree=kernel.degree)
+        estimator.set_params(gamma=kernel.gamma, coef0=kernel.coef0, degree=kernel.degree)
     state: dict[str, Any] = {"_gamma": kernel.gamma, "fit_status_": 0, "_takes_sparse": True}
     if model.is_classifier:
         labels = np.sort(model.labels)
         is_integer = np.all(labels == np.round(labels))
         classes = labels.astype(np.int64) if is_integer else labels
         state |= {"classes_": classes, "class_weight_": np.ones(len(classes))}
-        made.set_params(probability=model.probability is not None)
+        estimator.set_params(probability=model.probability is not None)
         model = model.in_label_order(labels)
-    part = model.part()
-    n_features = part.rows.n_features
+    rows = model.part().rows
+    n_features = rows.n_features
     if model.table is not None:
         state |= _names_of_columns(model.table)
     elif model.scaling is None:  # rows to be scaled may have features without a range
         state["n_features_in_"] = n_features
     if model.exact is None:
-        made.set_params(early=True)
-    made.__dict__.update(state)
-    n_rows = n_features if kernel.is_precomputed else part.rows.n_samples
-    made._keep(model, None, TrainingRows((n_rows, n_features)))  # noqa: SLF001  not for users
-    return made
+        estimator.set_params(early=True)
+    estimator.__dict__.update(state)
+    n_rows = n_features if kernel.is_precomputed else rows.n_samples
+    estimator._keep(model, (n_rows, n_features))  # noqa: SLF001  not for users
+    return estimator
 
 
 def _names_of_columns(table: Any) -> dict[str, Any]:
     """Return the attributes of the columns that a table encodes."""
     if table.is_of_matrix:
         return {"n_features_in_": table.n_columns_of_matrix}
-    names = np.array([one.name for one in table.columns], dtype=object)
+    names = np.array([column.name for column in table.columns], dtype=object)
     return {"n_features_in_": len(names), "feature_names_in_": names}
 
 
@@ -93,7 +93,7 @@ def from_sklearn(estimator: BaseEstimator) -> Estimator:
     ValueError
         If values of the support vectors exceed the range of float32.
     """
-    svm_type = next((one for one, kind in THEIRS.items() if isinstance(estimator, kind)), None)
+    svm_type = next((key for key, kind in THEIRS.items() if isinstance(estimator, kind)), None)
     if svm_type is None:
         names = ", ".join(kind.__name__ for kind in THEIRS.values())
         raise TypeError(f"expected one of scikit-learn's {names}, not {type(estimator)}")
@@ -101,49 +101,44 @@ def from_sklearn(estimator: BaseEstimator) -> Estimator:
     params = estimator.get_params(deep=False)
     if params.get("probability") == "deprecated":
         params["probability"] = False
-    made = OURS[svm_type]().set_params(**params)
-    made._take_over(estimator)  # noqa: SLF001  not for users
-    if made.model_ is None:
+    fitted = OURS[svm_type]().set_params(**params)
+    fitted._take_over(estimator)  # noqa: SLF001  not for users
+    if fitted.model_ is None:
         raise ValueError("the support vectors do not fit float32")
-    return made
+    return fitted
 
 
-class FallingBack(Estimator):
-    """Estimator that falls back to scikit-learn's solver for input that dcsvm rejects.
+def fit_or_fall_back(
+    self: Estimator, X: Input, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+) -> Estimator:
+    """Fit the model as in the base class, or by scikit-learn's solver after a ValueError.
 
-    The reason is logged (dcsvm.sklearn, level INFO).
+    Invalid parameters remain errors. If a parameter is set that only dcsvm has, rejected input
+    remains an error, too. The reason is logged (dcsvm.sklearn, level INFO).
     """
-
-    def fit(
-        self, X: Input, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> Estimator:
-        """Fit the model as in the base class, or by scikit-learn's solver after a ValueError.
-
-        Invalid parameters remain errors. If a parameter is set that only dcsvm has, rejected input
-        remains an error, too.
-        """
-        try:
-            return super().fit(X, y, sample_weight=sample_weight)
-        except InvalidParameterError:
+    try:
+        return OURS[self._svm_type].fit(self, X, y, sample_weight=sample_weight)
+    except InvalidParameterError:
+        raise
+    except ValueError as error:
+        shared, defaults = THEIRS[self._svm_type]().get_params(), type(self)().get_params()
+        own = {name: default for name, default in defaults.items() if name not in shared}
+        if any(getattr(self, name) != default for name, default in own.items()):
             raise
-        except ValueError as error:
-            shared, defaults = THEIRS[self._svm_type]().get_params(), type(self)().get_params()
-            own = {name: value for name, value in defaults.items() if name not in shared}
-            if any(getattr(self, name) != default for name, default in own.items()):
-                raise
-            gamma = getattr(self, "gamma", None)
-            if isinstance(gamma, str) and gamma not in ("scale", "auto"):  # F/median
-                raise
-            try:
-                self._delegate((X, y, sample_weight), error)
-            except ValueError:
-                raise error from None
-        return self
+        if is_of_median(getattr(self, "gamma", None)) or lacks_kernel(self.kernel):
+            raise
+        try:
+            self._fall_back((X, y, sample_weight), error)
+        except ValueError:
+            raise error from None
+    return self
 
 
 PATCHED = {
     kind.__name__: type(
-        kind.__name__, (FallingBack, kind), {"__module__": __name__, "__doc__": kind.__doc__}
+        kind.__name__,
+        (kind,),
+        {"__module__": __name__, "__doc__": kind.__doc__, "fit": fit_or_fall_back},
     )
     for kind in OURS.values()
 }

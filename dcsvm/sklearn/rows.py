@@ -1,21 +1,22 @@
-"""Rows of fit and predict: arrays and sparse matrices by scikit-learn's checks, and data frames.
+"""Input of fit and predict: rows by scikit-learn's checks, data frames, weights and classes.
 
 A data frame with text or gaps stays one: its columns are encoded, and predictions match them by
 name. Other frames become arrays, but the medians of their columns are kept for gaps in later rows.
-Sizes, offsets and weights are checked, too.
 """
 
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
 from dataclasses import replace
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _get_feature_names,
     check_array,
@@ -23,6 +24,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from dcsvm.data.arrays import as_float64
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.frames import has_only_numbers, known_frame
 
@@ -76,7 +78,7 @@ def given_weights(sample_weight: ArrayLike | None, shape: tuple[int, ...]) -> We
     """
     if sample_weight is None:
         return None
-    weights = _real_numbers(np.asarray(sample_weight))
+    weights = as_float64(sample_weight, "sample weights")
     if weights.shape != (shape[0],):
         raise ValueError(
             f"sample_weight and X have incompatible shapes: {weights.shape!r} vs {shape!r}\n"
@@ -85,13 +87,6 @@ def given_weights(sample_weight: ArrayLike | None, shape: tuple[int, ...]) -> We
     if np.all(weights <= 0):
         raise ValueError("Invalid input - all samples have zero or negative weights.")
     return weights
-
-
-def _real_numbers(weights: np.ndarray) -> np.ndarray:
-    if weights.dtype.kind in "biufO":
-        with suppress(TypeError, ValueError):  # objects may be no numbers
-            return weights.astype(np.float64)
-    raise ValueError(f"sample weights must be numbers, got values of type {weights.dtype}")
 
 
 def checked_weights(sample_weight: ArrayLike | None, shape: tuple[int, ...]) -> Weights:
@@ -164,7 +159,7 @@ def _has_nan(rows: Any) -> bool:
     return bool(np.isnan(rows.data if sparse.issparse(rows) else rows).any())
 
 
-def _table_of(X: Any) -> Any:
+def _encoding(X: Any) -> Any:
     """Return the encoding of numbers without gaps; None if names of columns are equal."""
     try:
         return Dataset.table_of(X)
@@ -172,77 +167,133 @@ def _table_of(X: Any) -> Any:
         return None
 
 
-class TakesRows(BaseEstimator):
-    """Estimator that checks the rows of fit and predict.
+def checked_data(
+    estimator: BaseEstimator,
+    X: Any,
+    y: ArrayLike,
+    *,
+    is_kernel: bool = False,
+    takes_gaps: bool = False,
+    least_rows: int = 1,
+) -> tuple[Any, ArrayLike, Any]:
+    """Check the X, of `in_known_frame`, and y of fit, and set the estimator's names of columns.
 
-    Its methods take X as of `in_known_frame`.
+    X may be kernel values. `takes_gaps` encodes all data frames, and missing values in arrays.
+    Returns X as an array, a CSR matrix or a frame to encode; y; and the encoding of later rows with
+    gaps if these rows are numbers without gaps, else None.
     """
-
-    _takes_gaps = False  # NaN in arrays is a missing value, and all data frames are encoded
-    _least_rows = 1
-    # how rows with gaps are encoded, if the rows of the fit had none and their model has no table
-    _table_of_gaps: Any = None
-
-    def _checked_data(self, X: Any, y: ArrayLike) -> tuple[Any, ArrayLike]:
-        """Check arguments of fit; return X as an array, a CSR matrix or a frame to encode."""
-        self._table_of_gaps = None
-        self._check_size(X, self._least_rows)
-        if not self._encodes(X):
-            rows, y = validate_data(
-                self, X, y,
-                ensure_all_finite=_finite(X, self._takes_gaps),
-                ensure_min_samples=self._least_rows, **CHECKS,
-            )  # fmt: skip
-            if self._is_table(X):
-                self._table_of_gaps = _table_of(X)
-            elif self._takes_gaps and not sparse.issparse(rows) and not _has_nan(rows):
-                self._table_of_gaps = _table_of(rows)
-            return rows, y
-        y = validate_data(self, "no_validation", y)
-        validate_data(self, X, y, skip_check_array=True)
+    check_frame_size(estimator, X, least_rows)
+    is_table = not is_kernel and known_frame(X) is not None
+    # columns are encoded: scikit-learn checks only their names and y
+    if is_table and (takes_gaps or not has_only_numbers(X)):
+        y = validate_data(estimator, "no_validation", y)
+        validate_data(estimator, X, y, skip_check_array=True)
         check_consistent_length(X, y)
-        return X, y
+        return X, y, None
+    rows, y = validate_data(
+        estimator, X, y,
+        ensure_all_finite=_finite(X, takes_gaps),
+        ensure_min_samples=least_rows, **CHECKS,
+    )  # fmt: skip
+    if is_table:
+        return rows, y, _encoding(X)
+    has_encoding = takes_gaps and not sparse.issparse(rows) and not _has_nan(rows)
+    return rows, y, _encoding(rows) if has_encoding else None
 
-    def _is_table(self, X: Any) -> bool:
-        """Whether X is a data frame of features."""
-        return known_frame(X) is not None
 
-    def _encodes(self, X: Any) -> bool:
-        """Whether X is a data frame whose columns are encoded in a fit."""
-        return self._is_table(X) and (self._takes_gaps or not has_only_numbers(X))
+def checked_rows(
+    estimator: BaseEstimator, X: Any, model: Any, encoding: Any, *, takes_gaps: bool = False
+) -> tuple[Any, Any]:
+    """Check rows to predict; return them with the model that predicts them.
 
-    def _check_size(self, X: Any, least_rows: int = 1) -> None:
-        """Refuse a frame without columns or with too few rows in scikit-learn's words."""
-        if known_frame(X) is not None and (X.shape[0] < least_rows or not X.shape[1]):
-            check_array(np.zeros(X.shape), ensure_min_samples=least_rows, estimator=self)
+    `encoding` is that of `checked_data`: if only the rows to predict have gaps, the model returned
+    encodes them. Frames for a model with encoded columns stay frames.
+    """
+    check_frame_size(estimator, X)
+    is_table = not model.kernel.is_precomputed and known_frame(X) is not None
+    has_table, is_encoded = model.table is not None, needs_encoding(X, encoding)
+    if is_table and (has_table or is_encoded):
+        check_columns(estimator, X, in_order=is_encoded)
+        return X, replace(model, table=encoding) if is_encoded else model
+    finite = _finite(X, takes_gaps or has_table or is_table)
+    rows = validate_data(estimator, X, reset=False, ensure_all_finite=finite, **CHECKS)
+    if finite is True or has_table or not _has_nan(rows):
+        return rows, model
+    if encoding is None:
+        raise ValueError("Input X contains NaN, but no row of the fit had a missing value.")
+    return rows, replace(model, table=encoding)
 
-    def _fills(self, X: Any) -> bool:
-        """Whether X is a data frame with gaps or text for a model of numbers without gaps."""
-        known = self._table_of_gaps is not None and self._is_table(X)
-        return known and not has_only_numbers(X)
 
-    def _checked_rows(self, X: Any, model: Any) -> tuple[Any, Any]:
-        """Check rows to predict; return them with the model that predicts them.
+def needs_encoding(X: Any, encoding: Any) -> bool:
+    """Whether X is a data frame with gaps or text for a model of numbers without gaps."""
+    return encoding is not None and known_frame(X) is not None and not has_only_numbers(X)
 
-        Frames for a model with encoded columns stay frames. If rows have gaps and those of the fit
-        had none, the model returned encodes them.
-        """
-        self._check_size(X)
-        is_frame, has_table = self._is_table(X), model is not None and model.table is not None
-        fills = model is not None and self._fills(X)
-        if is_frame and (has_table or fills):
-            self._check_columns(X, in_order=fills)
-            return X, replace(model, table=self._table_of_gaps) if fills else model
-        finite = _finite(X, self._takes_gaps or has_table or is_frame)
-        rows = validate_data(self, X, reset=False, ensure_all_finite=finite, **CHECKS)
-        if finite is True or has_table or not _has_nan(rows):
-            return rows, model
-        if self._table_of_gaps is None:
-            raise ValueError("Input X contains NaN, but no row of the fit had a missing value.")
-        return rows, replace(model, table=self._table_of_gaps)
 
-    def _check_columns(self, frame: Any, *, in_order: bool) -> None:
-        """Check the names of columns, or their number. Raises ValueError."""
-        names, known = _get_feature_names(frame), getattr(self, "feature_names_in_", ())
-        if in_order or names is None or sorted(names) != sorted(known):
-            validate_data(self, frame, reset=False, skip_check_array=True)
+def check_frame_size(estimator: BaseEstimator, X: Any, least_rows: int = 1) -> None:
+    """Refuse a frame without columns or with too few rows in scikit-learn's words."""
+    if known_frame(X) is not None and (X.shape[0] < least_rows or not X.shape[1]):
+        check_array(np.zeros(X.shape), ensure_min_samples=least_rows, estimator=estimator)
+
+
+def check_columns(estimator: BaseEstimator, frame: Any, *, in_order: bool) -> None:
+    """Check the names of columns, or their number. Raises ValueError."""
+    names, known = _get_feature_names(frame), getattr(estimator, "feature_names_in_", ())
+    if in_order or names is None or sorted(names) != sorted(known):
+        validate_data(estimator, frame, reset=False, skip_check_array=True)
+
+
+ONE_CLASS = "Invalid input - all samples with positive weights belong to the same class."
+
+
+def encoded_classes(
+    y: ArrayLike, weights: Weights, class_weight: Any, one_class: str = ONE_CLASS
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the classes (k,), sorted; their weights (k,); and the class of each row, uint32 (n,).
+
+    Classes without weight are dropped; their rows, which have no weight, get any class. Raises
+    ValueError, with the sentence `one_class` if only one class has weight.
+    """
+    labels = column_or_1d(y, warn=True)
+    check_classification_targets(y)
+    classes, indices = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"The number of classes has to be greater than one; got {len(classes)} class"
+        )
+    if weights is not None and len(weights) == len(indices):
+        present = np.unique(indices[weights > 0])
+        classes, indices = classes[present], np.searchsorted(present, indices)
+        indices = np.minimum(indices, len(present) - 1)
+    if len(classes) < 2:
+        raise ValueError(one_class)
+    if isinstance(class_weight, str):  # "balanced": sample weights count as copies of rows
+        totals = np.bincount(indices, weights, minlength=len(classes))
+        factors = totals.sum() / (len(classes) * totals)
+    else:
+        factors = _factors_by_class(class_weight or {}, classes.tolist())
+    invalid = ~(np.isfinite(factors) & (factors > 0))
+    if invalid.any():
+        raise ValueError(
+            f"class_weight must be positive and finite, got {factors[invalid][0]:g} "
+            f"for class {classes[invalid][0]}"
+        )
+    return classes, factors, indices.astype(np.uint32)
+
+
+def _factors_by_class(class_weight: dict[Any, Any], labels: list[Any]) -> np.ndarray:
+    """Return the factor of each label, float64 (k,), by default 1.
+
+    A label of text may also be given as its integer, as scikit-learn allows. Raises ValueError.
+    """
+    for key, factor in class_weight.items():
+        if not isinstance(factor, Real):
+            raise ValueError(f"class_weight must be a number, got {factor!r} for class {key!r}")
+    keys = [label if label in class_weight else _as_integer(label) for label in labels]
+    absent = [key for key in keys if key not in class_weight]
+    if absent and len(keys) - len(absent) != len(class_weight):
+        raise ValueError(f"The classes, {absent}, are not in class_weight")
+    return np.array([class_weight.get(key, 1.0) for key in keys], np.float64)
+
+
+def _as_integer(label: Any) -> Any:
+    return int(label) if isinstance(label, str) and label.isdecimal() else label

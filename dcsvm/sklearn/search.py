@@ -4,39 +4,42 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context, is_classifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state, column_or_1d
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dcsvm._core import Stop
 from dcsvm.data.dataset import Dataset
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.easy import easy
-from dcsvm.sklearn.estimator import Arguments, Estimator, Given
-from dcsvm.sklearn.estimators import SVC, SVR, TakesClasses, class_scores
-from dcsvm.sklearn.fitted import Parameter, kernel_type, with_parameters
-from dcsvm.sklearn.rows import Input, TakesRows, Weights, given_weights, in_known_frame
+from dcsvm.sklearn.estimator import Estimator, FitInput
+from dcsvm.sklearn.estimators import ABOVE_0, SVC, SVR, Parameter, class_scores, with_parameters
+from dcsvm.sklearn.fitted import Arguments, has_probability, kernel_type
+from dcsvm.sklearn.rows import (
+    Input,
+    Weights,
+    checked_data,
+    checked_rows,
+    encoded_classes,
+    given_weights,
+    in_known_frame,
+)
 from dcsvm.training.grid import GridSearch
 
-TIME_LIMIT = Parameter(
-    60.0, [Interval(Real, 0.0, None, closed="neither")], "float: seconds of a fit."
-)
+TIME_LIMIT = Parameter(60.0, [ABOVE_0], "float: seconds of a fit.")
 
 
-class _Auto(TakesRows):
-    """Fit and input of both estimators."""
+class AutoEstimator(BaseEstimator):
+    """Base class of the estimators with automatic settings."""
 
     _svm_type: str
-    _takes_gaps, _least_rows = True, 2
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -50,8 +53,8 @@ class _Auto(TakesRows):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
-        stop: Stop | None = None,
-    ) -> _Auto:
+        stop: Any = None,
+    ) -> AutoEstimator:
         """Choose the settings and train.
 
         Parameters
@@ -67,9 +70,10 @@ class _Auto(TakesRows):
         stop : dcsvm.Stop or None
             Ends the search early, as in `dcsvm.easy`.
         """
-        X, y = self._checked_data(in_known_frame(X), y)
-        given = given_weights(sample_weight, X.shape)
-        data = Dataset(X, sample_weight=given, scale=self.scale)
+        X = in_known_frame(X)
+        X, y, self._encoding_of_gaps = checked_data(self, X, y, takes_gaps=True, least_rows=2)
+        weights = given_weights(sample_weight, X.shape)
+        data = Dataset(X, sample_weight=weights, scale=self.scale)
         weights = data.sample_weight
         labels, options = self._targets(y, weights)
         data = data.with_labels(labels, weights)
@@ -81,7 +85,10 @@ class _Auto(TakesRows):
             feature_weights=self.feature_weights, seed=seed, threads=self.threads, stop=stop,
             **options,
         )  # fmt: skip
-        self.model_, self.selection_ = self._named(model), model.report.selection
+        self.selection_ = model.report.selection
+        if is_classifier(self):
+            model = model.in_label_order(np.arange(len(self.classes_), dtype=np.float64))
+        self.model_ = model
         return self
 
     def _targets(
@@ -92,21 +99,18 @@ class _Auto(TakesRows):
         """Convert y to class indices or targets; return them and options of `dcsvm.easy`."""
         return column_or_1d(y, warn=True).astype(np.float64), {}
 
-    def _named(self, model: Any) -> Any:
-        """Return the model with its classes in order."""
-        return model
-
     def _rows(self, X: Input) -> tuple[Any, Any]:
         """Check rows to predict; return them with the model that predicts them."""
         check_is_fitted(self)
-        return self._checked_rows(in_known_frame(X), self.model_)
+        X = in_known_frame(X)
+        return checked_rows(self, X, self.model_, self._encoding_of_gaps, takes_gaps=True)
 
 
 @with_parameters(
     "metric", "probability", "class_weight", "DATA", "random_state", "threads",
     time_limit=TIME_LIMIT,
 )  # fmt: skip
-class AutoSVC(TakesClasses, _Auto):
+class AutoSVC(ClassifierMixin, AutoEstimator):
     """Classifier that chooses its kernel, scaling, feature weights, C and gamma in a time limit.
 
     A `scale` or an array of `feature_weights` is not chosen but given.
@@ -130,14 +134,13 @@ class AutoSVC(TakesClasses, _Auto):
     _svm_type = "c_svc"
 
     def _targets(self, y: ArrayLike, weights: Weights) -> tuple[np.ndarray, dict[str, Any]]:
-        labels = self._class_indices(y, weights).astype(np.float64)
+        classes = encoded_classes(y, weights, self.class_weight)
+        self.classes_, self.class_weight_, indices = classes
         factors: Any = self.class_weight  # "balanced" is of the rows of each training
         if isinstance(factors, dict):
             factors = dict(enumerate(self.class_weight_.tolist()))
-        return labels, {"probability": self._has_probability, "class_weight": factors}
-
-    def _named(self, model: Any) -> Any:
-        return model.in_label_order(np.arange(len(self.classes_), dtype=np.float64))
+        options = {"probability": has_probability(self), "class_weight": factors}
+        return indices.astype(np.float64), options
 
     def predict(self, X: Input) -> np.ndarray:
         """Predict labels (n,)."""
@@ -153,7 +156,7 @@ class AutoSVC(TakesClasses, _Auto):
         values = model.decision_function(rows)
         return -values if values.ndim == 1 else class_scores(values)
 
-    @available_if(lambda self: self._has_probability)
+    @available_if(has_probability)
     def predict_proba(self, X: Input) -> np.ndarray:
         """Predict the probabilities of the classes (n, k)."""
         rows, model = self._rows(X)
@@ -161,7 +164,7 @@ class AutoSVC(TakesClasses, _Auto):
 
 
 @with_parameters("metric", "DATA", "random_state", "threads", time_limit=TIME_LIMIT)
-class AutoSVR(RegressorMixin, _Auto):
+class AutoSVR(RegressorMixin, AutoEstimator):
     """Regression that chooses its kernel, scaling, weights, C, gamma and epsilon in a time limit.
 
     A `scale` or an array of `feature_weights` is not chosen but given.
@@ -186,63 +189,64 @@ class AutoSVR(RegressorMixin, _Auto):
         return model.predict(rows)
 
 
-OF_MODEL = ("_coef", "_probA", "_probB", "_reference")  # fitted attributes without a trailing _
+OF_MODEL = ("_primal", "_probA", "_probB", "_reference")  # fitted attributes without a trailing _
 EXPONENTS_OF_C, EXPONENTS_OF_GAMMA = (-5, 15), (-15, 3)  # of 2, as svm-grid's
 
 Axis = list[float] | None  # values of a parameter to try; None if it is not searched
 
 
-class Searching(Estimator):
+class SearchCV(Estimator):
     """Estimator that chooses parameters by cross validation before it trains.
 
     fit also raises ValueError if the test sets of cv overlap. It warns (ConvergenceWarning) if some
     settings do not converge; they are never chosen.
     """
 
-    _sought: tuple[str, ...]  # searched parameters, in the order of the axes of scores_
+    _searched: tuple[str, ...]  # searched parameters, in the order of the axes of scores_
 
     # parameters of SVC and SVR that a search does not have
     gap = time_limit = checkpoint = None
     warm_start = False
 
     def _fit(self, X: Input, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        for name in [one for one in vars(self) if one.endswith("_") or one in OF_MODEL]:
+        for name in [key for key in vars(self) if key.endswith("_") or key in OF_MODEL]:
             delattr(self, name)
         super()._fit(X, y, sample_weight)
 
-    def _choose(
-        self, given: Given, seed: int, threads: int | None
+    def _chosen(
+        self, checked: FitInput, seed: int, threads: int | None
     ) -> tuple[Dataset, TrainOptions] | None:
         """Weight the features, once, and choose the parameters by a search."""
         params = self.get_params(deep=False)
         # random_state seeds the folds only; clusters always use seed 0
         options = self._options(params, None, 0, threads)
-        data, options = self._weighted(given, options)
-        self._search(data, options, self._folds(given.arguments, data.n_rows), seed)
-        if not self.refit:
-            return None
-        params |= {name: getattr(self, f"{name}_") for name in self._sought}
-        self._gamma = params["gamma"] or 0.0
-        return data, self._options(params, self._gamma, seed, threads)
-
-    def _search(
-        self, data: Dataset, options: TrainOptions, folds: int | np.ndarray, seed: int
-    ) -> None:
-        """Score the settings of the grid, and set the attributes of the search."""
-        Cs, gammas, epsilons = self._axes()
+        data, options = self._weighted(checked, options)
+        folds = self._folds(checked.arguments, data.n_rows)
         search = GridSearch.over(
-            data, options, Cs, gammas, epsilons, folds=folds, fold_seed=seed,
+            data, options, *self._axes(), folds=folds, fold_seed=seed,
             every=self.every, metric=self.metric,
         )  # fmt: skip
         for _ in search.run(refine=self.refine):
             pass
         self._keep_scores(search)
+        if not self.refit:
+            return None
+        params |= {name: getattr(self, f"{name}_") for name in self._searched}
+        self._gamma = params["gamma"] or 0.0
+        return data, self._options(params, self._gamma, seed, threads)
 
     def _axes(self) -> tuple[list[float], Axis, Axis]:
         """Return the values of C, gamma and epsilon to try."""
-        gammas = values_of("gammas", self.gammas, EXPONENTS_OF_GAMMA)
-        has_gamma = kernel_type(self.kernel).has_gamma
-        return values_of("Cs", self.Cs, EXPONENTS_OF_C), gammas if has_gamma else None, None
+        gammas: Axis = values_of("gammas", self.gammas, EXPONENTS_OF_GAMMA)
+        if not kernel_type(self.kernel).has_gamma:
+            gammas = None
+        if "epsilon" not in self._searched:
+            return values_of("Cs", self.Cs, EXPONENTS_OF_C), gammas, None
+        epsilons = np.asarray(self.epsilons, dtype=np.float64)
+        is_valid = epsilons.ndim == 1 and len(epsilons) and np.all(epsilons >= 0)
+        if not is_valid or not np.all(np.isfinite(epsilons)):
+            raise ValueError("epsilons must be an array of finite values of at least 0")
+        return values_of("Cs", self.Cs, EXPONENTS_OF_C), gammas, epsilons.tolist()
 
     def _folds(self, arguments: Arguments, n_rows: int) -> int | np.ndarray:
         """Return the number of folds, or the fold that tests each row, -1 for none.
@@ -258,10 +262,12 @@ class Searching(Estimator):
         return n_folds
 
     def _keep_scores(self, search: GridSearch) -> None:
+        """Set the attributes of the search: tables and arrays of scores, and the best setting."""
         result = search.result()
         scores, best = result.scores, result.best
         self.table_, self.best_score_ = result.table, search.definition.score(best.loss)
-        points = [[getattr(s.setting, name) or 0.0 for name in self._sought] for s in scores]
+        points = [[getattr(s.setting, name) or 0.0 for name in self._searched] for s in scores]
+        # a refined search has settings of several grids: others stay nan
         axes = [np.unique(values) for values in zip(*points, strict=True)]
         losses = np.full((len(best.losses), *map(len, axes)), np.nan)
         is_complete = np.zeros(losses.shape[1:], bool)
@@ -270,7 +276,7 @@ class Searching(Estimator):
             losses[np.index_exp[:] + index] = score.losses
             is_complete[index] = score.is_complete
         self.scores_, self.is_complete_ = search.definition.score(losses), is_complete
-        for name, axis in zip(self._sought, axes, strict=True):
+        for name, axis in zip(self._searched, axes, strict=True):
             value = getattr(best.setting, name)
             setattr(self, f"{name}_", value)
             setattr(self, f"{name}s_", None if value is None else axis)
@@ -278,13 +284,13 @@ class Searching(Estimator):
             warnings.warn(
                 f"{result.n_missed} of {len(scores)} settings did not converge",
                 ConvergenceWarning,
-                stacklevel=8,
+                stacklevel=7,
             )
         if self.verbose:
             print(f"[dcsvm] {result!r}")
 
-    def _settings(self) -> dict[str, Any]:
-        chosen = {name: getattr(self, f"{name}_") for name in self._sought}
+    def _trained_params(self) -> dict[str, Any]:
+        chosen = {name: getattr(self, f"{name}_") for name in self._searched}
         params = self.get_params(deep=False) | chosen
         return {name: value for name, value in params.items() if (name, value) != ("gamma", None)}
 
@@ -333,7 +339,7 @@ def fold_of_splits(splits: Iterable[tuple[ArrayLike, ArrayLike]], n_rows: int) -
 
 
 @with_parameters("SEARCH", "SEARCHED_KERNEL", "DATA", "SOLVING", "CLASSES", "CLUSTERS", "MACHINE")
-class SVCCV(Searching, SVC):
+class SVCCV(SearchCV, SVC):
     """C-support vector classification with cross validation of C and gamma.
 
     Scores are equal to GridSearchCV's over SVC with the same folds, up to tol (at most about one
@@ -366,20 +372,14 @@ class SVCCV(Searching, SVC):
     With refit=True also the attributes of SVC.
     """
 
-    _sought = ("gamma", "C")
+    _searched = ("gamma", "C")
 
 
 @with_parameters(
-    "SEARCH",
-    "epsilons",
-    "SEARCHED_KERNEL",
-    "DATA",
-    "SOLVING",
-    "random_state",
-    "CLUSTERS",
+    "SEARCH", "epsilons", "SEARCHED_KERNEL", "DATA", "SOLVING", "random_state", "CLUSTERS",
     "MACHINE",
-)
-class SVRCV(Searching, SVR):
+)  # fmt: skip
+class SVRCV(SearchCV, SVR):
     """Epsilon-support vector regression with cross validation of C, gamma and epsilon.
 
     Scores are equal, up to tol, to GridSearchCV's over SVR with the same folds and
@@ -397,11 +397,4 @@ class SVRCV(Searching, SVR):
     n_Cs, n_epsilons).
     """
 
-    _sought = ("gamma", "C", "epsilon")
-
-    def _axes(self) -> tuple[list[float], Axis, Axis]:
-        epsilons = np.asarray(self.epsilons, dtype=np.float64)
-        is_valid = epsilons.ndim == 1 and len(epsilons) and np.all(epsilons >= 0)
-        if not is_valid or not np.all(np.isfinite(epsilons)):
-            raise ValueError("epsilons must be an array of finite values of at least 0")
-        return *super()._axes()[:2], epsilons.tolist()
+    _searched = ("gamma", "C", "epsilon")

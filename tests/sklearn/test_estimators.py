@@ -3,7 +3,6 @@
 import inspect
 import pickle
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -207,7 +206,7 @@ def test_scikit_learns_solver_has_the_kernels_that_it_lacks(kernel, norm, form, 
     def fail(*_):
         raise NoMarginError
 
-    monkeypatch.setattr(NuSVC, "_train", fail)
+    monkeypatch.setattr(NuSVC, "_trained", fail)
     X, y = load_iris(return_X_y=True)
     X, y = X[50:130:2], y[50:130:2]
     distance = np.linalg.norm(X[:, None] - X, norm, axis=2)
@@ -251,11 +250,11 @@ def test_a_cubic_of_raw_rows_is_solved_here():
 def test_what_is_left_to_scikit_learn_has_a_limit(monkeypatch):
     limits = []
 
-    def fitted(*given):
-        limits.append(given[-1])
-        return SimpleNamespace(fit_status_=1)  # as if it had not converged
+    def fit(self, *_):
+        limits.append(self.max_iter)
+        self.fit_status_ = 1  # as if it had not converged
 
-    monkeypatch.setattr(NuSVC, "_fit_reference", fitted)
+    monkeypatch.setattr(svm.NuSVC, "fit", fit)
     X, y = load_iris(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     with pytest.raises(ValueError, match="no margin between two classes"):
@@ -267,7 +266,7 @@ def test_nu_svc_near_no_margin_is_not_left_to_scikit_learn(monkeypatch):
     def fail(*_, **__):
         raise AssertionError("left to scikit-learn")
 
-    monkeypatch.setattr(NuSVC, "_fit_reference", fail)
+    monkeypatch.setattr(svm.NuSVC, "fit", fail)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((2500, 3))
     with pytest.warns(UserWarning, match="solved as C-SVC"):
@@ -431,6 +430,15 @@ def test_scikit_learns_solver_takes_the_number_of_a_median():
     X, y = load_iris(return_X_y=True)
     fitted = SVC(gamma="2/median").fit(X, y)
     own = fitted.decision_function(X)
-    assert fitted._delegate((X, y, None), "for the test")
+    assert fitted._fall_back((X, y, None), "for the test")
     assert fitted.to_sklearn().gamma == fitted._gamma == fitted.model_.kernel.gamma
     np.testing.assert_allclose(fitted.decision_function(X), own, atol=5e-3)
+
+
+@pytest.mark.parametrize("kernel", ["precomputed", lambda A, B: A @ B.T, "linear"])
+def test_the_attributes_of_a_fitted_estimator_are_listed(kernel):
+    """`dir` reads all attributes, also those that only other kernels have."""
+    X, y = load_iris(return_X_y=True)
+    fitted = SVC(kernel=kernel).fit(X @ X.T if kernel == "precomputed" else X, y)
+    assert ("coef_" in dir(fitted)) == (kernel == "linear")
+    assert "n_support_" in dir(fitted)

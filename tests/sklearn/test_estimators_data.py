@@ -190,8 +190,8 @@ def test_negative_weights_are_ignored_as_by_scikit_learn_but_not_by_automatic_se
 def test_weights_that_are_no_numbers_are_refused(estimator, dtype, rows):
     X, target = rows
     weights = np.ones(N).astype(int).astype(complex if dtype is object else dtype).astype(dtype)
-    found = "sample weights must be numbers, got values of type"
-    with pytest.raises(ValueError, match=f"{found} {re.escape(str(weights.dtype))}"):
+    kind = "complex" if dtype is object else re.escape(str(weights.dtype))
+    with pytest.raises(ValueError, match=f"sample weights must be numbers, got .* type {kind}"):
         clone(estimator).fit(X, targets_of(estimator, target), sample_weight=weights)
 
 

@@ -181,6 +181,12 @@ def test_a_gamma_that_scikit_learn_lacks_is_not_left_to_it(patched):
         sklearn.svm.SVC(kernel="poly", gamma="2/median").fit(X, y)
 
 
+def test_a_kernel_that_scikit_learn_lacks_is_not_left_to_it(patched):
+    X, y = data_of("SVC")
+    with pytest.raises(ValueError, match="squares of features of .* are beyond float32"):
+        sklearn.svm.SVC(kernel="laplacian").fit(1e30 * X, y)
+
+
 def test_what_ours_refuses_is_left_to_scikit_learn(patched, caplog):
     caplog.set_level(logging.INFO, "dcsvm.sklearn")
     X, y = load_iris(return_X_y=True)

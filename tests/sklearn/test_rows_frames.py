@@ -314,7 +314,7 @@ def test_rows_of_float32_are_not_copied():
     y = X[:, 0] > 0
     given = SVC()._checked(X, y, None)
     assert np.shares_memory(given.data.rows.matrix, X)
-    assert given.rows.taken(np.arange(3)).dtype == np.float32
+    assert given.rows_at(np.arange(3)).dtype == np.float32
 
 
 @pytest.mark.parametrize("estimator", [SVC(), SVCCV(**SEARCH), AutoSVC(**AUTO)], ids=named)
