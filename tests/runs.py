@@ -30,4 +30,5 @@ def cross_validate(rows: Rows, labels, options: TrainOptions, n_folds, progress=
     """Predict every row by a model trained on the other folds."""
     data = Dataset(rows, labels)
     data = data.disposable() if consume else data
-    return cross_validation.cross_validate(data, options, n_folds, progress).predicted
+    measured, _ = cross_validation.cross_validate(data, options, n_folds, progress)
+    return measured.kept[0].predicted

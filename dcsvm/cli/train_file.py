@@ -115,10 +115,10 @@ def cross_validate_data(
     """
     if n_folds > data.n_rows:
         progress.note(f"warning: {n_folds} folds, but {data.n_rows} rows: leave-one-out instead")
-    result = cross_validate(data, options, min(n_folds, data.n_rows), progress)
-    for line in result.lines():
+    measured, n_failed = cross_validate(data, options, min(n_folds, data.n_rows), progress)
+    for line in measured.lines_of_folds():
         print_result(line)
-    return NOT_CONVERGED if result.n_failed else 0
+    return NOT_CONVERGED if n_failed else 0
 
 
 def checkpoint_of(job: TrainJob) -> Checkpoint | None:

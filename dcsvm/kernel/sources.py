@@ -146,7 +146,7 @@ class Partition:
 
     @property
     def n_clusters(self) -> int:
-        return self.splits[-1].n_clusters
+        return self.splits[-1].n_clusters if self.splits else 1
 
     def with_features(self, n_features: int) -> Partition:
         return replace(self, sample=self.sample.with_features(n_features))

@@ -13,7 +13,7 @@ Of a row with duplicates, only one copy is removed.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isqrt
 
 import numpy as np
@@ -21,7 +21,6 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.arrays import distinct, group_order, group_sizes, slices
 from dcsvm.data.dataset import Dataset
-from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelEvalOptions, weighted_sums
 from dcsvm.model.metrics import DEFINITIONS
 from dcsvm.model.parts import ModelParts, most_voted
@@ -75,56 +74,65 @@ def loo_values(level: LevelSolver, rows: np.ndarray, n_exact: int = MAX_EXACT) -
 
     Returns float64 (m, n_pairs), nan for the other pairs. Raises Stopped.
     """
-    variables = _RowVariables(level, rows)
-    change = variables.alpha_lost * _spans(level, variables, n_exact)
-    row = level.formulation.problem.rows[variables.index]
-    is_copy = level.clustered.is_copy[variables.index]
+    # the variables of the rows, and how much their decision values change without the row
+    variables, position = _variables_of_rows(level, rows)
+    values, alpha_lost = _values_with_all_rows(level, variables), _alpha_lost(level, variables)
+    doubtful = variables[_needs_span(level, variables, values, alpha_lost)]
+    change = alpha_lost * _spans(level, doubtful, n_exact)[variables]
+    # a cell for each row and class pair
+    row = level.formulation.problem.rows[variables]
+    is_copy = level.clustered.is_copy[variables]
     n_problems = level.formulation.n_problems
-    cell = variables.position[row] * n_problems + level.formulation.problem_index[variables.index]
-    values = _fill_cells(variables.values, change, cell, ~is_copy, len(rows) * n_problems)
-    if is_copy.any():
-        other = _fill_cells(variables.values, change, cell, is_copy, len(values))
+    cell = position[row] * n_problems + level.formulation.problem_index[variables]
+    cells = _fill_cells(values, change, cell, ~is_copy, len(rows) * n_problems)
+    if is_copy.any():  # rows near a boundary blend the values of two clusters
+        other = _fill_cells(values, change, cell, is_copy, len(cells))
         both = distinct(cell[is_copy])
         placed = level.division.placed.take(rows[both // n_problems])
         share = placed.shares(level.division.partition.blend)
-        values[both] = share * values[both] + (1.0 - share) * other[both]
-    return values.reshape(len(rows), n_problems)
+        cells[both] = share * cells[both] + (1.0 - share) * other[both]
+    return cells.reshape(len(rows), n_problems)
 
 
 def n_spans(level: LevelSolver, rows: np.ndarray) -> int:
     """Count the spans required for the losses of rows; spans take nearly all the time."""
-    return int(np.count_nonzero(_RowVariables(level, rows).is_doubtful))
+    variables, _ = _variables_of_rows(level, rows)
+    values, alpha_lost = _values_with_all_rows(level, variables), _alpha_lost(level, variables)
+    return int(np.count_nonzero(_needs_span(level, variables, values, alpha_lost)))
 
 
-class _RowVariables:
-    """Variables of given rows in solved clusters.
+def _variables_of_rows(level: LevelSolver, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find the variables of given rows in solved clusters, int64 (m,).
 
-    Attributes
-    ----------
-    position : int64 (n_rows,), index of each row among the given rows, -1 for other rows.
-    index : int64 (m,), indices of the variables.
-    values : float64 (m,), decision values of their rows before any row is removed.
-    alpha_lost : float64 (m,), the part of alpha lost when one input row is removed.
-    is_doubtful : bool (m,), whether the loss of the row may depend on the span.
+    Returns also the index of each row among the given ones, int64 (n_rows,), -1 for other rows.
     """
+    position = np.full(level.solver.data.rows.n_samples, -1, np.int64)
+    position[rows] = np.arange(len(rows))
+    is_given = position[level.formulation.problem.rows] >= 0
+    return np.flatnonzero(is_given & level.is_solved[level.cluster]), position
 
-    def __init__(self, level: LevelSolver, rows: np.ndarray) -> None:
-        formulation, problem = level.formulation, level.formulation.problem
-        self.position = np.full(level.solver.data.rows.n_samples, -1, np.int64)
-        self.position[rows] = np.arange(len(rows))
-        mask = (self.position[problem.rows] >= 0) & level.is_solved[level.cluster]
-        self.index = np.flatnonzero(mask)
-        self.values = level.solver.gradient[self.index] + problem.linear[self.index]
-        offsets = level.offsets()
-        self.values -= offsets[level.cluster[self.index], formulation.problem_index[self.index]]
-        self.alpha_lost = _alpha_lost(level, self.index)
+
+def _values_with_all_rows(level: LevelSolver, variables: np.ndarray) -> np.ndarray:
+    """Return decision values of the rows of variables, float64 (m,), before any row is removed."""
+    formulation = level.formulation
+    values = level.solver.gradient[variables] + formulation.problem.linear[variables]
+    values -= level.offsets()[level.cluster[variables], formulation.problem_index[variables]]
+    return values
+
+
+def _needs_span(
+    level: LevelSolver, variables: np.ndarray, values: np.ndarray, alpha_lost: np.ndarray
+) -> np.ndarray:
+    """Return whether the loss of the row of each variable may depend on its span, bool (m,)."""
+    is_doubtful = alpha_lost != 0
+    if level.solver.task.is_classification and level.solver.data.kernel.type.is_of_distance:
         # A squared span is at most K(x, x) = 1, or 2 with an equality constraint. For a row in two
         # clusters, the value of one cluster alone does not decide the class.
-        self.is_doubtful = self.alpha_lost != 0
-        if level.solver.task.is_classification and level.solver.data.kernel.type.is_of_distance:
-            longest = 2.0 if level.formulation.has_constraints else 1.0
-            may_turn = self.values * np.sign(self.alpha_lost) <= longest * np.abs(self.alpha_lost)
-            self.is_doubtful &= may_turn | level.division.is_in_two[problem.rows[self.index]]
+        longest = 2.0 if level.formulation.has_constraints else 1.0
+        may_turn = values * np.sign(alpha_lost) <= longest * np.abs(alpha_lost)
+        rows = level.formulation.problem.rows[variables]
+        is_doubtful &= may_turn | level.division.is_in_two[rows]
+    return is_doubtful
 
 
 def _fill_cells(
@@ -141,14 +149,14 @@ def _fill_cells(
     return cells
 
 
-def _spans(level: LevelSolver, variables: _RowVariables, n_exact: int) -> np.ndarray:
-    """Compute the squared spans of the doubtful variables, 0 for others. Raises Stopped."""
+def _spans(level: LevelSolver, doubtful: np.ndarray, n_exact: int) -> np.ndarray:
+    """Compute the squared spans of variables, 0 for others; (n_variables,). Raises Stopped."""
     solver = level.solver
     if solver.control.stop.is_requested:
         raise _core.Stopped
     wanted = np.zeros(solver.problem.size, np.uint8)
-    doubtful = variables.index[variables.is_doubtful]
     wanted[doubtful] = 1
+    # only clusters with such variables take part
     has_any = np.zeros(len(level.is_solved), bool)
     has_any[level.cluster[doubtful]] = True
     support = np.flatnonzero(has_any[level.cluster] & (solver.alpha != 0))
@@ -158,8 +166,7 @@ def _spans(level: LevelSolver, variables: _RowVariables, n_exact: int) -> np.nda
     affordable = isqrt(solver.memory_bytes // (EXACT_BYTES * solver.threads))
     n_exact = min(max(affordable, MIN_EXACT), n_exact)
     parts = Subproblems.of_sizes(solver.problem, members, sizes)
-    spans = solver.engine.spans(parts, solver.alpha, wanted, n_exact, solver.threads)
-    return spans[variables.index]
+    return solver.engine.spans(parts, solver.alpha, wanted, n_exact, solver.threads)
 
 
 def _alpha_lost(level: LevelSolver, variables: np.ndarray) -> np.ndarray:
@@ -195,12 +202,12 @@ def _add_other_pairs(
     support = np.flatnonzero((solver.alpha != 0) & level.is_solved[level.cluster])
     support = support[group_order(level.cluster[support])]
     ends = np.searchsorted(level.cluster[support], np.arange(level.division.n_clusters + 1))
-    offsets, how = level.offsets(), KernelEvalOptions(stop=solver.control.stop)
+    offsets, options = level.offsets(), KernelEvalOptions(stop=solver.control.stop)
     for c in distinct(clusters):
         own, members = np.flatnonzero(clusters == c), support[ends[c] : ends[c + 1]]
         others, _ = weighted_sums(
             solver.data, rows[own], solver.problem.rows[members], number[members],
-            solver.alpha[members], values.shape[1], how,
+            solver.alpha[members], values.shape[1], options,
         )  # fmt: skip
         others -= offsets[c]
         unknown = np.isnan(values[positions[own]])
@@ -209,10 +216,10 @@ def _add_other_pairs(
 
 EARLY_TOLERANCE = 1e-3  # KKT tolerance of early levels; equals the default of -e
 ENOUGH_ROWS = 50_000  # rows on which two levels are compared
-# The loss of the chosen level is estimated on TOLD_ROWS rows of all clusters. Spans are exact for
-# up to TOLD_EXACT free support vectors of a cluster.
-TOLD_ROWS = 20_000
-TOLD_EXACT = 1024
+# The loss of the chosen level is estimated on ESTIMATE_ROWS rows of all clusters. Spans are exact
+# for up to ESTIMATE_EXACT free support vectors of a cluster.
+ESTIMATE_ROWS = 20_000
+ESTIMATE_EXACT = 1024
 MAX_SPANS = 8_000  # spans of one comparison or estimate; random rows are dropped to meet it
 MAX_VALUES = 2**21  # decision values (rows times class pairs) of one comparison or estimate
 # A comparison may cost FREE_VALUES kernel values or SHARE of the cost of the finer level, whichever
@@ -228,15 +235,7 @@ DEAR = 0.3
 ROWS_THRESHOLD, ERROR_THRESHOLD, CERTAIN = 0.0025, 0.01, 0.5
 
 
-@dataclass(frozen=True, eq=False)
-class TestRows:
-    """Test rows with labels or targets (n,), used to choose the early level."""
-
-    rows: Rows
-    labels: np.ndarray
-
-
-def check_test_rows(test: TestRows, task: Task) -> None:
+def check_test_rows(test: Dataset, task: Task) -> None:
     """Check that test rows fit a task. Raises ValueError."""
     if len(test.labels) == 0:
         raise ValueError("there are no test rows")
@@ -252,23 +251,11 @@ def tolerance_of_search(level: LevelSolver) -> float:
     return min(level.solver.options.tolerance, EARLY_TOLERANCE)
 
 
-@dataclass(frozen=True)
-class LossSample:
-    """Losses of a level on sampled rows, float64 (n,), and the weights of these rows."""
-
-    losses: np.ndarray
-    weights: np.ndarray
-
-    @property
-    def mean(self) -> float:
-        return float(np.average(self.losses, weights=self.weights))
-
-    @property
-    def error(self) -> float:
-        """Standard error of the mean."""
-        total = self.weights.sum()
-        squared = np.sum((self.weights * (self.losses - self.mean)) ** 2)
-        return float(np.sqrt(squared) / total) if total > 0 else 0.0
+def mean_with_error(losses: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+    """Return the mean of weighted losses (n,) of sampled rows, and its standard error."""
+    mean, total = float(np.average(losses, weights=weights)), weights.sum()
+    squared = np.sum((weights * (losses - mean)) ** 2)
+    return mean, float(np.sqrt(squared) / total) if total > 0 else 0.0
 
 
 def best_level(
@@ -300,8 +287,9 @@ def best_level(
             nearest = np.isin(clusters, solver.division.cluster[rows])
             solver.solve_clusters(tolerance_of_search(solver), nearest)
         rows = _affordable(rows, (finer, coarser), rng)
-        losses, coarser_losses = (_compared(solver, rows) for solver in (finer, coarser))
-        if improves_enough(losses, coarser_losses, metric, is_cheap=cost <= CHEAP_VALUES):
+        losses, coarser_losses = (loo_losses(solver, rows) for solver in (finer, coarser))
+        weights, is_cheap = finer.solver.prepared.sample_weight[rows], cost <= CHEAP_VALUES
+        if improves_enough(losses, coarser_losses, weights, metric, is_cheap=is_cheap):
             finer = coarser
             keep(finer)
         elif cost > FREE_VALUES:
@@ -317,44 +305,43 @@ def estimate_loss(choice: EarlyChoice, level: LevelSolver, seed: int) -> EarlyCh
     """
     n_rows = len(level.division.cluster)
     rng = np.random.default_rng(seed)
-    n_sampled = min(n_rows, TOLD_ROWS, MAX_VALUES // level.formulation.n_problems)
+    n_sampled = min(n_rows, ESTIMATE_ROWS, MAX_VALUES // level.formulation.n_problems)
     by_input = np.argsort(level.solver.prepared.row_map.first)
     rows = by_input[rng.choice(n_rows, n_sampled, replace=False)]
     rows = _affordable(np.sort(rows), (level,), rng)
-    losses = _compared(level, rows, TOLD_EXACT)
-    return replace(choice, loss=losses.mean, standard_error=losses.error, n_rows=len(rows))
+    weights = level.solver.prepared.sample_weight[rows]
+    loss, error = mean_with_error(loo_losses(level, rows, ESTIMATE_EXACT), weights)
+    return replace(choice, loss=loss, standard_error=error, n_rows=len(rows))
 
 
 def best_on_test(
     levels: Sequence[int],
     begin: Callable[[int], LevelSolver],
     keep: Callable[[LevelSolver], None],
-    test: TestRows,
+    test: Dataset,
 ) -> EarlyChoice:
     """Search levels, the finest first, by their losses on test rows.
 
     The search ends at the first level that is not better than the level before it. The returned
     choice has the loss on the test rows. Raises Stopped.
     """
-    chosen, best = levels[0], None
+    chosen, n_rows = levels[0], len(test.labels)
+    best: tuple[float, float] | None = None
     for level in levels:
         solver = begin(level)
         solver.solve_clusters(tolerance_of_search(solver))
-        test_losses = _test_losses(solver, test)
-        losses = LossSample(test_losses, np.ones(len(test_losses)))
-        if best is not None and not losses.mean < best.mean:
+        loss, error = mean_with_error(_test_losses(solver, test), np.ones(n_rows))
+        if best is not None and not loss < best[0]:
             break
-        chosen, best = level, losses
+        chosen, best = level, (loss, error)
         keep(solver)
         metric = metric_of(solver.solver.task)
-        del solver
+        del solver  # free its memory before the next solver is made
     assert best is not None
-    return EarlyChoice(
-        chosen, levels[0], level, best.mean, best.error, len(best.losses), metric, on_test_rows=True
-    )
+    return EarlyChoice(chosen, levels[0], level, *best, n_rows, metric, on_test_rows=True)
 
 
-def _test_losses(level: LevelSolver, test: TestRows) -> np.ndarray:
+def _test_losses(level: LevelSolver, test: Dataset) -> np.ndarray:
     """Compute the losses of test rows by the early model of a level."""
     early, task = early_model(level)[0], level.solver.task
     early = replace(early, rows=early.rows.part(slice(0, early.rows.n_samples)))
@@ -369,13 +356,19 @@ def metric_of(task: Task) -> str:
     return ERROR_RATE if task.is_classification else SQUARED_ERROR
 
 
-def improves_enough(finer: LossSample, coarser: LossSample, metric: str, *, is_cheap: bool) -> bool:
-    """Decide whether a coarser level reduces the loss enough; if cheap, by any amount."""
-    gain = LossSample(finer.losses - coarser.losses, finer.weights)
+def improves_enough(
+    finer: np.ndarray, coarser: np.ndarray, weights: np.ndarray, metric: str, *, is_cheap: bool
+) -> bool:
+    """Decide from losses and weights (n,) whether a coarser level reduces the loss enough.
+
+    If it is cheap, any amount is enough.
+    """
+    gain, error = mean_with_error(finer - coarser, weights)
     if is_cheap:
-        return gain.mean > 0
-    least = ROWS_THRESHOLD if metric == ERROR_RATE else ERROR_THRESHOLD * finer.mean
-    return gain.mean > max(least, CERTAIN * gain.error)
+        return gain > 0
+    finer_loss, _ = mean_with_error(finer, weights)
+    least = ROWS_THRESHOLD if metric == ERROR_RATE else ERROR_THRESHOLD * finer_loss
+    return gain > max(least, CERTAIN * error)
 
 
 def _region(level: LevelSolver, finer: LevelSolver, rng: np.random.Generator) -> np.ndarray | None:
@@ -417,16 +410,10 @@ def _affordable(
     return np.sort(rng.choice(rows[np.argsort(first_input)], n_rows, replace=False))
 
 
-def _compared(level: LevelSolver, rows: np.ndarray, n_exact: int = MAX_EXACT) -> LossSample:
-    """Compute leave-one-out losses of rows whose clusters are solved. Raises Stopped."""
-    losses = loo_losses(level, rows, n_exact)
-    return LossSample(losses, level.solver.prepared.sample_weight[rows])
-
-
 def finest_level(data: Dataset, options: TrainOptions) -> int | None:
     """Return the finest level of an early model; None if it has too few distinct rows."""
     _, targets = np.unique(data.labels, return_inverse=True)
     weights = np.ones(len(targets)) if data.sample_weight is None else data.sample_weight
     n_different = len(find_duplicates(data.rows, targets.astype(np.float64), weights).first)
-    plan = early_plan(n_different, None, options.branching, None)
+    plan = early_plan(replace(options, early=True), n_different)
     return plan.early_level or max(plan.choices, default=None)

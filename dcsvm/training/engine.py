@@ -31,9 +31,9 @@ from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.duplicates import RowMap, find_duplicates
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY
 from dcsvm.problem.formulation import Formulation, Task, task_of
-from dcsvm.problem.options import OptionError, TrainOptions
+from dcsvm.problem.options import TrainOptions
 from dcsvm.training.certificate import Iterate, SolverSettings, Subproblems
-from dcsvm.training.memory import MemoryPlan, Plan, early_plan, make_plan, plan_memory
+from dcsvm.training.memory import MemoryPlan, Plan, levels_asked, plan_levels, plan_memory
 from dcsvm.training.report import Traffic
 from dcsvm.training.state import SolveControl, digest_of
 
@@ -155,7 +155,7 @@ def prepare(
     targets, sample_weight = task.targets[row_map.first], row_map.sample_weight
     formulation = task.formulate(targets, sample_weight)
     # errors of levels and memory come before the long work on rows
-    plan = plan_of(options, formulation, len(targets))
+    plan = plan_levels(options, len(targets), int(np.diff(formulation.start).max()))
     memory = engine.plan_memory(options, formulation, plan)
     weight, budget = formulation.weight, negligible(formulation, options)
     del formulation  # rebuilt in the final order of rows
@@ -286,7 +286,7 @@ class LocalEngine:
         if options.probability:  # after training, all folds are solved together
             n_variables *= FOLDS_FOR_PROBABILITY
         largest = int(np.diff(formulation.start).max())
-        if self.rows.is_in_file and _levels_asked(options) != 0:
+        if self.rows.is_in_file and levels_asked(options) != 0:
             largest = int(largest * MAX_COPIED)
         memory = plan_memory(
             self.rows, largest, n_variables, threads=self.threads, megabytes=options.cache_mb,
@@ -420,35 +420,6 @@ def negligible(formulation: Formulation, options: TrainOptions) -> float:
     problem, tolerance = formulation.problem, options.tolerance
     least = min(tolerance, options.gap or tolerance)
     return least * (SMALL_MARGIN if problem.divides_by_margin else problem.violation_scale)
-
-
-def _levels_asked(options: TrainOptions) -> int | None:
-    """Return the requested number of levels, None for the default.
-
-    For a linear kernel the default is 0, because the linear solver needs no kernel values. Early
-    prediction needs levels and has the usual default.
-    """
-    is_early = options.early or options.early_level is not None
-    if options.levels is None and options.kernel_type.is_linear and not is_early:
-        return 0
-    return options.levels if options.has_levels else 0
-
-
-def plan_of(options: TrainOptions, formulation: Formulation, n_rows: int) -> Plan:
-    """Plan the levels of a run on `n_rows` rows.
-
-    Raises OptionError if `early` is set and the rows are too few for a level.
-    """
-    asked, early_level = _levels_asked(options), options.early_level
-    if options.early and (options.levels is None or options.chooses_early_level):
-        plan = early_plan(n_rows, asked, options.branching, early_level)
-    else:
-        largest = int(np.diff(formulation.start).max())
-        assert not isinstance(early_level, str)
-        plan = make_plan(min(largest, n_rows), asked, options.branching, early_level)
-    if options.early and plan.deepest == 0:
-        raise OptionError("early", f"needs a level, and {n_rows} rows are too few for one")
-    return plan
 
 
 def training_matrix(rows: Rows, kernel: Kernel, threads: int) -> tuple[Rows, Kernel]:

@@ -27,7 +27,7 @@ from dcsvm.training.certificate import (
     known_or_none,
 )
 from dcsvm.training.conquer import put_back_best, restore_constraint
-from dcsvm.training.early_level import TestRows, check_test_rows
+from dcsvm.training.early_level import check_test_rows
 from dcsvm.training.engine import Engine, LocalEngine, prepare
 from dcsvm.training.extraction import ExactResult, NoMarginError, exact_model
 from dcsvm.training.probability import fitted_probability
@@ -79,7 +79,7 @@ def fit(
         run = begin(
             engine, data.labels, engine.with_gamma(options), control,
             sample_weight=data.sample_weight, init_model=init_model,
-            test=None if test is None else TestRows(columns.of(test.rows), test.labels),
+            test=None if test is None else Dataset(columns.of(test.rows), test.labels),
         )  # fmt: skip
         return data.model(columns.model(finish(run)))
 
@@ -92,7 +92,7 @@ def begin(
     *,
     sample_weight: ArrayLike | None = None,
     init_model: Model | None = None,
-    test: TestRows | None = None,
+    test: Dataset | None = None,
 ) -> Run:
     """Prepare a run on an engine; gamma must be a number. Raises ValueError, Stopped."""
     # the checkpoint knows the data before training reorders them

@@ -16,8 +16,8 @@ from dcsvm.model.metrics import DEFINITIONS, table_html
 from dcsvm.problem.data_gamma import number_of_gamma, number_per_median
 from dcsvm.problem.option_table import MEDIAN, checked_metric
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.held_out import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, best_of
-from dcsvm.training.race import Search
+from dcsvm.training.held_out import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, Setting, best_of
+from dcsvm.training.race import Race
 from dcsvm.training.report import Progress
 from dcsvm.training.train import as_test_rows, checked_input, label_warnings, with_weights
 
@@ -131,7 +131,7 @@ class GridSearch:
     ):
         self.metric = checked_metric(metric, options.svm_type)
         self.definition = DEFINITIONS[self.metric]
-        self.every, self.stop = every, stop or _core.Stop()
+        self.stop = stop or _core.Stop()
         for sentence in label_warnings(options, data.labels):
             (progress or Progress()).warn(sentence)
         self.data = data = with_weights(data, feature_weights, options, self.stop)
@@ -151,7 +151,7 @@ class GridSearch:
             data = data.followed_by(tested)
         self.n_held = int(np.count_nonzero(self.fold >= 0))
         self._tell: Callable[[float], None] = lambda _n_done: None
-        self.search: Search | None = Search(
+        self.race: Race | None = Race(
             data.rows, data.labels, self.fold, self.options, sample_weight=data.sample_weight,
             every=every, metric=metric, stop=self.stop, tell=lambda n_done: self._tell(n_done),
         )  # fmt: skip
@@ -168,9 +168,9 @@ class GridSearch:
 
     def run(self, *, refine: bool = False) -> Iterator[Score]:
         """Score the other settings of the grid, then those of a fine grid with `refine`."""
-        assert self.search is not None
+        assert self.race is not None
         try:
-            for score in self.search.run(self.grid, list(self.scores), refine=refine):
+            for score in self.race.run(self.grid, list(self.scores), refine=refine):
                 self.scores.append(score)
                 yield score
         except _core.Stopped:
@@ -179,14 +179,14 @@ class GridSearch:
     def use_estimates(self) -> Iterator[Score]:
         """Add the estimates of a search that was stopped before a setting was scored."""
         has_scores = any(score.is_complete for score in self.scores)
-        if self.search is not None and self.is_stopped and not has_scores:
-            for score in self.search.estimates:
+        if self.race is not None and self.is_stopped and not has_scores:
+            for score in self.race.estimates:
                 self.scores.append(score)
                 yield score
 
     def release(self) -> Dataset:
         """Forget the copies of the rows. Returns the weighted rows for one training."""
-        self.search = None
+        self.race = None
         return self.data.disposable()
 
     def result(self) -> GridResult:
@@ -205,18 +205,18 @@ class GridSearch:
         Cs: Sequence[float] | None = None,  # noqa: N803 (several C)
         gammas: Sequence[float] | None = None,
         epsilons: Sequence[float] | None = None,
-        **how: Any,
+        **more: Any,
     ) -> GridSearch:
         """Return a search over values of C, gamma and epsilon, by default those of svm-grid.
 
-        For `how` see GridSearch. Raises ValueError.
+        For `more` see GridSearch. Raises ValueError.
         """
         if Cs is None:
             has_penalty = options.svm_type in ("c_svc", "epsilon_svr", "nu_svr")
             Cs = DEFAULT_CS if has_penalty else (options.C,)  # noqa: N806
         if gammas is None and options.kernel_type.has_gamma and options.gamma is None:
             gammas = DEFAULT_GAMMAS
-        return GridSearch(data, options, Grid.of(options, Cs, gammas, epsilons), **how)
+        return GridSearch(data, options, Grid.of(options, Cs, gammas, epsilons), **more)
 
     @property
     def best(self) -> Score | None:
@@ -225,10 +225,12 @@ class GridSearch:
 
     @staticmethod
     def known(
-        values: tuple[float, float | None, float | None], loss: float, n_rows: int, **state: bool
-    ) -> Score:
-        """Return a score from a file, see `Score.known`."""
-        return Score.known(values, loss, n_rows, **state)
+        values: tuple[float, float | None, float | None], loss: float, n_rows: int, *,
+        is_complete: bool, converged: bool,
+    ) -> Score:  # fmt: skip
+        """Return a score from a file, for the values of C, gamma and epsilon."""
+        setting, weight = Setting(*values), float(n_rows)
+        return Score(setting, loss, (), n_rows, weight, is_complete, converged, None, 0.0)
 
     @staticmethod
     def best_of(scores: Iterable[Score]) -> Score | None:

@@ -17,7 +17,7 @@ import numpy as np
 from dcsvm.data.arrays import distinct, slices
 from dcsvm.kernel.kernel_rows import KernelEvalOptions, weighted_sums
 from dcsvm.kernel.sources import blended
-from dcsvm.problem.folds import Folds, shuffled_folds, stratified_folds
+from dcsvm.problem.folds import Folds
 from dcsvm.problem.formulation import Formulation, in_folds
 from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.training.certificate import Subproblems
@@ -31,6 +31,7 @@ DEFAULT_GAMMAS = tuple(2.0**k for k in range(-15, 4, 2))
 MAX_SETTINGS = 100_000
 FINE_STEPS = 4  # steps of the fine grid per step of the coarse grid
 Value = TypeVar("Value", float, float | None)
+Axis = tuple[float | None, float | None]  # gamma and epsilon
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Setting:
     epsilon: float | None = None
 
     @property
-    def axis(self) -> tuple[float | None, float | None]:
+    def axis(self) -> Axis:
         """Gamma and epsilon, which settings that differ only in C share."""
         return self.gamma, self.epsilon
 
@@ -83,16 +84,6 @@ class Score:
     converged: bool
     n_sv: int | None
     seconds: float
-
-    @staticmethod
-    def known(
-        values: tuple[float, float | None, float | None], loss: float, n_rows: int, *,
-        is_complete: bool, converged: bool,
-    ) -> Score:  # fmt: skip
-        """Return a score from a file, for the values of C, gamma and epsilon."""
-        return Score(
-            Setting(*values), loss, (), n_rows, float(n_rows), is_complete, converged, None, 0.0
-        )
 
     @property
     def total(self) -> float:
@@ -207,8 +198,8 @@ class Grid:
 
 
 def _ascending(name: str, values: Sequence[float] | float) -> tuple[float, ...]:
-    several = [values] if isinstance(values, (int, float)) else values
-    ascending = tuple(sorted({float(value) for value in several}))
+    axis = [values] if isinstance(values, (int, float)) else values
+    ascending = tuple(sorted({float(value) for value in axis}))
     if not ascending:
         raise ValueError(f"the grid has no values of {name}")
     return ascending
@@ -244,16 +235,10 @@ BATCH_VALUES = 2**21
 def folds_of(prepared: Prepared, n_folds: int) -> Folds:
     """Make folds with the seed of the options: stratified for classifiers, else shuffled."""
     task, given = prepared.task, prepared.row_map.weighted_inputs
-    labels = task.labels[task.targets[given]] if task.is_classification else None
-    fold = fold_numbers(labels, len(given), n_folds, prepared.options.seed)
-    return as_folds(prepared, n_folds, fold)
-
-
-def fold_numbers(labels: np.ndarray | None, n_rows: int, n_folds: int, seed: int) -> np.ndarray:
-    """Assign every row to a fold, int64 (n_rows,); stratified if `labels` is not None."""
-    if labels is None:
-        return shuffled_folds(n_rows, n_folds, seed)
-    return stratified_folds(labels, n_folds, seed)
+    labels = task.targets[given]
+    if task.is_classification:
+        labels = task.labels[labels]
+    return as_folds(prepared, n_folds, prepared.options.fold_of_rows(labels, n_folds))
 
 
 def as_folds(prepared: Prepared, n_folds: int, fold: np.ndarray) -> Folds:
@@ -268,23 +253,15 @@ def formulation_of_folds(prepared: Prepared, folds: Folds, batch: Iterable[int])
     return in_folds(prepared.task.formulate, prepared.targets, weights)
 
 
-@dataclass(frozen=True, eq=False)
-class FoldKernelSums:
-    """Kernel sums of a fold's solution at its held-out entries.
-
-    `alpha` has the values of the fold's variables. `sums`, float64 (n_entries, n_pairs), is K alpha
-    at the entries.
-    """
-
-    alpha: np.ndarray
-    sums: np.ndarray
+# alpha of a fold's variables, and K alpha at its held-out entries, float64 (n_entries, n_pairs)
+KernelSums = tuple[np.ndarray, np.ndarray]
 
 
 def held_out_values(
     solver: FormulationSolver | LevelSolver,
     folds: Folds,
     batch: Iterable[int],
-    known: dict[int, FoldKernelSums] | None = None,
+    known: dict[int, KernelSums] | None = None,
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Iterate over the decision values of the held-out entries of a batch of folds.
 
@@ -294,108 +271,101 @@ def held_out_values(
     values, float64 (m, n_pairs), nan if a fold or a cluster lacks a class of the pair. Raises
     NoMarginError and Stopped.
     """
-    n_pairs = solver.formulation.n_problems_of_fold
+    if isinstance(solver, LevelSolver):
+        for k, fold in enumerate(batch):
+            for block in _blocks(solver.solver, folds, fold):
+                yield block, _values_by_clusters(solver, k, folds.row[block])
+        return
+    rho, margin = _offsets_and_margins(solver)
+    component, n_pairs = solver.units.row_component, solver.formulation.n_problems_of_fold
     for k, fold in enumerate(batch):
-        entries = folds.entries(fold)
-        blocks = slices(entries.stop, BATCH_VALUES // n_pairs, entries.start)
-        if isinstance(solver, LevelSolver):
-            of_level = _LevelValues(solver, k)
-            yield from ((block, of_level.of(folds.row[block])) for block in blocks)
-            continue
-        values = _Values(solver, k, None if known is None else known.get(int(fold)))
-        all_sums = [np.zeros((0, n_pairs))]
-        for block in blocks:
-            sums = values.sums_of(folds, block)
+        own = slice(k * n_pairs, (k + 1) * n_pairs)
+        variables = solver.formulation.variables_of_fold(k)
+        alpha = summed = solver.alpha[variables]
+        # sums are linear in alpha: for a similar alpha, add those of the difference
+        earlier = None if known is None else known.get(int(fold))
+        if earlier is not None:
+            change = alpha - earlier[0]
+            if np.count_nonzero(change) < np.count_nonzero(alpha):
+                summed = change
+            else:
+                earlier = None
+        group = component[solver.formulation.problem.rows[variables]]
+        begin, all_sums = folds.entries(fold).start, [np.zeros((0, n_pairs))]
+        for block in _blocks(solver, folds, fold):
+            targets = folds.row[block]
+            sums = _kernel_sums(solver, k, summed, group, targets, component[targets])
+            if earlier is not None:
+                sums += earlier[1][block.start - begin : block.stop - begin]
             if known is not None:
                 all_sums.append(sums)
-            yield block, (sums - values.offset) / values.margin
+            yield block, (sums - rho[own]) / margin[own]
         if known is not None:
-            alpha = solver.alpha[solver.formulation.variables_of_fold(k)]
-            known[int(fold)] = FoldKernelSums(alpha, np.concatenate(all_sums))
+            known[int(fold)] = alpha, np.concatenate(all_sums)
 
 
-class _Values:
-    """Decision values by the solution of fold k of a solver.
+def _blocks(solver: FormulationSolver, folds: Folds, fold: int) -> list[slice]:
+    """Divide the held-out entries of a fold into slices of BATCH_VALUES decision values."""
+    entries = folds.entries(fold)
+    return slices(
+        entries.stop, BATCH_VALUES // solver.formulation.n_problems_of_fold, entries.start
+    )
 
-    Only support vectors in the component of a row contribute to its value. The `known` sums of
-    another alpha are used if the difference of the two alphas has fewer nonzeros than this alpha.
+
+def _offsets_and_margins(solver: FormulationSolver) -> tuple[np.ndarray, np.ndarray]:
+    """Return rho of each problem, nan if it has no variables, and the divisor of its values.
+
+    Raises NoMarginError.
     """
-
-    def __init__(
-        self, solver: FormulationSolver, k: int, known: FoldKernelSums | None = None
-    ) -> None:
-        self.solver, self.n_pairs = solver, solver.formulation.n_problems_of_fold
-        self.pairs = slice(k * self.n_pairs, (k + 1) * self.n_pairs)
-        support = solver.formulation.variables_of_fold(k)
-        alpha, self.known = solver.alpha[support], known
-        if known is not None:
-            change = alpha - known.alpha
-            if np.count_nonzero(change) < np.count_nonzero(alpha):
-                alpha = change
-            else:
-                self.known = None
-        self.support, self.alpha = support[alpha != 0], alpha[alpha != 0]
-        self.row = solver.formulation.problem.rows[self.support]
-        self.column = solver.formulation.problem_index[self.support] - self.pairs.start
-        self.part = self.part_of_support()
-        self.offset, self.margin = (values[..., self.pairs] for values in self.offsets())
-
-    def part_of_support(self) -> np.ndarray:
-        """Return the component of each support vector."""
-        return self.solver.units.row_component[self.row]
-
-    def offsets(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return rho, (1, n_problems), and the divisor of each problem's decision values."""
-        solver = self.solver
-        rho, margin = solver.offsets_and_margins(Subproblems.of_problems(solver.formulation))
-        is_empty = np.diff(solver.formulation.start) == 0
-        rho[is_empty], margin[is_empty] = np.nan, 1.0
-        if not solver.task.divides_by_margin:
-            return rho[None], np.ones_like(rho)
-        check_margins(margin)
-        return rho[None], margin
-
-    def sums_of(self, folds: Folds, entries: slice) -> np.ndarray:
-        """Compute K alpha at a slice of the fold's entries, float64 (m, n_pairs)."""
-        rows = folds.row[entries]
-        sums = self.sums(rows, self.solver.units.row_component[rows])
-        if self.known is not None:
-            begin = folds.entries(folds.fold[entries.start]).start
-            sums += self.known.sums[entries.start - begin : entries.stop - begin]
-        return sums
-
-    def sums(self, targets: np.ndarray, parts: np.ndarray) -> np.ndarray:
-        """Compute kernel sums over the support vectors in the part given for each target."""
-        solver, result = self.solver, np.zeros((len(targets), self.n_pairs))
-        how = KernelEvalOptions(solver.needs_float64, solver.cutoff, solver.control.stop)
-        for part in distinct(parts):
-            mask, other = parts == part, self.part == part
-            result[mask], _ = weighted_sums(
-                solver.data, targets[mask], self.row[other], self.column[other],
-                self.alpha[other], self.n_pairs, how,
-            )  # fmt: skip
-        return result
+    rho, margin = solver.offsets_and_margins(Subproblems.of_problems(solver.formulation))
+    is_empty = np.diff(solver.formulation.start) == 0
+    rho[is_empty], margin[is_empty] = np.nan, 1.0
+    if not solver.task.divides_by_margin:
+        return rho, np.ones_like(rho)
+    check_margins(margin)
+    return rho, margin
 
 
-class _LevelValues(_Values):
-    """Decision values by the clusters of a level."""
+def _values_by_clusters(level: LevelSolver, k: int, targets: np.ndarray) -> np.ndarray:
+    """Compute values of rows by fold k; near a cluster boundary, blend those of both clusters."""
+    solver, n_pairs = level.solver, level.formulation.n_problems_of_fold
+    variables = level.formulation.variables_of_fold(k)
+    alpha, cluster = solver.alpha[variables], level.cluster[variables]
+    offset = level.offsets()[:, k * n_pairs : (k + 1) * n_pairs]
 
-    def __init__(self, level: LevelSolver, k: int) -> None:
-        self.level = level
-        super().__init__(level.solver, k)
+    def values_by(rows: np.ndarray | slice, own: np.ndarray) -> np.ndarray:
+        return _kernel_sums(solver, k, alpha, cluster, targets[rows], own) - offset[own]
 
-    def part_of_support(self) -> np.ndarray:
-        """Return the cluster of each support vector."""
-        return self.level.cluster[self.support]
+    return blended(
+        values_by,
+        level.division.placed.take(targets),
+        level.division.partition.blend,
+    )
 
-    def offsets(self) -> tuple[np.ndarray, np.ndarray]:
-        rho = self.level.offsets()
-        return rho, np.ones(rho.shape[1])
 
-    def of(self, targets: np.ndarray) -> np.ndarray:
-        """Compute values of rows; near a cluster boundary, blend the values of both clusters."""
-        return blended(
-            lambda rows, cluster: self.sums(targets[rows], cluster) - self.offset[cluster],
-            self.level.division.placed.take(targets),
-            self.level.division.partition.blend,
+def _kernel_sums(
+    solver: FormulationSolver,
+    k: int,
+    alpha: np.ndarray,
+    group: np.ndarray,
+    targets: np.ndarray,
+    target_group: np.ndarray,
+) -> np.ndarray:
+    """Compute sums of alpha K at target rows by the solution of fold k, float64 (m, n_pairs).
+
+    `alpha` and `group` are those of the variables of the fold. Only variables in the group of a
+    target contribute: its component, or one of its clusters.
+    """
+    support, n_pairs = np.flatnonzero(alpha), solver.formulation.n_problems_of_fold
+    variables = solver.formulation.variables_of_fold(k)[support]
+    row = solver.formulation.problem.rows[variables]
+    column = solver.formulation.problem_of(variables) - k * n_pairs
+    alpha, group = alpha[support], group[support]
+    options = KernelEvalOptions(solver.needs_float64, solver.cutoff, solver.control.stop)
+    sums = np.zeros((len(targets), n_pairs))
+    for shared in distinct(target_group):
+        own, other = target_group == shared, group == shared
+        sums[own], _ = weighted_sums(
+            solver.data, targets[own], row[other], column[other], alpha[other], n_pairs, options
         )
+    return sums

@@ -99,6 +99,34 @@ class Plan:
         return text
 
 
+def levels_asked(options: TrainOptions) -> int | None:
+    """Return the requested number of levels, None for the default.
+
+    For a linear kernel the default is 0, because the linear solver needs no kernel values. Early
+    prediction needs levels and has the usual default.
+    """
+    is_early = options.early or options.early_level is not None
+    if options.levels is None and options.kernel_type.is_linear and not is_early:
+        return 0
+    return options.levels if options.has_levels else 0
+
+
+def plan_levels(options: TrainOptions, n_rows: int, largest: int) -> Plan:
+    """Plan the levels of a run on `n_rows` rows, with a problem of at most `largest` variables.
+
+    Raises OptionError if `early` is set and the rows are too few for a level.
+    """
+    if options.early and (options.levels is None or options.chooses_early_level):
+        plan = early_plan(options, n_rows)
+    else:
+        assert not isinstance(options.early_level, str)
+        asked, branching = levels_asked(options), options.branching
+        plan = make_plan(min(largest, n_rows), asked, branching, options.early_level)
+    if options.early and plan.deepest == 0:
+        raise OptionError("early", f"needs a level, and {n_rows} rows are too few for one")
+    return plan
+
+
 def make_plan(n_samples: int, levels: int | None, branching: int, early_level: int | None) -> Plan:
     """Plan the levels from `levels` down to 1; level l has branching**l clusters.
 
@@ -129,19 +157,18 @@ def make_plan(n_samples: int, levels: int | None, branching: int, early_level: i
     return Plan(kept, skipped, early_level, branching)
 
 
-def early_plan(
-    n_samples: int, levels: int | None, branching: int, early_level: int | str | None
-) -> Plan:
-    """Plan the levels of a run for an early model only.
+def early_plan(options: TrainOptions, n_rows: int) -> Plan:
+    """Plan the levels of an early model of `n_rows` different rows.
 
     Use the requested early level; for few rows there is a default. Otherwise all levels with large
-    enough clusters are candidates. Raises ValueError if `early_level` does not exist.
+    enough clusters are candidates. Raises ValueError if the requested level does not exist.
     """
-    deepest = _deepest(n_samples, branching, MIN_MEAN_CLUSTER)
+    levels, branching, early_level = levels_asked(options), options.branching, options.early_level
+    deepest = _deepest(n_rows, branching, MIN_MEAN_CLUSTER)
     wanted = deepest if levels is None else levels
     kept = tuple(range(min(deepest, wanted), 0, -1))
-    if early_level is None and levels is None and kept and n_samples < SEARCHED_FROM:
-        early_level = 2 if n_samples >= branching**2 * UNSEARCHED_MEAN_CLUSTER else 1
+    if early_level is None and levels is None and kept and n_rows < SEARCHED_FROM:
+        early_level = 2 if n_rows >= branching**2 * UNSEARCHED_MEAN_CLUSTER else 1
     if not isinstance(early_level, int):
         return Plan((), tuple(range(wanted, deepest, -1)), None, branching, kept)
     _check_exists(early_level, kept)

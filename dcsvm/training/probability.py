@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -218,13 +218,13 @@ def variables_of_folds(
     solver: FormulationSolver, folds: Folds, batch: Iterable[int], formulation: Formulation
 ) -> list[np.ndarray]:
     """Return the variables of the whole problem that each fold has."""
-    found, rows = [], solver.problem.rows
+    variables, rows = [], solver.problem.rows
     for number, k in enumerate(batch):
         kept = folds.train_weight(k)[rows] > 0
         sizes = np.diff(formulation.start)[number * solver.formulation.n_problems :]
         kept &= sizes[solver.formulation.problem_index] > 0
-        found.append(np.flatnonzero(kept))
-    return found
+        variables.append(np.flatnonzero(kept))
+    return variables
 
 
 def is_good_start(
@@ -237,7 +237,7 @@ def is_good_start(
     moved variables only. With a large C, free variables balance each other: without some of them,
     the objective may be above 0, that of alpha = 0. Raises Stopped.
     """
-    how = KernelEvalOptions(False, solver.cutoff, solver.control.stop)
+    options = KernelEvalOptions(False, solver.cutoff, solver.control.stop)
     gradient, linear = solver.gradient, solver.problem.linear
     whole = 0.5 * float(solver.alpha @ (gradient - linear))
     total, begin = 0.0, 0
@@ -247,7 +247,7 @@ def is_good_start(
         begin += len(own)
         moved = np.flatnonzero(step)
         terms, step = solver.units.terms(moved), step[moved]
-        sums, n_values = solver.gradient_of(moved, how, (terms, step))
+        sums, n_values = solver.gradient_of(moved, options, (terms, step))
         solver.costs.counts["kernel_evaluations"] += n_values
         change = sums + linear[moved]
         total += whole + float(step @ (gradient[moved] + 0.5 * change))
@@ -292,9 +292,10 @@ FOLD_FACTOR = 4
 
 def cross_validate(
     data: Dataset, options: TrainOptions, n_folds: int, progress: Progress | None = None
-) -> CrossValidated:
+) -> tuple[Measurement, int]:
     """Predict every row by a model trained on the other folds.
 
+    Returns the measured predictions, which keep their order, and how many folds did not converge.
     Classifiers use folds stratified by class, other types shuffled folds. The options give the
     seed. If the training rows of a fold have one class only, that class is predicted. Warns if
     folds do not converge. Raises ValueError for invalid input.
@@ -302,7 +303,7 @@ def cross_validate(
     start = time.perf_counter()
     progress, rows, labels = progress or Progress(), data.rows, data.labels
     if options.svm_type in CLASSIFIERS and len(distinct(labels)) == 1:
-        return CrossValidated(labels.copy(), labels, options.svm_type)
+        return _measured(options, labels, labels), 0
     progress.begin("cross validation", rows.n_samples)
     columns = UsedColumns.of_rows(rows)
     options = number_of_gamma(options, rows)
@@ -314,33 +315,20 @@ def cross_validate(
     elif prepared.plan.choices:
         plan, tree = _plan_of_best_level(prepared)
         prepared = replace(prepared, plan=plan)
-    held = CrossValidationRun(prepared, folds_of(prepared, n_folds), progress, tree=tree)
-    for batch in held.batches(held.open):
-        held.solve(batch)
+    run = CrossValidationRun(prepared, folds_of(prepared, n_folds), progress, tree=tree)
+    for batch in run.batches(run.open):
+        run.solve(batch)
     progress.end("cross validation", time.perf_counter() - start)
-    if held.n_failed:
-        progress.warn(f"{held.n_failed} of {n_folds} folds did not converge")
-    predicted = held.predicted[held.folds.entry]
-    return CrossValidated(predicted, labels, options.svm_type, held.n_failed)
+    if run.n_failed:
+        progress.warn(f"{run.n_failed} of {n_folds} folds did not converge")
+    return _measured(options, run.predicted[run.folds.entry], labels), run.n_failed
 
 
-@dataclass(frozen=True, eq=False)
-class CrossValidated:
-    """Predictions (n,) of all rows, each by a model of other rows, and the labels (n,).
-
-    `n_failed` folds did not converge.
-    """
-
-    predicted: np.ndarray
-    labels: np.ndarray
-    svm_type: str
-    n_failed: int = 0
-
-    def lines(self) -> list[str]:
-        """Format svm-train's lines of a cross-validation."""
-        measured = Measurement(self.svm_type, np.zeros(0))
-        measured.add(Predicted(self.predicted, np.zeros((0, 0)), labels=self.labels))
-        return measured.lines_of_folds()
+def _measured(options: TrainOptions, predicted: np.ndarray, labels: np.ndarray) -> Measurement:
+    """Measure the predictions of all rows, each by a model of other rows."""
+    measured = Measurement(options.svm_type, np.zeros(0), is_kept=True)
+    measured.add(Predicted(predicted, np.zeros((0, 0)), labels=labels))
+    return measured
 
 
 class CrossValidationRun:

@@ -22,6 +22,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.arrays import distinct
+from dcsvm.data.dataset import Dataset
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.model.model import Model
 from dcsvm.model.parts import EarlyModel
@@ -29,7 +30,6 @@ from dcsvm.problem.formulation import Formulation
 from dcsvm.training.conquer import can_relax, conquer, relax, resume_relaxed
 from dcsvm.training.early_level import (
     EARLY_TOLERANCE,
-    TestRows,
     best_level,
     best_on_test,
     estimate_loss,
@@ -65,7 +65,7 @@ class Run:
         formulation: Formulation | None = None,
         *,
         tree: Tree | None = None,
-        test: TestRows | None = None,
+        test: Dataset | None = None,
     ) -> None:
         self.prepared = prepared
         self.control = replace(control or RunControl(), save=self.save)

@@ -1,40 +1,44 @@
-"""Losses on held-out rows: of whole folds, of rows held out once, and cluster by cluster.
+"""Losses on held-out rows: of rows held out once, and of settings by exact or early models.
 
-Cluster by cluster, settings of one gamma and epsilon are scored by early models, or by exact ones
-of few rows if one cluster has all rows. All settings share the clusters; settings of one axis share
-kernel values. Rows are arranged by clusters and folds, as the core requires.
+ClusterScorer solves settings of a grid cluster by cluster, and predicts the held-out rows of each.
+Models are early models, or exact ones of few rows if one cluster has all rows.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.arrays import group_order
+from dcsvm.data.arrays import group_order, slices
 from dcsvm.data.dataset import Dataset
 from dcsvm.kernel.kernel_rows import KernelRows
-from dcsvm.kernel.sources import Assignment, blended
+from dcsvm.kernel.sources import Assignment, Partition, blended
 from dcsvm.machine import usable_threads
 from dcsvm.model.metrics import DEFINITIONS, Outcome
 from dcsvm.model.model import Model
 from dcsvm.model.parts import most_voted
 from dcsvm.problem.data_gamma import EqualRowsError
 from dcsvm.problem.folds import Folds
-from dcsvm.problem.formulation import Formulation, balanced_factors
+from dcsvm.problem.formulation import BoxQP, balanced_factors
 from dcsvm.problem.option_table import CLASSIFIERS
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.engine import Prepared, new_tree
 from dcsvm.training.fit import fit
 from dcsvm.training.held_out import Score, Setting
 from dcsvm.training.level_partition import ClusteredFormulation, LevelPartition
+from dcsvm.training.memory import Plan
 from dcsvm.training.probability import fit_sigmoid, sigmoid
 from dcsvm.training.report import Progress
 from dcsvm.training.state import RunControl
+
+Predictions = tuple[np.ndarray, np.ndarray | None]  # classes or targets, first decision values
+Predict = Callable[[int, np.ndarray], Predictions]  # of a setting by index, and entries
 
 
 def with_probabilities(outcome: Outcome) -> Outcome:
@@ -45,30 +49,117 @@ def with_probabilities(outcome: Outcome) -> Outcome:
     return replace(outcome, probabilities=np.column_stack([first, 1 - first]))
 
 
-class FoldLosses:
-    """Losses of the predictions of held-out entries of folds.
+N_DRAWN = 50  # bootstrap samples of a standard error
+
+
+def held_out(
+    data: Dataset, is_held: np.ndarray, options: TrainOptions, stop: _core.Stop
+) -> Outcome:
+    """Train on the other rows and predict the held-out ones. Raises Stopped."""
+    trained, tested = np.flatnonzero(~is_held), np.flatnonzero(is_held)
+    labels, weights = data.labels[tested], data.sample_weight
+    first = data.labels[trained][:1]
+    if options.svm_type in CLASSIFIERS and np.all(data.labels[trained] == first):
+        return Outcome(labels, np.repeat(first, len(tested)))
+    own = Dataset(
+        data.rows.take(trained), data.labels[trained],
+        sample_weight=None if weights is None else weights[trained],
+    )  # fmt: skip
+    control = RunControl(Progress(), stop)
+    try:
+        model = fit(own, options, control)
+    except EqualRowsError:  # K is 1 for any gamma
+        model = fit(own, replace(options, gamma=1.0), control)
+    if model.report.stopped:
+        raise _core.Stopped
+    threads = usable_threads(options.threads)
+    values = model.pair_values(data.rows.take(tested), None, threads)
+    return Outcome(labels, model.predicted_from(values), _first_sign(model, values))
+
+
+def _first_sign(model: Model, values: np.ndarray) -> np.ndarray | None:
+    """Return decision values that are positive for the smaller label of two, else None."""
+    if len(model.labels) != 2:
+        return None
+    return values[:, 0] if model.labels[0] < model.labels[1] else -values[:, 0]
+
+
+def _joined(outcomes: list[Outcome]) -> Outcome:
+    """Join outcomes of different rows; they have values only if all have."""
+    labels = np.concatenate([outcome.labels for outcome in outcomes])
+    predicted = np.concatenate([outcome.predicted for outcome in outcomes])
+    values = [outcome.values for outcome in outcomes if outcome.values is not None]
+    all_values = np.concatenate(values) if len(values) == len(outcomes) else None
+    return Outcome(labels, predicted, all_values, classes=np.unique(labels))
+
+
+def loss_with_error(metric: str, outcomes: list[Outcome]) -> tuple[float, float]:
+    """Return the loss of a metric on all rows of several outcomes, and its standard error.
+
+    The standard error is a bootstrap estimate.
+    """
+    definition, outcome = DEFINITIONS[metric], _joined(outcomes)
+    if definition.needs_probabilities:  # of the sigmoid that fits these decision values best
+        outcome = with_probabilities(outcome)
+    n = len(outcome.labels)
+    drawn = np.random.default_rng(0).integers(0, n, (N_DRAWN, n))
+    losses = [definition.loss(outcome.take(rows)) for rows in [np.arange(n), *drawn]]
+    return losses[0], float(np.nanstd(losses[1:]))
+
+
+class HeldOutLosses:
+    """Losses so far of settings that are scored together, on the held-out entries of folds.
 
     Attributes
     ----------
+    settings : their gamma and epsilon are the same, and C ascends.
     metric : the definition of the metric.
     truth : (n_entries,), class index or target of each entry of `folds`.
+    loss : float64 (n_settings, n_folds), total loss of the entries scored so far; 0 if the metric
+        has no losses of rows.
+    weight : float64 (n_settings, n_folds), total weight of these entries.
+    n_rows : int64 (n_settings,), number of input rows of these entries.
+    is_scored : bool (n_entries,), whether an entry has been scored or is never held out.
+    in_race : bool (n_settings,), whether the setting has not been pruned.
+    converged : bool (n_settings,), whether all solutions so far converged.
+    n_sv : int64 (n_settings,), number of support vectors of these solutions.
+    seconds : float64 (n_settings,), time spent on each setting.
     """
 
-    def __init__(self, prepared: Prepared, folds: Folds, metric: str) -> None:
+    def __init__(
+        self, prepared: Prepared, folds: Folds, metric: str, settings: list[Setting], n_models: int
+    ) -> None:
+        """Start without scores; `n_models` models together have `n_sv` support vectors."""
+        self.settings, self.n_models = settings, n_models
         self.metric, self.folds, self.task = DEFINITIONS[metric], folds, prepared.task
         self.truth = prepared.targets[folds.row]
         self.factors: np.ndarray | None = None
         if self.metric.is_balanced:
             weights, n_classes = prepared.sample_weight, prepared.task.n_classes
             self.factors = balanced_factors(prepared.targets, weights, n_classes)
+        n = len(settings)
+        self.loss, self.weight = np.zeros((n, folds.n_folds)), np.zeros((n, folds.n_folds))
+        self.n_rows, self.is_scored = np.zeros(n, np.int64), folds.fold < 0
+        self.in_race, self.converged = np.ones(n, bool), np.ones(n, bool)
+        self.n_sv, self.seconds = np.zeros(n, np.int64), np.zeros(n)
 
     @property
     def is_by_rows(self) -> bool:
         """Whether the sum of losses of rows shows which setting is best."""
         return self.metric.row_losses is not None
 
+    @property
+    def is_complete(self) -> bool:
+        return bool(self.is_scored.all())
+
+    @property
+    def n_finished(self) -> float:
+        """Number of settings pruned or scored; those in the race count by their share of rows."""
+        share = self.is_scored[self.folds.held].mean()
+        return float(np.sum(np.where(self.in_race, share, 1.0)))
+
     @cached_property
-    def alone(self) -> np.ndarray:
+    def lone_class(self) -> np.ndarray:
         """Training class of each entry's fold if it has only one, else -1; int64 (n_entries,)."""
         if not self.task.is_classification:
             return np.full(len(self.truth), -1)
@@ -84,7 +175,61 @@ class FoldLosses:
         losses = self.metric.row_losses(truth, predicted)
         return losses if self.factors is None else self.factors[truth] * losses
 
-    def of_folds(
+    def add(
+        self, k: int, entries: np.ndarray, loss: np.ndarray | float, weight: np.ndarray
+    ) -> None:
+        """Add entries of setting k, with their total loss and weight by fold, (n_folds,)."""
+        self.is_scored[entries] = True
+        self.loss[k] += loss
+        self.weight[k] += weight
+        self.n_rows[k] += self.folds.counts[entries].sum()
+
+    def add_solutions(self, k: int, *, converged: bool, n_sv: int) -> None:
+        """Add solutions of setting k."""
+        self.converged[k] &= converged
+        self.n_sv[k] += n_sv
+
+    def add_seconds(self, settings: list[int] | slice, seconds: np.ndarray | float) -> None:
+        """Add time spent on some of the settings, given by index."""
+        self.seconds[settings] += seconds
+
+    def prune(self, limit: float) -> list[int]:
+        """Prune the settings whose loss so far exceeds the limit; return them by index.
+
+        Settings that are scored on all rows are not pruned.
+        """
+        if self.is_complete:
+            return []
+        pruned = np.flatnonzero(self.in_race & (self.loss.sum(axis=1) > limit))
+        self.in_race[pruned] = False
+        return pruned.tolist()
+
+    def score(self, k: int, predict: Predict) -> Score:
+        """Return the score of setting k on the entries scored so far.
+
+        `predict` predicts entries, for metrics without losses of rows.
+        """
+        is_complete = bool(self.is_complete and self.in_race[k])
+        if self.is_by_rows or not self.n_rows[k]:
+            total, weight = self.loss[k], self.weight[k]
+            with np.errstate(invalid="ignore"):  # a fold without entries has nan
+                loss, losses = float(total.sum() / (weight.sum() or 1.0)), total / weight
+        else:
+            entries = np.flatnonzero(self.is_scored & (self.folds.fold >= 0))
+            loss, losses = self._of_predictions(entries, *predict(k, entries))
+        return Score(
+            setting=self.settings[k],
+            loss=loss,
+            losses=tuple(losses.tolist()),
+            n_rows=int(self.n_rows[k]),
+            weight=float(self.weight[k].sum()),
+            is_complete=is_complete,
+            converged=bool(self.converged[k]),
+            n_sv=int(self.n_sv[k]) // self.n_models if is_complete else None,
+            seconds=float(self.seconds[k]),
+        )
+
+    def _of_predictions(
         self, entries: np.ndarray, predicted: np.ndarray, values: np.ndarray | None
     ) -> tuple[float, np.ndarray]:
         """Compute the loss of all these entries, and of each fold (n_folds,), nan without rows.
@@ -97,8 +242,8 @@ class FoldLosses:
         outcome = Outcome(self.truth[entries], predicted, None, None, weights, classes)
         if self.metric.needs_values:
             assert values is not None
-            alone = self.alone[entries]
-            values = np.where(alone >= 0, 1.0 - 2.0 * alone, values)
+            lone = self.lone_class[entries]
+            values = np.where(lone >= 0, 1.0 - 2.0 * lone, values)
             outcome = replace(outcome, values=np.where(np.isnan(values), 0.0, values))
         if self.metric.needs_probabilities:
             outcome = with_probabilities(outcome)
@@ -108,71 +253,19 @@ class FoldLosses:
         return self.metric.loss(outcome), of_folds
 
 
-N_DRAWN = 50  # bootstrap samples of a standard error
-
-
-def held_out(
-    data: Dataset, is_held: np.ndarray, options: TrainOptions, stop: _core.Stop
-) -> Outcome:
-    """Train on the other rows and predict the held-out ones. Raises Stopped."""
-    trained, held = np.flatnonzero(~is_held), np.flatnonzero(is_held)
-    labels, weights = data.labels[held], data.sample_weight
-    first = data.labels[trained][:1]
-    if options.svm_type in CLASSIFIERS and np.all(data.labels[trained] == first):
-        return Outcome(labels, np.repeat(first, len(held)))
-    own = Dataset(
-        data.rows.take(trained), data.labels[trained],
-        sample_weight=None if weights is None else weights[trained],
-    )  # fmt: skip
-    control = RunControl(Progress(), stop)
-    try:
-        model = fit(own, options, control)
-    except EqualRowsError:  # K is 1 for any gamma
-        model = fit(own, replace(options, gamma=1.0), control)
-    if model.report.stopped:
-        raise _core.Stopped
-    threads = usable_threads(options.threads)
-    values = model.pair_values(data.rows.take(held), None, threads)
-    return Outcome(labels, model.predicted_from(values), _first_sign(model, values))
-
-
-def _first_sign(model: Model, values: np.ndarray) -> np.ndarray | None:
-    """Return decision values that are positive for the smaller label of two, else None."""
-    if len(model.labels) != 2:
-        return None
-    return values[:, 0] if model.labels[0] < model.labels[1] else -values[:, 0]
-
-
-def _joined(several: list[Outcome]) -> Outcome:
-    """Join outcomes of different rows; they have values only if all have."""
-    labels, predicted = (
-        np.concatenate([getattr(one, name) for one in several]) for name in ("labels", "predicted")
-    )
-    values = [one.values for one in several if one.values is not None]
-    all_values = np.concatenate(values) if len(values) == len(several) else None
-    return Outcome(labels, predicted, all_values, classes=np.unique(labels))
-
-
-def loss_with_error(metric: str, several: list[Outcome]) -> tuple[float, float]:
-    """Return the loss of a metric on all rows of several outcomes, and its standard error.
-
-    The standard error is a bootstrap estimate.
-    """
-    one, outcome = DEFINITIONS[metric], _joined(several)
-    if one.needs_probabilities:  # of the sigmoid that fits these decision values best
-        outcome = with_probabilities(outcome)
-    n = len(outcome.labels)
-    drawn = np.random.default_rng(0).integers(0, n, (N_DRAWN, n))
-    losses = [one.loss(outcome.take(some)) for some in [np.arange(n), *drawn]]
-    return losses[0], float(np.nanstd(losses[1:]))
-
-
 @dataclass(frozen=True, eq=False)
-class HeldOutBatch:
-    """Argument `held` of `_core.held_out_values` for a batch of clusters.
+class Layout:
+    """Variables and held-out entries of clusters: argument `held` of `_core.held_out_values`.
 
-    `entries` int64 are the entries of `Folds` to predict, in the order of the values that the core
-    returns. An entry occurs once for each of its clusters; `is_second` marks the second cluster.
+    Attributes
+    ----------
+    members : int32, the variables by cluster and class pair.
+    start : int64 (n_clusters * n_pairs + 1,), the first of each group of `members`.
+    left : float64 (n_folds, n_rows), training weight of each row in each fold.
+    rows : int32, the rows of held-out entries by cluster and fold.
+    rows_start : int64 (n_clusters * n_folds + 1,), the first of each group of `rows`.
+    entries : int64, the entry of `Folds` of each of `rows`, in each of its clusters.
+    is_second : bool, whether the cluster is the second one of the row.
     """
 
     members: np.ndarray
@@ -183,309 +276,300 @@ class HeldOutBatch:
     entries: np.ndarray
     is_second: np.ndarray
 
-
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """The binary problems of all rows with C = 1, in `n_clusters` clusters, and the folds.
-
-    `placed` assigns rows to clusters. If a row is nearer to a cluster boundary than `blend`, the
-    predictions of two clusters are blended.
-    """
-
-    clustered: ClusteredFormulation
-    folds: Folds
-    placed: Assignment
-    n_clusters: int
-    blend: float
-
-    @property
-    def formulation(self) -> Formulation:
-        return self.clustered.formulation
-
-    @property
-    def n_pairs(self) -> int:
-        return self.formulation.n_problems
-
-    @cached_property
-    def left(self) -> np.ndarray:
-        """Training weight of each row in each fold, float64 (n_folds, n_rows)."""
-        return np.stack([self.folds.train_weight(fold) for fold in range(self.folds.n_folds)])
-
-    @cached_property
-    def blended(self) -> np.ndarray:
-        """Held-out entries that two clusters predict, ascending."""
-        row = self.folds.row
-        is_near = self.placed.shares(self.blend)[row] < 1.0
-        return np.flatnonzero(is_near & (self.placed.across(row) >= 0) & (self.folds.fold >= 0))
-
-    @cached_property
-    def _members(self) -> tuple[np.ndarray, np.ndarray]:
-        """All variables (int32), grouped by cluster and pair, and the offset of each group."""
-        part = (
-            self.clustered.cluster.astype(np.int64) * self.n_pairs + self.formulation.problem_index
-        )
-        order = group_order(part).astype(np.int32)
-        n_parts = self.n_clusters * self.n_pairs
-        return order, np.searchsorted(part[order], np.arange(n_parts + 1))
-
-    @cached_property
-    def _entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Entries grouped by cluster and fold, flags of second clusters, and the group offsets."""
-        held, row, two = self.folds.held, self.folds.row, self.blended
+    @staticmethod
+    def of(
+        clustered: ClusteredFormulation, folds: Folds, division: LevelPartition, two: np.ndarray
+    ) -> Layout:
+        """Arrange a level; `two` are the held-out entries that two clusters predict, ascending."""
+        n_pairs, n_clusters = clustered.formulation.n_problems, division.n_clusters
+        pair = clustered.formulation.problem_index
+        group = clustered.cluster.astype(np.int64) * n_pairs + pair
+        members, start = _grouped(group, n_clusters * n_pairs)
+        placed, held = division.placed, folds.held
         entries = np.concatenate([np.arange(held.start, held.stop), two])
-        cluster = np.concatenate([self.placed.nearest[row[held]], self.placed.across(row[two])])
-        n_folds = self.folds.n_folds
-        key = cluster.astype(np.int64) * n_folds + self.folds.fold[entries]
-        order = group_order(key)
-        start = np.searchsorted(key[order], np.arange(self.n_clusters * n_folds + 1))
-        return entries[order], order >= held.stop - held.start, start
+        cluster = np.concatenate([placed.nearest[folds.row[held]], placed.across(folds.row[two])])
+        group = cluster.astype(np.int64) * folds.n_folds + folds.fold[entries]
+        order, rows_start = _grouped(group, n_clusters * folds.n_folds)
+        return Layout(
+            members=members.astype(np.int32),
+            start=start,
+            left=np.stack([folds.train_weight(fold) for fold in range(folds.n_folds)]),
+            rows=folds.row[entries[order]].astype(np.int32),
+            rows_start=rows_start,
+            entries=entries[order],
+            is_second=order >= held.stop - held.start,
+        )
 
     @cached_property
     def sizes(self) -> np.ndarray:
         """Number of held-out entries of each cluster."""
-        start = self._entries[2]
-        return np.diff(start[:: self.folds.n_folds])
+        return np.diff(self.rows_start[:: len(self.left)])
 
-    def held(self, clusters: np.ndarray) -> HeldOutBatch:
-        """Collect the arrays of a batch of clusters."""
-        members, member_start = self._members
-        entries, is_second, entry_start = self._entries
-        own, start = _take_parts(member_start, clusters, self.n_pairs)
-        own_entries, rows_start = _take_parts(entry_start, clusters, self.folds.n_folds)
-        return HeldOutBatch(
-            members=members[own],
-            start=start,
-            left=self.left,
-            rows=self.folds.row[entries[own_entries]].astype(np.int32),
-            rows_start=rows_start,
-            entries=entries[own_entries],
-            is_second=is_second[own_entries],
-        )
+    def take(self, clusters: np.ndarray) -> Layout:
+        """Return the layout of some clusters."""
+        n_pairs = (len(self.start) - 1) // len(self.sizes)
+        own, start = _take_groups(self.start, clusters, n_pairs)
+        own_rows, rows_start = _take_groups(self.rows_start, clusters, len(self.left))
+        return Layout(
+            self.members[own], start, self.left, self.rows[own_rows], rows_start,
+            self.entries[own_rows], self.is_second[own_rows],
+        )  # fmt: skip
 
 
-def _take_parts(start: np.ndarray, clusters: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Select all parts of some clusters; each cluster has n parts, with offsets `start`.
+def _grouped(group: np.ndarray, n_groups: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the stable order by group, and the first of each group in it, then their number."""
+    order = group_order(group)
+    return order, np.searchsorted(group[order], np.arange(n_groups + 1))
 
-    Returns the indices of their elements, and the offset of each part in them, both int64.
+
+def _take_groups(start: np.ndarray, clusters: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Select all groups of some clusters; each cluster has n groups, with offsets `start`.
+
+    Returns the indices of their elements, and the offset of each group in them, both int64.
     """
-    parts = (clusters[:, None] * n + np.arange(n)).reshape(-1)
-    sizes = start[parts + 1] - start[parts]
+    groups = (clusters[:, None] * n + np.arange(n)).reshape(-1)
+    sizes = start[groups + 1] - start[groups]
     ends = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    index = np.arange(ends[-1]) - np.repeat(ends[:-1], sizes) + np.repeat(start[parts], sizes)
+    index = np.arange(ends[-1]) - np.repeat(ends[:-1], sizes) + np.repeat(start[groups], sizes)
     return index, ends
 
 
-def whole(formulation: Formulation, folds: Folds, n_rows: int) -> Layout:
-    """Make a layout with all rows in one cluster."""
-    size = formulation.problem.size
-    is_copy = np.zeros(size, bool)
-    clustered = ClusteredFormulation(
-        formulation, np.zeros(size, np.int32), np.arange(size), is_copy
-    )
-    return Layout(clustered, folds, Assignment.at_root(n_rows), 1, 0.0)
+def clusters_of(prepared: Prepared, level: int, stop: _core.Stop) -> LevelPartition:
+    """Find the clusters of a level as for early models, without components. Raises Stopped.
 
-
-def in_clusters(formulation: Formulation, folds: Folds, division: LevelPartition) -> Layout:
-    """Make a layout with the clusters of a level."""
-    blend = division.partition.blend
-    clustered = division.clustered(formulation)
-    return Layout(clustered, folds, division.placed, division.n_clusters, blend)
-
-
-def divided(prepared: Prepared, level: int, stop: _core.Stop) -> LevelPartition:
-    """Find the clusters of a level as for early models, without components. Raises Stopped."""
-    options = prepared.options
+    Level 0 has one cluster of all rows.
+    """
+    options, rows = prepared.options, prepared.data.rows
+    if level == 0:
+        root = Partition(prepared.data.kernel, rows.take(np.zeros(0, np.int32)), ())
+        return LevelPartition(root, Assignment.at_root(rows.n_samples))
     tree = new_tree(prepared.engine, options, prepared.components.order)
-    overlap = options.early_overlap
-    for finer in range(1, level + 1):
-        tree.grow(options.branching**finer, stop, second=overlap > 1)
+    Plan((level,), (), level, options.branching).grow(tree, level, options, stop)
     placed = tree.placed[level]
     assert placed is not None
-    return LevelPartition.overlapping(tree.partition(level), placed, overlap)
-
-
-def unit_formulation(prepared: Prepared, epsilon: float | None) -> Formulation:
-    """Formulate the problems of prepared rows with C = 1 and unit weights.
-
-    The core scales the bounds by the training weights of the folds and by C. If `epsilon` is None,
-    the option is used.
-    """
-    task, options = prepared.task, prepared.options
-    epsilon = options.epsilon if epsilon is None else epsilon
-    unit_options = replace(options, C=1.0, epsilon=epsilon, probability=False)
-    unit = replace(task, options=unit_options, C_of_class=task.C_of_class / options.C)
-    return unit.formulate(prepared.targets, np.ones(len(prepared.targets)))
+    return LevelPartition.overlapping(tree.partition(level), placed, options.early_overlap)
 
 
 SCORE_TOLERANCE = 1e-2  # of early models; a tenth of it changes 1 prediction in 10,000
 KERNEL_SHARE = 2  # kernel values get 1/2 of the memory budget, decision values the rest
+PILOT_ROWS = 2000  # least number of rows in a trial of all settings
+BATCHES = 32  # batches of clusters; settings may be pruned after each batch
+MIN_BATCH = 2  # clusters in a batch
+MIN_TRIED = 4  # settings; a trial of fewer settings does not pay
 
 
-class GridProblem:
-    """Data that all settings of one epsilon share.
+class ClusterScorer:
+    """Scores settings cluster by cluster: by early models, or exact ones in one cluster.
+
+    All settings share the clusters; settings of one axis share kernel values.
 
     Attributes
     ----------
-    prepared, layout, folds : prepared rows, their clusters and their folds.
-    is_exact : whether models are exact; otherwise they are early models.
-    losses : the losses of the metric.
+    estimates : scores of the trial of all settings, on part of the clusters.
+    most_at_once : how many settings are scored together: their decision values fit into memory.
+    tolerances : the tolerance of the models.
     """
 
-    def __init__(self, prepared: Prepared, layout: Layout, metric: str, *, is_exact: bool) -> None:
-        self.prepared, self.layout, self.folds = prepared, layout, layout.folds
-        self.is_classification, self.is_exact = prepared.task.is_classification, is_exact
-        self.losses = FoldLosses(prepared, self.folds, metric)
+    def __init__(
+        self, prepared: Prepared, folds: Folds, metric: str, level: int, stop: _core.Stop
+    ) -> None:
+        """Divide prepared rows into the clusters of a level; level 0 has one. Raises Stopped."""
+        self.prepared, self.folds, self.metric, self.stop = prepared, folds, metric, stop
+        self.division, self.is_exact = clusters_of(prepared, level, stop), level == 0
         tolerance = prepared.options.tolerance
-        self.tolerance = tolerance if is_exact else max(tolerance, SCORE_TOLERANCE)
+        self.tolerances = (tolerance if self.is_exact else max(tolerance, SCORE_TOLERANCE),)
+        # the held-out entries that two clusters predict, and the index of each entry in them
+        placed, blend = self.division.placed, self.division.partition.blend
+        is_near = (placed.shares(blend)[folds.row] < 1.0) & (placed.across(folds.row) >= 0)
+        self.in_two = np.flatnonzero(is_near & (folds.fold >= 0))
+        self.index_in_two = np.full(len(folds.fold), -1)
+        self.index_in_two[self.in_two] = np.arange(len(self.in_two))
+        # epsilon changes only the linear term: all epsilons share the layout
+        self.problems: dict[float, BoxQP] = {}
+        clustered = self._clustered(prepared.options.epsilon)
+        self.layout = Layout.of(clustered, folds, self.division, self.in_two)
+        self.n_pairs = clustered.formulation.n_problems
+        self.memory_bytes = prepared.solver_bytes(clustered.formulation) // KERNEL_SHARE
+        n_values = (len(folds.fold) + len(self.in_two)) * self.n_pairs
+        self.most_at_once = max(1, self.memory_bytes // (4 * n_values + 1))
+        self.restart()
+
+    def restart(self) -> None:
+        """Start another race: in random order of the clusters, without estimates."""
+        rng = np.random.default_rng(self.prepared.options.seed)
+        self.clusters = rng.permutation(len(self.layout.sizes))
+        self.estimates: list[Score] = []
+        self.best: tuple[Score, np.ndarray] | None = None  # and its loss on each held-out entry
+
+    def _clustered(self, epsilon: float) -> ClusteredFormulation:
+        """Formulate the problems of all clusters, with C = 1 and unit weights.
+
+        The core scales the bounds by the training weights of the folds and by C.
+        """
+        task, options = self.prepared.task, self.prepared.options
+        unit_options = replace(options, C=1.0, epsilon=epsilon, probability=False)
+        unit = replace(task, options=unit_options, C_of_class=task.C_of_class / options.C)
+        targets = self.prepared.targets
+        clustered = self.division.clustered(unit.formulate(targets, np.ones(len(targets))))
+        self.problems[epsilon] = clustered.formulation.problem
+        return clustered
+
+    def _problem(self, epsilon: float | None) -> BoxQP:
+        """Return the problem of an epsilon; None is that of the options."""
+        epsilon = self.prepared.options.epsilon if epsilon is None else epsilon
+        if epsilon not in self.problems:
+            self._clustered(epsilon)
+        return self.problems[epsilon]
+
+    def _data(self, gamma: float | None) -> KernelRows:
+        data = self.prepared.data
+        return data if gamma is None else data.with_kernel(replace(data.kernel, gamma=gamma))
+
+    def try_all(self, settings: list[Setting], share: float) -> None:
+        """Add the estimates of all settings, on clusters with at least a share of the rows.
+
+        There are none if this would take more than half of the clusters, or with fewer than
+        MIN_TRIED settings. Raises Stopped.
+        """
+        sizes = self.layout.sizes[self.clusters]
+        n_rows = max(share * sizes.sum(), PILOT_ROWS)
+        n_clusters = int(np.searchsorted(np.cumsum(sizes), n_rows)) + 1
+        if 2 * n_clusters > len(sizes) or len(settings) < MIN_TRIED:
+            return
+        for axis in dict.fromkeys(setting.axis for setting in settings):
+            same_axis = [setting for setting in settings if setting.axis == axis]
+            same_axis.sort(key=attrgetter("C"))
+            for together in slices(len(same_axis), self.most_at_once):
+                losses = self.begin(same_axis[together], self.tolerances[0])
+                self._solve(self.clusters[:n_clusters])
+                self.estimates += [self.score(k) for k in range(len(losses.settings))]
+
+    def ordered(self, settings: list[Setting]) -> list[Setting]:
+        """Order settings by ascending estimates."""
+        losses = {score.setting: score.loss for score in self.estimates}
+        if not losses:
+            return settings
+        return sorted(settings, key=lambda setting: (losses[setting], setting.C))
+
+    def known(self, _setting: Setting) -> Score | None:
+        """Return None: the solutions of a smaller C are not known to solve another."""
+        return None
+
+    def begin(self, settings: list[Setting], tolerance: float) -> HeldOutLosses:
+        """Start to score settings with ascending C and the same gamma and epsilon."""
+        n, n_clusters, folds = len(settings), len(self.clusters), self.folds
+        self.losses = HeldOutLosses(self.prepared, folds, self.metric, settings, folds.n_folds)
+        self.tolerance, self.is_solved = tolerance, np.zeros(n_clusters, bool)
+        # decision values of each entry by the nearest cluster, and of some by the second one
+        self.nearest_values = self.second_values = np.empty(0)  # frees memory
+        self.nearest_values = np.empty((n, len(folds.fold), self.n_pairs), np.float32)
+        self.second_values = np.empty((n, len(self.in_two), self.n_pairs), np.float32)
+        batch_size = max(n_clusters // BATCHES, MIN_BATCH)
+        self.unsolved = [self.clusters[batch] for batch in slices(n_clusters, batch_size)]
+        return self.losses
+
+    def solve(self, _limit: float) -> None:
+        """Solve the next batch of clusters. Raises Stopped."""
+        self._solve(self.unsolved.pop(0))
+
+    def _solve(self, clusters: np.ndarray) -> None:
+        """Solve clusters for every C in the race, and predict their held-out rows."""
+        start, losses = time.perf_counter(), self.losses
+        # by descending size, so that threads finish at about the same time
+        clusters = clusters[np.argsort(-self.layout.sizes[clusters], kind="stable")]
+        racing, layout = np.flatnonzero(losses.in_race).tolist(), self.layout.take(clusters)
+        data = self._data(losses.settings[0].gamma)
+        values, reports = _core.held_out_values(
+            data.setup, data.points, self._problem(losses.settings[0].epsilon), layout,
+            [losses.settings[k].C for k in racing], self.tolerance,
+            self.prepared.task.is_classification, not self.is_exact, self.memory_bytes,
+            data.threads, self.stop,
+        )  # fmt: skip
+        second = layout.is_second
+        for k, own, report in zip(racing, values, reports, strict=True):
+            self.nearest_values[k, layout.entries[~second]] = own[~second]
+            self.second_values[k, self.index_in_two[layout.entries[second]]] = own[second]
+            losses.add_solutions(k, converged=report["missed"] == 0, n_sv=report["support"])
+        self.is_solved[clusters] = True
+        self._add(racing)
+        work = 1.0 + np.array([report["iterations"] for report in reports])
+        losses.add_seconds(racing, (time.perf_counter() - start) * work / work.sum())
+
+    def _add(self, racing: list[int]) -> None:
+        """Add the entries whose clusters are all solved to the losses."""
+        folds, losses, placed = self.folds, self.losses, self.division.placed
+        is_ready = ~losses.is_scored & self.is_solved[placed.nearest[folds.row]]
+        is_ready[self.in_two] &= self.is_solved[placed.across(folds.row[self.in_two])]
+        entries = np.flatnonzero(is_ready)
+        fold = folds.fold[entries]
+        weight = np.bincount(fold, folds.weight[entries], folds.n_folds)
+        for k in racing:
+            row_losses = self._weighted_losses(k, entries) if losses.is_by_rows else None
+            loss = 0.0 if row_losses is None else np.bincount(fold, row_losses, folds.n_folds)
+            losses.add(k, entries, loss, weight)
+
+    def _weighted_losses(self, k: int, entries: np.ndarray) -> np.ndarray:
+        """Compute the weighted losses (m,) of single entries."""
+        losses = self.losses.of_rows(entries, self._predict(k, entries)[0])
+        return self.folds.weight[entries] * losses
+
+    def _predict(self, k: int, entries: np.ndarray) -> Predictions:
+        """Predict classes or targets (m,) of entries; return also the first decision values."""
+
+        def values_by(index: np.ndarray | slice, _cluster: np.ndarray) -> np.ndarray:
+            if isinstance(index, slice):
+                return self.nearest_values[k, entries].astype(np.float64)
+            return self.second_values[k, self.index_in_two[entries[index]]].astype(np.float64)
+
+        placed = self.division.placed.take(self.folds.row[entries])
+        values = blended(values_by, placed, self.division.partition.blend)
+        if not self.prepared.task.is_classification:
+            means = self._means[self.folds.fold[entries]]
+            return np.where(np.isnan(values[:, 0]), means, values[:, 0]), values[:, 0]
+        lone, n_classes = self.losses.lone_class[entries], self.prepared.task.n_classes
+        return np.where(lone >= 0, lone, most_voted(values, n_classes)), values[:, 0]
 
     @cached_property
-    def means(self) -> np.ndarray:
+    def _means(self) -> np.ndarray:
         """Mean training target of each fold: the prediction of clusters without training rows."""
         weights = self.layout.left
         return weights @ self.prepared.targets / weights.sum(axis=1)
 
-    @property
-    def memory_bytes(self) -> int:
-        """Memory for kernel values in bytes; decision values get the same amount."""
-        return self.prepared.solver_bytes(self.layout.formulation) // KERNEL_SHARE
-
-    @property
-    def most_at_once(self) -> int:
-        """Number of C to solve together: their decision values of all rows fit into memory."""
-        n_values = len(self.folds.fold) + len(self.layout.blended)
-        return max(1, self.memory_bytes // (4 * n_values * self.layout.n_pairs + 1))
-
-    def solved(
-        self, data: KernelRows, held: HeldOutBatch, penalties: Sequence[float], stop: _core.Stop
-    ) -> tuple[np.ndarray, list[dict[str, int]]]:
-        """Solve clusters for ascending C and predict their held-out rows. Raises Stopped.
-
-        Returns decision values, float64 (n_C, n_entries, n_pairs), and one report per C.
-        """
-        return _core.held_out_values(
-            data.setup, data.points, self.layout.formulation.problem, held, penalties,
-            self.tolerance, self.is_classification, not self.is_exact, self.memory_bytes,
-            data.threads, stop,
-        )  # fmt: skip
-
-    def predicted(self, entries: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Predict classes or targets (m,) of entries from their decision values (m, n_pairs)."""
-        if not self.is_classification:
-            means = self.means[self.folds.fold[entries]]
-            return np.where(np.isnan(values[:, 0]), means, values[:, 0])
-        alone = self.losses.alone[entries]
-        return np.where(alone >= 0, alone, most_voted(values, self.prepared.task.n_classes))
-
-
-class ClusterScores:
-    """Scores of settings with ascending C and the same gamma and epsilon.
-
-    Attributes
-    ----------
-    loss : float64 (n_C, n_folds), total loss of the rows predicted so far; 0 if the metric has no
-        losses of rows.
-    seen : float64 (n_C, n_folds), total weight of these rows.
-    n_seen : int64 (n_C,), number of these rows.
-    converged : bool (n_C,), whether all clusters solved so far converged.
-    n_sv : int64 (n_C,), number of support vectors of these clusters.
-    in_race : bool (n_C,), whether the setting has not been pruned.
-    """
-
-    def __init__(self, problem: GridProblem, settings: list[Setting]) -> None:
-        self.problem, self.settings = problem, settings
-        layout, n = problem.layout, len(settings)
-        shape = n, problem.folds.n_folds
-        self.loss, self.seen = np.zeros(shape), np.zeros(shape)
-        self.n_seen = np.zeros(n, np.int64)
-        self.converged, self.n_sv = np.ones(n, bool), np.zeros(n, np.int64)
-        self.in_race, self.seconds = np.ones(n, bool), np.zeros(n)
-        self.is_done = np.zeros(layout.n_clusters, bool)
-        self.is_judged = problem.folds.fold < 0
-        self.first = np.empty((n, len(problem.folds.fold), layout.n_pairs), np.float32)
-        self.second = np.empty((n, len(layout.blended), layout.n_pairs), np.float32)
-        self.of_blended = np.full(len(problem.folds.fold), -1)
-        self.of_blended[layout.blended] = np.arange(len(layout.blended))
-
-    def solve(self, data: KernelRows, clusters: np.ndarray, stop: _core.Stop) -> None:
-        """Solve a batch of clusters for every C not yet pruned. Raises Stopped."""
-        start = time.perf_counter()
-        problem, alive = self.problem, np.flatnonzero(self.in_race)
-        penalties, work = [self.settings[k].C for k in alive], np.ones(len(alive))
-        held = problem.layout.held(clusters)
-        values, reports = problem.solved(data, held, penalties, stop)
-        second = held.is_second
-        for k, own, report in zip(alive, values, reports, strict=True):
-            self.first[k, held.entries[~second]] = own[~second]
-            self.second[k, self.of_blended[held.entries[second]]] = own[second]
-            self.converged[k] &= report["missed"] == 0
-            self.n_sv[k] += report["support"]
-        work += [report["iterations"] for report in reports]
-        self.is_done[clusters] = True
-        self._judge(alive)
-        self.seconds[alive] += (time.perf_counter() - start) * work / work.sum()
-
-    def _judge(self, alive: np.ndarray) -> None:
-        """Add the losses of rows whose clusters are all solved."""
-        problem, layout = self.problem, self.problem.layout
-        row = problem.folds.row
-        ready = ~self.is_judged & self.is_done[layout.placed.nearest[row]]
-        two = layout.blended
-        ready[two] &= self.is_done[layout.placed.across(row[two])]
-        entries = np.flatnonzero(ready)
-        self.is_judged[entries] = True
-        fold = problem.folds.fold[entries]
-        weight = np.bincount(fold, problem.folds.weight[entries], problem.folds.n_folds)
-        for k in alive:
-            if problem.losses.is_by_rows:
-                losses = self._losses(k, entries)
-                self.loss[k] += np.bincount(fold, losses, problem.folds.n_folds)
-            self.seen[k] += weight
-            self.n_seen[k] += problem.folds.counts[entries].sum()
-
-    def _losses(self, k: int, entries: np.ndarray) -> np.ndarray:
-        """Compute the weighted losses (m,) of single entries."""
-        problem = self.problem
-        predicted = problem.predicted(entries, self._values(k, entries))
-        return problem.folds.weight[entries] * problem.losses.of_rows(entries, predicted)
-
-    def _values(self, k: int, entries: np.ndarray) -> np.ndarray:
-        """Return the decision values (m, n_pairs) of entries."""
-        layout = self.problem.layout
-
-        def values_by(index: np.ndarray | slice, _cluster: np.ndarray) -> np.ndarray:
-            if isinstance(index, slice):
-                return self.first[k, entries].astype(np.float64)
-            return self.second[k, self.of_blended[entries[index]]].astype(np.float64)
-
-        placed = layout.placed.take(self.problem.folds.row[entries])
-        return blended(values_by, placed, layout.blend)
-
-    def all_losses(self, k: int) -> np.ndarray:
-        """Compute the loss of each held-out entry for a completely scored setting."""
-        return self._losses(k, np.arange(len(self.is_judged))[self.problem.folds.held])
-
-    def _loss(self, k: int) -> tuple[float, np.ndarray]:
-        """Return the loss of the rows predicted so far, and that of each fold (n_folds,)."""
-        problem, loss, seen = self.problem, self.loss[k], self.seen[k]
-        if problem.losses.is_by_rows or not self.n_seen[k]:
-            with np.errstate(invalid="ignore"):
-                return float(loss.sum() / (seen.sum() or 1.0)), loss / seen
-        entries = np.flatnonzero(self.is_judged & (problem.folds.fold >= 0))
-        values = self._values(k, entries)
-        return problem.losses.of_folds(entries, problem.predicted(entries, values), values[:, 0])
-
     def score(self, k: int) -> Score:
-        seen, folds = self.seen[k], self.problem.folds
-        is_complete = bool(self.is_judged.all() and self.in_race[k])
-        loss, losses = self._loss(k)
-        return Score(
-            setting=self.settings[k],
-            loss=loss,
-            losses=tuple(losses.tolist()),
-            n_rows=int(self.n_seen[k]),
-            weight=float(seen.sum()),
-            is_complete=is_complete,
-            converged=bool(self.converged[k]),
-            n_sv=int(self.n_sv[k]) // folds.n_folds if is_complete else None,
-            seconds=float(self.seconds[k]),
-        )
+        """Return the score of setting k on the clusters solved so far."""
+        return self.losses.score(k, self._predict)
+
+    def finish(self, k: int, score: Score, *, is_best: bool) -> None:
+        """Keep the losses of the best setting, and sort clusters by them.
+
+        Clusters with the largest loss per row are solved first for the settings that follow.
+        """
+        if not (is_best and self.losses.is_by_rows):
+            return
+        held = self.folds.held
+        losses = self._weighted_losses(k, np.arange(held.start, held.stop))
+        self.best = score, losses
+        cluster = self.division.placed.nearest[self.folds.row[held]]
+        lost = np.bincount(cluster, losses, len(self.clusters))
+        self.clusters = np.argsort(-lost / np.maximum(self.layout.sizes, 1), kind="stable")
+
+    def estimate(self, k: int) -> Score:
+        """Estimate the score of a pruned setting; it is never better than the best score.
+
+        The estimate is a weighted mean of two losses. The first is the loss of the best setting
+        times the ratio of both settings' losses on the rows seen. Its weight is the share of rows
+        seen. The second is the loss in the trial.
+        """
+        score = self.score(k)
+        if self.best is None:
+            return score
+        best, losses = self.best
+        lost = losses[self.losses.is_scored[self.folds.held]].sum()
+        by_best = best.total * score.total / lost if lost > 0 else score.total
+        tried = [other.loss for other in self.estimates if other.setting == score.setting]
+        seen = score.weight / best.weight
+        by_trial = tried[0] * best.weight if tried else by_best
+        total = max(seen * by_best + (1.0 - seen) * by_trial, score.total)
+        factor = total / best.weight / score.loss
+        of_folds = tuple(loss * factor for loss in score.losses)
+        return replace(score, loss=score.loss * factor, losses=of_folds)

@@ -31,7 +31,7 @@ from dcsvm.problem.duplicates import opposite_twins
 from dcsvm.problem.formulation import BoxQP, Formulation, Task, pairs_of
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.engine import Prepared
-from dcsvm.training.held_out import FoldKernelSums
+from dcsvm.training.held_out import KernelSums
 from dcsvm.training.run import LEVEL_TOLERANCE
 from dcsvm.training.solver import FormulationSolver
 
@@ -169,18 +169,19 @@ MEMORY_SHARE = 8  # all kept solutions use at most 1/8 of the spare memory
 class FoldSolution:
     """Solution of a fold for one C.
 
-    `sums`, float64 (n_variables,), is K alpha of its variables, with truncation errors up to
-    `neglected`. `held` has alpha and the kernel sums at the held-out entries.
+    `alpha`, float64 (n_variables,), has the values of its variables, and `sums` K alpha of them,
+    with truncation errors up to `neglected`. `held_out` is K alpha at its held-out entries.
     """
 
     C: float
+    alpha: np.ndarray
     sums: np.ndarray
+    held_out: np.ndarray
     neglected: float
-    held: FoldKernelSums
 
     @property
     def nbytes(self) -> int:
-        return self.sums.nbytes + self.held.alpha.nbytes + self.held.sums.nbytes
+        return self.alpha.nbytes + self.sums.nbytes + self.held_out.nbytes
 
 
 class PathWarmStart:
@@ -193,7 +194,7 @@ class PathWarmStart:
     def nbytes(self) -> int:
         return sum(solved.nbytes for solved in self.of_fold.values())
 
-    def begin(self, solver: FormulationSolver, batch: Collection[int]) -> dict[int, FoldKernelSums]:
+    def begin(self, solver: FormulationSolver, batch: Collection[int]) -> dict[int, KernelSums]:
         """Start the solver of a batch of folds from a solution for this C or a smaller one.
 
         Returns the scaled kernel sums of all folds that have a solution for such a C.
@@ -208,11 +209,11 @@ class PathWarmStart:
                 distance += distance_of_fold
                 ratios.add(ratio)
                 starts.append(start)
-                known[int(fold)] = start.held
+                known[int(fold)] = start.alpha, start.held_out
         if not starts or len(starts) < len(batch):
             return known
         # a start that is farther from the solution than zero is no start
-        alpha = np.concatenate([start.held.alpha for start in starts])
+        alpha = np.concatenate([start.alpha for start in starts])
         if distance <= np.count_nonzero(alpha):
             sums = np.concatenate([start.sums for start in starts])
             neglected = max(start.neglected for start in starts)
@@ -222,7 +223,7 @@ class PathWarmStart:
         return known
 
     def keep(
-        self, solver: FormulationSolver, batch: Iterable[int], known: dict[int, FoldKernelSums]
+        self, solver: FormulationSolver, batch: Iterable[int], known: dict[int, KernelSums]
     ) -> None:
         """Keep the solutions of a batch of folds if memory allows.
 
@@ -234,8 +235,9 @@ class PathWarmStart:
             return
         sums = solver.gradient + solver.problem.linear
         for k, fold in enumerate(batch):
-            held, own = known[int(fold)], solver.formulation.variables_of_fold(k)
-            solved = FoldSolution(solver.options.C, sums[own], solver.state.neglected, held)
+            (alpha, held_out), own = known[int(fold)], solver.formulation.variables_of_fold(k)
+            neglected = solver.state.neglected
+            solved = FoldSolution(solver.options.C, alpha, sums[own], held_out, neglected)
             self.of_fold.pop(int(fold), None)
             if self.nbytes + solved.nbytes <= budget:
                 self.of_fold[int(fold)] = solved
@@ -250,15 +252,14 @@ def _start(
     Returns the start, the ratio by which alpha is scaled, and its distance in support vectors.
     """
     C = solver.options.C
-    alpha, ratio = solved.held.alpha, C / solved.C
-    scaled, n_free = _feasible(ratio * alpha, solver.problem.part(own))
+    ratio = C / solved.C
+    scaled, n_free = _feasible(ratio * solved.alpha, solver.problem.part(own))
     if solver.options.svm_type in KEEPS_SUMS:
-        kept, n_inside = _kept(alpha, ratio, solver, own)
+        kept, n_inside = _kept(solved.alpha, ratio, solver, own)
         if n_inside < n_free:
-            held = FoldKernelSums(kept, solved.held.sums)
-            return FoldSolution(C, solved.sums, solved.neglected, held), 1.0, BOUNDED * n_inside
-    held = FoldKernelSums(scaled, ratio * solved.held.sums)
-    start = FoldSolution(C, ratio * solved.sums, ratio * solved.neglected, held)
+            return replace(solved, C=C, alpha=kept), 1.0, BOUNDED * n_inside
+    sums, held_out = ratio * solved.sums, ratio * solved.held_out
+    start = FoldSolution(C, scaled, sums, held_out, ratio * solved.neglected)
     return start, ratio, FREE * ratio * n_free
 
 

@@ -22,7 +22,7 @@ from dcsvm.problem.option_table import CLASS_METRICS, METRICS
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.grid import GridSearch
 from dcsvm.training.held_out import Grid
-from dcsvm.training.race import Search
+from dcsvm.training.race import Race
 
 FAST = ["--threads", "1", "-m", "50", "-v", "3"]
 SMALL = ["-log2c", "-1,5,3", "-log2g", "1,-5,-3"]
@@ -128,7 +128,7 @@ def test_resuming_takes_what_is_there(search, training, monkeypatch):
     assert [line.split("]")[0] for line in lines[:-1]] == ["[resumed"] * 5 + ["[local"] * 4
     assert lines[-1] == first[-1]
     assert sorted(Path("train.txt.out").read_text().splitlines()) == sorted(kept)
-    monkeypatch.setattr(Search, "_clusters", None)  # all settings are done
+    monkeypatch.setattr(Race, "_scorer", None)  # all settings are done
     assert search(*SMALL, "-resume", "train.txt.out", "-q", training).stdout == first[-1] + "\n"
 
 
@@ -148,7 +148,7 @@ def test_each_metric_is_printed_and_resumed(metric, search, wavy, write_libsvm, 
     assert shown == pytest.approx(value, rel=1e-5)
     assert f"{'rate' if percent else metric}={shown:g})" in first.stdout
     kept = Path("data.out").read_text()
-    monkeypatch.setattr(Search, "_run", lambda *_: iter(()))  # all settings are done
+    monkeypatch.setattr(Race, "_run", lambda *_: iter(()))  # all settings are done
     again = search(*given[:-1], "-resume", "data.out", path)
     assert again.stdout.splitlines()[-1] == first.stdout.splitlines()[-1]
     assert Path("data.out").read_text() == kept
@@ -305,7 +305,7 @@ def test_scaling_by_the_ranges_of_the_file(search, wavy, write_libsvm):
 
 
 def test_a_setting_that_does_not_converge_is_told_and_not_chosen(search, training, monkeypatch):
-    run = Search.run
+    run = Race.run
 
     def failing(self, *what, **how):
         from dataclasses import replace
@@ -313,7 +313,7 @@ def test_a_setting_that_does_not_converge_is_told_and_not_chosen(search, trainin
         for score in run(self, *what, **how):
             yield replace(score, converged=score.setting.C < 32)
 
-    monkeypatch.setattr(Search, "run", failing)
+    monkeypatch.setattr(Race, "run", failing)
     result = search(*SMALL, training)
     assert "did not converge: not chosen" in result.stderr
     assert float(result.stdout.splitlines()[-1].split()[0]) < 32

@@ -12,8 +12,9 @@ import pytest
 
 from dcsvm.cli import train_file
 from dcsvm.data.dataset import Dataset
+from dcsvm.model.metrics import Measurement, Predicted
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.probability import CrossValidated, cross_validate
+from dcsvm.training.probability import cross_validate
 
 FAST = ["-c", "4", "-g", "2", "--threads", "1", "-m", "50"]
 
@@ -26,7 +27,9 @@ def training(wavy, write_libsvm):
 
 def predicting(monkeypatch, predicted):
     def found(data, options, *_):
-        return CrossValidated(np.array(predicted), data.labels, options.svm_type)
+        measured = Measurement(options.svm_type, np.zeros(0))
+        measured.add(Predicted(np.array(predicted), np.zeros((0, 0)), labels=data.labels))
+        return measured, 0
 
     monkeypatch.setattr(train_file, "cross_validate", found)
 
@@ -109,7 +112,8 @@ def test_svm_grid_runs_unchanged(training, tmp_path):
     rates = {}
     for each in [(1, 0.5), (1, 2), (4, 0.5), (4, 2)]:
         options = TrainOptions(C=each[0], gamma=each[1], cache_mb=50)
-        right = cross_validate(data, options, 3).predicted == data.labels
+        measured, _ = cross_validate(data, options, 3)
+        right = measured.kept[0].predicted == data.labels
         rates[each] = float(f"{100 * np.mean(right):g}")
     assert rate == rates[C, gamma] == max(rates.values())
     written = (tmp_path / "train.txt.out").read_text().splitlines()

@@ -19,7 +19,6 @@ from dcsvm.training import early_level
 from dcsvm.training import state as checkpoint
 from dcsvm.training.early_level import (
     EARLY_TOLERANCE,
-    LossSample,
     _add_other_pairs,
     improves_enough,
     loo_losses,
@@ -309,20 +308,19 @@ def test_losses_of_rows_left_out_predict_those_of_new_rows():
 def test_a_coarser_level_has_to_gain_where_it_costs():
     rng = np.random.default_rng(0)
     ones = np.ones(10000)
-    finer = LossSample((rng.random(10000) < 0.1).astype(float), ones)
-    same = LossSample(finer.losses.copy(), ones)
-    better = LossSample(np.where(rng.random(10000) < 0.3, 0.0, finer.losses), ones)
-    slightly = finer.losses.copy()
+    finer = (rng.random(10000) < 0.1).astype(float)
+    same = finer.copy()
+    better = np.where(rng.random(10000) < 0.3, 0.0, finer)
+    slightly = finer.copy()
     slightly[np.flatnonzero(slightly)[:5]] = 0
-    slightly = LossSample(slightly, ones)
     for is_cheap in (False, True):
-        assert improves_enough(finer, better, ERROR_RATE, is_cheap=is_cheap)
-        assert not improves_enough(finer, same, ERROR_RATE, is_cheap=is_cheap)
-        assert improves_enough(finer, slightly, ERROR_RATE, is_cheap=is_cheap) == is_cheap
+        assert improves_enough(finer, better, ones, ERROR_RATE, is_cheap=is_cheap)
+        assert not improves_enough(finer, same, ones, ERROR_RATE, is_cheap=is_cheap)
+        assert improves_enough(finer, slightly, ones, ERROR_RATE, is_cheap=is_cheap) == is_cheap
     for n_noise in (0, 49):  # two rows in 400 may be chance
         turned = np.repeat([1.0, 0.0, 0.5], [2 + n_noise, n_noise, 398 - 2 * n_noise])
-        finer, other = LossSample(turned, np.ones(400)), LossSample(1 - turned, np.ones(400))
-        assert improves_enough(finer, other, ERROR_RATE, is_cheap=False) == (n_noise == 0)
+        is_enough = improves_enough(turned, 1 - turned, np.ones(400), ERROR_RATE, is_cheap=False)
+        assert is_enough == (n_noise == 0)
 
 
 def test_the_level_that_is_found_is_about_as_good_as_the_best():

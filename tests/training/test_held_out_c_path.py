@@ -81,7 +81,7 @@ def test_a_run_goes_on_from_a_smaller_C(name, some, smallest, monkeypatch):
         held(run, folds, some, known), held(run, folds, some), rtol=1e-5, atol=1e-5
     )
     assert np.array_equal(
-        known[some[0]].alpha, run.solver.alpha[run.solver.formulation.variables_of_fold(0)]
+        known[some[0]][0], run.solver.alpha[run.solver.formulation.variables_of_fold(0)]
     )
     cold, _ = run_of(X, y, 0.02, some, **TYPES[name])
     improve(cold)
@@ -116,7 +116,7 @@ def test_where_few_are_bounded_a_run_goes_on_as_it_was(bias):
     smaller.of_fold[0] = replace(smaller.of_fold[0], neglected=1e-9)
     run, folds = run_of(X, y, 400.0, [0], **how)
     known = smaller.begin(run.solver, [0])
-    assert run.solver.is_near and np.array_equal(run.solver.alpha, smaller.of_fold[0].held.alpha)
+    assert run.solver.is_near and np.array_equal(run.solver.alpha, smaller.of_fold[0].alpha)
     assert run.state.neglected == 1e-9
     improve(run)
     smaller.keep(run.solver, [0], known)
@@ -162,7 +162,7 @@ def test_equal_rows_of_two_classes_go_to_the_new_bound_together(bias, n_classes,
     how = {"gamma": 1000.0, "bias": bias}
     smaller = solved(X, y, 100.0, [0], **how)
     run, folds = run_of(X, y, 400.0, [0], **how)
-    was = smaller.of_fold[0].held.alpha
+    was = smaller.of_fold[0].alpha
     known = smaller.begin(run.solver, [0])
     assert run.solver.is_near
     problem = run.solver.problem

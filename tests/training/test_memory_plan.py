@@ -1,11 +1,13 @@
 """Test plan(): levels to run, the level of the early model, threads and memory."""
 
 import os
+from dataclasses import replace
 
 import pytest
 
 from dcsvm import machine
 from dcsvm.machine import default_cache_mb, default_threads
+from dcsvm.problem.options import TrainOptions
 from dcsvm.training.memory import Plan, early_plan, make_plan
 
 
@@ -119,11 +121,12 @@ def test_the_defaults_of_this_machine_are_usable(monkeypatch):
 
 
 def test_early_models_of_few_rows_have_a_level_without_a_search():
-    assert early_plan(20_000, None, 4, None).levels == (1,)
-    assert early_plan(50_000, None, 4, None).levels == (2,)
-    assert early_plan(50_001, None, 4, None).choices == (4, 3, 2, 1)
-    assert early_plan(20_000, None, 4, "auto").choices == (3, 2, 1)
-    assert early_plan(20_000, 2, 4, None).choices == (2, 1)
+    options = TrainOptions(early=True, branching=4)
+    assert early_plan(options, 20_000).levels == (1,)
+    assert early_plan(options, 50_000).levels == (2,)
+    assert early_plan(options, 50_001).choices == (4, 3, 2, 1)
+    assert early_plan(replace(options, early_level="auto"), 20_000).choices == (3, 2, 1)
+    assert early_plan(replace(options, levels=2), 20_000).choices == (2, 1)
 
 
 def test_a_cgroup_of_version_1_limits_the_memory(monkeypatch, tmp_path):

@@ -13,9 +13,9 @@ from scipy.sparse import csr_matrix
 from dcsvm.data.rows import Rows
 from dcsvm.kernel import row_components
 from dcsvm.kernel.cluster_tree import Tree
+from dcsvm.problem import folds
 from dcsvm.problem.folds import shuffled_folds, stratified_folds
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training import held_out
 from dcsvm.training import probability as cross_validation
 from dcsvm.training.engine import prepare_rows
 from dcsvm.training.held_out import folds_of
@@ -122,7 +122,7 @@ def test_early_models_predict_where_only_they_are_wanted(chosen):
 def test_labels_of_held_out_rows_change_nothing(monkeypatch):
     """They do not even change the start of a fold, which would change the last bits."""
     fold = shuffled_folds(900, 3, OPTIONS.seed)
-    monkeypatch.setattr(held_out, "stratified_folds", lambda *_: fold)
+    monkeypatch.setattr(folds, "stratified_folds", lambda *_: fold)
     own = fold == 1
     X, y = spots(900, 2, seed=5)
     turned = np.where(own & (np.arange(900) > 10), 1 - y, y)

@@ -22,10 +22,10 @@ import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training import race as exact_search
-from dcsvm.training import race as setting_search
+from dcsvm.training import race
+from dcsvm.training import scores as losses
 from dcsvm.training.held_out import Grid, Setting, best_of
-from dcsvm.training.race import Search
+from dcsvm.training.race import FoldScorer, Race
 
 OPTIONS = TrainOptions(threads=1, cache_mb=50, seed=1, tolerance=1e-4)
 CS, GAMMAS = (0.1, 1.0, 10.0, 50.0, 200.0), (0.1, 0.5, 3.0, 30.0, 300.0)
@@ -36,7 +36,7 @@ def searched(data, options, grid, **how):
     fold = how.pop("fold", None)
     if fold is None:
         fold = options.fold_of_rows(y, how.pop("n_folds", 3))
-    found = Search(Rows.from_array(X), y, fold, options, **how)
+    found = Race(Rows.from_array(X), y, fold, options, **how)
     return list(found.run(grid))
 
 
@@ -50,9 +50,9 @@ SETS = {
 
 
 @pytest.mark.parametrize("name", SETS)
-@pytest.mark.parametrize("most_whole", [setting_search.MAX_WHOLE, 0], ids=["whole", "levels"])
+@pytest.mark.parametrize("most_whole", [race.MAX_WHOLE, 0], ids=["whole", "levels"])
 def test_every_setting_is_scored_as_by_cross_validation(name, most_whole, monkeypatch):
-    monkeypatch.setattr(setting_search, "MAX_WHOLE", most_whole)
+    monkeypatch.setattr(race, "MAX_WHOLE", most_whole)
     (X, y), given = SETS[name]
     options = replace(OPTIONS, **given)
     grid = Grid.of(options, CS, GAMMAS)
@@ -83,10 +83,10 @@ def test_early_scores_are_those_of_early_models(bias, n_classes, overlap):
 @pytest.mark.parametrize("early", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
 def test_leaving_settings_does_not_change_which_is_best(early, bias, monkeypatch):
-    monkeypatch.setattr(setting_search, "MAX_WHOLE", 0)
-    monkeypatch.setattr(setting_search, "TRYING_THRESHOLD", 100)
-    monkeypatch.setattr(setting_search, "ROWS_OF_CLUSTER", 60)
-    monkeypatch.setattr("dcsvm.training.race.PILOT_ROWS", 100)
+    monkeypatch.setattr(race, "MAX_WHOLE", 0)
+    monkeypatch.setattr(race, "TRYING_THRESHOLD", 100)
+    monkeypatch.setattr(race, "ROWS_OF_CLUSTER", 60)
+    monkeypatch.setattr(losses, "PILOT_ROWS", 100)
     X, y = spots(1200, 2, seed=5)
     options = replace(OPTIONS, early=early, bias=bias)
     grid = Grid.of(options, CS, GAMMAS)
@@ -105,22 +105,29 @@ def test_leaving_settings_does_not_change_which_is_best(early, bias, monkeypatch
 
 @pytest.mark.parametrize("name", ["two classes", "three classes", "regression"])
 def test_only_settings_near_the_best_are_solved_to_the_tolerance(name, monkeypatch):
-    monkeypatch.setattr(setting_search, "MAX_WHOLE", 0)
+    monkeypatch.setattr(race, "MAX_WHOLE", 0)
     tolerances: dict[Setting, list[float]] = {}
-    solve, loose = exact_search.ExactSearch._solved, exact_search.LOOSE_TOLERANCE
+    begin, loose, limits = FoldScorer.begin, race.LOOSE_TOLERANCE, []
 
-    def noted(self, setting, tolerance, limit):
-        tolerances.setdefault(setting, []).append(tolerance)
-        if self.scores and not self.every:
-            best = best_of(self.scores)
-            margin = exact_search.LOOSE_MARGIN if tolerance == loose else 0.0
-            assert limit == pytest.approx(best.total + margin * best.weight)
-        return solve(self, setting, tolerance, limit)
+    def noted(self, settings, tolerance):
+        tolerances.setdefault(settings[0], []).append(tolerance)
+        return begin(self, settings, tolerance)
 
-    monkeypatch.setattr(exact_search.ExactSearch, "_solved", noted)
+    def pruned(self, scorer, losses, limit, n_done):
+        limits.append((losses.settings[0], tolerances[losses.settings[0]][-1], limit))
+        return prune(self, scorer, losses, limit, n_done)
+
+    prune = Race._pruned
+    monkeypatch.setattr(FoldScorer, "begin", noted)
+    monkeypatch.setattr(Race, "_pruned", pruned)
     data, given = SETS[name]
     options = replace(OPTIONS, **given)
     scores = searched(data, options, Grid.of(options, CS, GAMMAS))
+    position = {score.setting: k for k, score in enumerate(scores)}
+    for setting, tolerance, limit in limits[1:]:
+        best = best_of(scores[: position[setting]])
+        margin = race.LOOSE_MARGIN if tolerance == loose else 0.0
+        assert limit == pytest.approx(best.total + margin * best.weight)
     wanted = [OPTIONS.tolerance] if name == "regression" else [loose, OPTIONS.tolerance]
     found = [(one, tolerances[one.setting]) for one in scores[1:] if one.setting in tolerances]
     for score, own in found:
@@ -149,7 +156,7 @@ def test_rows_without_a_fold_are_learnt_from_and_not_scored():
 @pytest.mark.parametrize("how", ["whole", "levels", "early"])
 def test_weights_are_copies(name, how, monkeypatch):
     if how == "levels":
-        monkeypatch.setattr(setting_search, "MAX_WHOLE", 0)
+        monkeypatch.setattr(race, "MAX_WHOLE", 0)
     (X, y), given = SETS[name]
     options = replace(OPTIONS, **given)
     if how == "early":
@@ -178,8 +185,8 @@ def test_a_fold_without_weight_is_empty(monkeypatch):
     (score,) = searched((X, y), OPTIONS, grid, fold=fold, sample_weight=weight)
     assert np.isnan(score.losses).tolist() == [False, False, True]
     assert score.weight == 1.5 * score.n_rows == 300
-    for most_whole in (setting_search.MAX_WHOLE, 0):
-        monkeypatch.setattr(setting_search, "MAX_WHOLE", most_whole)
+    for most_whole in (race.MAX_WHOLE, 0):
+        monkeypatch.setattr(race, "MAX_WHOLE", most_whole)
         (again,) = searched((X, y), OPTIONS, grid, fold=fold, sample_weight=weight)
         assert abs(again.loss - score.loss) < 0.02 and again.converged
     with pytest.raises(ValueError, match="there are no training rows"):
@@ -189,8 +196,8 @@ def test_a_fold_without_weight_is_empty(monkeypatch):
 def test_a_class_of_few_rows_is_no_obstacle(monkeypatch):
     X, y = spots(60, 2, seed=8)
     y[0] = 7
-    for most_whole in (setting_search.MAX_WHOLE, 0):
-        monkeypatch.setattr(setting_search, "MAX_WHOLE", most_whole)
+    for most_whole in (race.MAX_WHOLE, 0):
+        monkeypatch.setattr(race, "MAX_WHOLE", most_whole)
         (score,) = searched((X, y), OPTIONS, Grid((10.0,), (3.0,)), n_folds=10)
         predicted = cross_validate(Rows.from_array(X), y, replace(OPTIONS, C=10.0, gamma=3.0), 10)
         assert abs(score.loss - np.mean(predicted != y)) <= 1.01 / 60
@@ -204,14 +211,14 @@ def test_folds_of_one_class_predict_it():
 
 
 def test_larger_C_are_known_where_no_alpha_reaches_its_bound(monkeypatch):
-    monkeypatch.setattr(setting_search, "MAX_WHOLE", 0)
+    monkeypatch.setattr(race, "MAX_WHOLE", 0)
     solved = []
-    solve = exact_search.ExactSearch._scored
+    begin = FoldScorer.begin
     monkeypatch.setattr(
-        exact_search.ExactSearch,
-        "_scored",
-        lambda self, setting: solved.append(setting) or solve(self, setting),
-    )
+        FoldScorer, "begin", lambda self, settings, *what: solved.append(settings) or begin(
+            self, settings, *what
+        )
+    )  # fmt: skip
     X, y = spots(120, 2, seed=10)
     scores = searched((X, y), OPTIONS, Grid((50.0, 100.0, 200.0, 400.0), (1e4,)), every=True)
     assert len(scores) == 4 and len(solved) == 1
@@ -219,10 +226,10 @@ def test_larger_C_are_known_where_no_alpha_reaches_its_bound(monkeypatch):
 
 
 def test_settings_come_gamma_by_gamma_also_where_estimates_are_equal(monkeypatch):
-    monkeypatch.setattr(setting_search, "MAX_WHOLE", 0)
-    monkeypatch.setattr(setting_search, "TRYING_THRESHOLD", 100)
-    monkeypatch.setattr("dcsvm.training.race.PILOT_ROWS", 100)
-    monkeypatch.setattr(setting_search, "ROWS_OF_CLUSTER", 60)
+    monkeypatch.setattr(race, "MAX_WHOLE", 0)
+    monkeypatch.setattr(race, "TRYING_THRESHOLD", 100)
+    monkeypatch.setattr(losses, "PILOT_ROWS", 100)
+    monkeypatch.setattr(race, "ROWS_OF_CLUSTER", 60)
     X, y = spots(900, 2, seed=20)
     gammas = (3.0, 1e5, 2e5, 4e5)
     scores = searched((X, y), OPTIONS, Grid((1.0, 10.0, 100.0), gammas), every=True)
@@ -233,13 +240,13 @@ def test_settings_come_gamma_by_gamma_also_where_estimates_are_equal(monkeypatch
 def test_a_stopped_search_keeps_what_is_scored():
     X, y = spots(300, 2, seed=11)
     stop, scores = _core.Stop(), []
-    found = Search(Rows.from_array(X), y, OPTIONS.fold_of_rows(y, 3), OPTIONS, stop=stop)
+    found = Race(Rows.from_array(X), y, OPTIONS.fold_of_rows(y, 3), OPTIONS, stop=stop)
     with pytest.raises(_core.Stopped):
         for score in found.run(Grid(CS, GAMMAS)):
             scores.append(score)
             stop.request()
     assert len(scores) == len(CS)
-    rest = list(Search(Rows.from_array(X), y, OPTIONS.fold_of_rows(y, 3), OPTIONS).run(
+    rest = list(Race(Rows.from_array(X), y, OPTIONS.fold_of_rows(y, 3), OPTIONS).run(
         Grid(CS, GAMMAS), scores
     ))  # fmt: skip
     assert {score.setting for score in [*scores, *rest]} == set(Grid(CS, GAMMAS).settings)

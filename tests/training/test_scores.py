@@ -9,12 +9,12 @@ from reference import spots, surface
 from dcsvm.data.rows import Rows
 from dcsvm.problem.option_table import CLASS_METRICS, REGRESSION_METRICS
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training import race as cluster_search
-from dcsvm.training import race as setting_search
+from dcsvm.training import race
+from dcsvm.training import scores as score_module
 from dcsvm.training.engine import prepare_rows
 from dcsvm.training.held_out import Grid, best_of, folds_of
 from dcsvm.training.probability import CrossValidationRun, fit_sigmoid, sigmoid
-from dcsvm.training.race import Search
+from dcsvm.training.race import Race
 from dcsvm.training.report import Progress
 
 metrics = pytest.importorskip("sklearn.metrics")
@@ -73,7 +73,7 @@ def held_out(setting, data, fold, options, weights):
 
 def searched(data, options, metric, fold, weights, **how):
     rows = Rows.from_array(data[0])
-    search = Search(rows, data[1], fold, options, metric=metric, sample_weight=weights, **how)
+    search = Race(rows, data[1], fold, options, metric=metric, sample_weight=weights, **how)
     return list(search.run(GRID))
 
 
@@ -85,10 +85,10 @@ def noisy(data, seed=0):
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
-@pytest.mark.parametrize("most_whole", [setting_search.MAX_WHOLE, 0], ids=["whole", "folds"])
+@pytest.mark.parametrize("most_whole", [race.MAX_WHOLE, 0], ids=["whole", "folds"])
 @pytest.mark.parametrize("metric", LOSSES)
 def test_scores_are_those_of_scikit_learn(metric, most_whole, is_weighted, monkeypatch):
-    monkeypatch.setattr(setting_search, "MAX_WHOLE", most_whole)
+    monkeypatch.setattr(race, "MAX_WHOLE", most_whole)
     is_regression = metric in REGRESSION_METRICS
     data = surface(150) if is_regression else noisy(spots(200, 2, seed=2))
     X, y = data
@@ -118,7 +118,7 @@ def test_early_scores_are_those_of_early_models(metric):
     rows, weights = Rows.from_array(X), np.ones(900)
     fold = options.fold_of_rows(y, 3)
     for C in (1.0, 30.0):
-        search = Search(rows, y, fold, options, metric=metric)
+        search = Race(rows, y, fold, options, metric=metric)
         (score,) = search.run(Grid((C,), (10.0,)))
         prepared = prepare_rows(rows, y, replace(options, C=C, gamma=10.0))
         held = CrossValidationRun(prepared, folds_of(prepared, 3), Progress(), keeps_values=True)
@@ -134,10 +134,10 @@ def test_early_scores_are_those_of_early_models(metric):
 @pytest.mark.parametrize("early", [False, True])
 @pytest.mark.parametrize("metric", ["rmse", "r2"])
 def test_rmse_and_r2_prune_as_mse_does(metric, early, monkeypatch):
-    monkeypatch.setattr(setting_search, "MAX_WHOLE", 0)
-    monkeypatch.setattr(setting_search, "TRYING_THRESHOLD", 100)
-    monkeypatch.setattr(setting_search, "ROWS_OF_CLUSTER", 60)
-    monkeypatch.setattr(cluster_search, "PILOT_ROWS", 100)
+    monkeypatch.setattr(race, "MAX_WHOLE", 0)
+    monkeypatch.setattr(race, "TRYING_THRESHOLD", 100)
+    monkeypatch.setattr(race, "ROWS_OF_CLUSTER", 60)
+    monkeypatch.setattr(score_module, "PILOT_ROWS", 100)
     X, y = surface(900)
     options = replace(OPTIONS, svm_type="epsilon_svr", early=early)
     fold = options.fold_of_rows(y, 4)
@@ -148,7 +148,7 @@ def test_rmse_and_r2_prune_as_mse_does(metric, early, monkeypatch):
     for first in (0, 3):  # also after the scores of a stopped search
         if first:
             squared, scores = (
-                list(Search(rows, y, fold, options, metric=one).run(GRID, known[:first]))
+                list(Race(rows, y, fold, options, metric=one).run(GRID, known[:first]))
                 for one, known in (("mse", squared), (metric, scores))
             )
         for one, other in zip(squared, scores, strict=True):
@@ -160,16 +160,16 @@ def test_rmse_and_r2_prune_as_mse_does(metric, early, monkeypatch):
 
 @pytest.mark.parametrize("metric", ["f1", "auc", "log-loss"])
 def test_metrics_without_losses_of_rows_prune_no_setting(metric, monkeypatch):
-    monkeypatch.setattr(setting_search, "MAX_WHOLE", 0)
-    monkeypatch.setattr(setting_search, "TRYING_THRESHOLD", 100)
-    monkeypatch.setattr(setting_search, "ROWS_OF_CLUSTER", 60)
-    monkeypatch.setattr(cluster_search, "PILOT_ROWS", 100)
+    monkeypatch.setattr(race, "MAX_WHOLE", 0)
+    monkeypatch.setattr(race, "TRYING_THRESHOLD", 100)
+    monkeypatch.setattr(race, "ROWS_OF_CLUSTER", 60)
+    monkeypatch.setattr(score_module, "PILOT_ROWS", 100)
     data = noisy(spots(900, 2, seed=5))
     for early in (False, True):
         options = replace(OPTIONS, early=early)
         fold = options.fold_of_rows(data[1], 4)
         rows = Rows.from_array(data[0])
-        search = Search(rows, data[1], fold, options, metric=metric)
+        search = Race(rows, data[1], fold, options, metric=metric)
         scores = list(search.run(GRID))
         assert all(score.is_complete for score in scores)
         assert len(search.estimates) == len(scores)
@@ -179,8 +179,8 @@ def test_metrics_without_losses_of_rows_prune_no_setting(metric, monkeypatch):
 def test_folds_of_one_training_class_have_values_of_one_and_minus_one(monkeypatch):
     X, y = spots(40, 2, seed=9)
     y = np.where(np.arange(40) < 20, 0.0, 1.0)
-    for most_whole in (setting_search.MAX_WHOLE, 0):
-        monkeypatch.setattr(setting_search, "MAX_WHOLE", most_whole)
+    for most_whole in (race.MAX_WHOLE, 0):
+        monkeypatch.setattr(race, "MAX_WHOLE", most_whole)
         for metric, loss in (("auc", 1.0), ("f1", 1.0)):  # each class is predicted as the other
             for score in searched((X, y), OPTIONS, metric, y.astype(np.int64), None):
                 assert score.loss == loss and score.is_complete
