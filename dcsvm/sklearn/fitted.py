@@ -35,7 +35,7 @@ SAME_AS_OPTIONS = ("nu", "epsilon", "degree", "coef0", "levels", "early", "early
 def kernel_type(kernel: object) -> Any:
     """Return the KernelType of a kernel, given by name or as a callable; None if it is unknown."""
     if callable(kernel):
-        return KERNELS["precomputed"]
+        return next(kind for kind in KERNELS.values() if kind.is_precomputed)
     return KERNELS.get(kernel) if isinstance(kernel, str) else None
 
 

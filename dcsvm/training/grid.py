@@ -13,7 +13,7 @@ from dcsvm._core import Stop
 from dcsvm.data.dataset import Dataset
 from dcsvm.machine import threads_to_train
 from dcsvm.model.metrics import DEFINITIONS, table_html
-from dcsvm.problem.data_gamma import number_of_gamma, number_per_median
+from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.option_table import MEDIAN, checked_metric
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.held_out import DEFAULT_CS, DEFAULT_GAMMAS, Grid, Score, Setting, best_of
@@ -138,7 +138,9 @@ class GridSearch:
         tested = as_test_rows(test, data)
         options, self.gamma_unit = number_of_gamma(options, data.rows), 1.0
         if gamma_unit == MEDIAN:
-            self.gamma_unit = number_per_median("1/median", options.kernel, data.rows)
+            per_median = number_of_gamma(replace(options, gamma="1/median"), data.rows)
+            assert isinstance(per_median.gamma, float)
+            self.gamma_unit = per_median.gamma
             grid = grid.in_gamma_unit(self.gamma_unit)
         self.grid = grid
         work = data.rows.work_with(data.n_rows)
