@@ -163,12 +163,12 @@ class Certificate:
     Attributes
     ----------
     objectives : float64 (n_problems,)
-    violations : KKT violations, in multiples of `units`, estimated error included.
+    violations : KKT violations, in multiples of `scales`, estimated error included.
     gaps : duality gaps, estimated error included; NaN for an indefinite kernel (stationary point).
     kernel_errors : largest difference seen between the solver's gradient and the float64 gradient.
     counts : number of checked variables, int64.
     objective_errors : estimated error of the objectives.
-    units : violation scales; for nu-SVC the margin, if that is smaller.
+    scales : violation scales; for nu-SVC the margin, if that is smaller.
     multipliers : multipliers of the equality constraints, (n_problems, n_constraints).
     """
 
@@ -178,7 +178,7 @@ class Certificate:
     kernel_errors: np.ndarray
     counts: np.ndarray
     objective_errors: np.ndarray
-    units: np.ndarray
+    scales: np.ndarray
     multipliers: np.ndarray
 
     @staticmethod
@@ -225,7 +225,7 @@ class Certificate:
     @property
     def violation_scale(self) -> float:
         """The smallest violation scale of a problem."""
-        return float(self.units.min())
+        return float(self.scales.min())
 
     @property
     def relative_gap(self) -> float | None:
@@ -450,8 +450,8 @@ class _Check:
         reduced = np.abs(reduced_gradient(self.problem, self.alpha, self.gradient))
         doubt = scope.neglected + SAFETY * self.error
         # first, what could violate: a free variable far from 0, a bounded one near it
-        _, (violation,), (gap,), (unit,), _ = _optimality(self.problem, self.alpha, self.gradient)
-        most = scope.tolerance * unit / (1 if self.problem.constraint_of is None else 2)
+        _, (violation,), (gap,), (scale,), _ = _optimality(self.problem, self.alpha, self.gradient)
+        most = scope.tolerance * scale / (1 if self.problem.constraint_of is None else 2)
         free = self.is_free
         needed = np.where(free, reduced > most - doubt, reduced < doubt)
         needed &= self.remaining
@@ -555,19 +555,19 @@ def _certificate(
 
     `neglected` (n_parts,) bounds the truncation error of an entry of the gradient.
     """
-    objectives, violations, gaps, units, multipliers = _core.optimality(
+    objectives, violations, gaps, scales, multipliers = _core.optimality(
         problem, start, alpha, gradient
     )
     room = np.maximum(alpha - problem.lower, problem.upper - alpha)
     gaps += neglected * reduce_parts(np.add, room, start)
     return Certificate(
         objectives,
-        violations + neglected * (1 if problem.constraint_of is None else 2) / units,
+        violations + neglected * (1 if problem.constraint_of is None else 2) / scales,
         gaps if has_gap else np.full_like(gaps, np.nan),
         kernel_errors,
         counts,
         np.zeros_like(objectives),
-        units,
+        scales,
         multipliers,
     )
 

@@ -81,7 +81,7 @@ def solve_as_c_svc(
     for _ in range(MAX_SOLVES):
         inner = _solver_for(solver, as_c_svc(formulation, C), alpha, budget)
         everything = np.arange(inner.problem.size, dtype=np.int32)
-        inner.solve(everything, inner.units.sizes(everything), LOOSE)
+        inner.solve(everything, inner.components.sizes(everything), LOOSE)
         share = _share_of(inner, C, wanted)
         if np.all(np.abs(share - 1.0) <= NEAR_NU):
             break
@@ -148,7 +148,7 @@ def can_relax(solver: FormulationSolver) -> bool:
     """Return whether only the equality constraint of a single problem couples components."""
     formulation = solver.formulation
     is_one = formulation is solver.prepared.formulation and formulation.n_problems == 1
-    return is_one and solver.problem.n_constraints == 1 and solver.locality.n_components > 1
+    return is_one and solver.problem.n_constraints == 1 and solver.row_components.n_components > 1
 
 
 def relax(solver: FormulationSolver, multiplier: float) -> None:
@@ -170,7 +170,7 @@ def solve_relaxed(solver: FormulationSolver, tolerance: float) -> None:
     Raises Stopped.
     """
     everything = np.arange(solver.problem.size, dtype=np.int32)
-    sizes = solver.units.sizes(everything)
+    sizes = solver.components.sizes(everything)
     least = RELAXED_TOLERANCE * tolerance
     state = solver.state
     if state.move is None or state.missing is None:
@@ -364,7 +364,7 @@ def solve_and_verify(solver: FormulationSolver, target: Target) -> dict[int, Cer
     if state.checked is None:
         members = np.concatenate([solver.formulation.variables_of_fold(k) for k in folds])
         tolerance = SOLVER_TOLERANCE * target.tolerance
-        solver.solve(members, solver.units.sizes(members), tolerance, target.attainable)
+        solver.solve(members, solver.components.sizes(members), tolerance, target.attainable)
     certificates = verify(solver, folds, target.tolerance)
     state.checks += 1
     state.weight = None
@@ -448,7 +448,7 @@ def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dic
         is_convex=kernel.is_positive_semidefinite,
         every_row=solver.options.certify or kernel.type.is_linear,
         neglected=state.neglected,
-        between=solver.locality.between,
+        between=solver.row_components.between,
         tolerance=tolerance,
         seed=solver.options.seed + state.checks,
     )

@@ -69,7 +69,7 @@ class Prepared:
     task: Task
     memory: MemoryPlan
     row_map: RowMap
-    components: RowComponents
+    row_components: RowComponents
     targets: np.ndarray
     sample_weight: np.ndarray
     formulation: Formulation
@@ -119,7 +119,7 @@ class Prepared:
         remarks = f" ({self.row_map.n_merged} duplicates)" if self.row_map.n_merged else ""
         if n_negligible := self.n_negligible:
             remarks += f" ({n_negligible} with negligible weights)"
-        sizes = np.diff(self.components.start)
+        sizes = np.diff(self.row_components.start)
         components = f", {len(sizes)} components, largest {sizes.max()} rows"
         return (
             f"{self.row_map.n_input_rows} rows of {rows.n_features} {described}{remarks}, "
@@ -163,14 +163,16 @@ def prepare(
         engine = engine.reordered(row_map.first)
     stop.check()
     # rows are put into the order of their components, or of the clusters of a file
-    locality, tree = engine.find_components(kernel, weight, budget, stop), None
+    row_components, tree = engine.find_components(kernel, weight, budget, stop), None
     if isinstance(engine, LocalEngine) and engine.rows.is_in_file and plan.deepest > 0:
         stop.check()
-        locality, tree = _in_order_of_clusters(engine, kernel, locality, plan, options, stop)
-    if locality.is_ordered:
-        targets, sample_weight = targets[locality.order], sample_weight[locality.order]
-        engine = engine.reordered(locality.order)
-        row_map = row_map.reordered(locality.order)
+        row_components, tree = _in_order_of_clusters(
+            engine, kernel, row_components, plan, options, stop
+        )
+    if row_components.is_ordered:
+        targets, sample_weight = targets[row_components.order], sample_weight[row_components.order]
+        engine = engine.reordered(row_components.order)
+        row_map = row_map.reordered(row_components.order)
     formulation = task.formulate(targets, sample_weight)
     stop.check()
     engine = engine.encoded(kernel, memory, formulation.problem.size)
@@ -180,13 +182,14 @@ def prepare(
         task=task,
         memory=memory,
         row_map=row_map,
-        components=locality,
+        row_components=row_components,
         targets=targets,
         sample_weight=sample_weight,
         formulation=formulation,
         engine=engine,
         plan=plan,
-        tree=tree and tree.of_rows_in(locality.order, engine.data, {*plan.levels, *plan.choices}),
+        tree=tree
+        and tree.of_rows_in(row_components.order, engine.data, {*plan.levels, *plan.choices}),
     )
 
 

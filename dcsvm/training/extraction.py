@@ -87,7 +87,7 @@ def exact_model(
         check_margins(margin)
         gap = known_or_none(np.sum(certificate.gaps / margin**2))
         if not converged:  # before convergence estimates of the margin differ
-            violation = float((certificate.violations * certificate.units / margin).max())
+            violation = float((certificate.violations * certificate.scales / margin).max())
     problems = _problem_reports(solver, certificate, rho, margin)
     # the order of LIBSVM: by class, then by row
     coef, classes, counts = support.coef, targets[support.row], None

@@ -206,7 +206,7 @@ def report_of(run: Run, result: ExactResult | None, **outcome: Any) -> TrainRepo
         threads=prepared.threads,
         n_duplicates=prepared.row_map.n_merged,
         n_negligible=prepared.n_negligible,
-        n_row_components=prepared.components.n_components,
+        n_row_components=prepared.row_components.n_components,
         n_sv=0 if state.early is None else state.early.rows.n_samples,
         n_bsv=state.n_bsv,
         levels=state.levels,
@@ -291,7 +291,7 @@ def certificate_of_stopped(solver: FormulationSolver) -> Certificate:
     is_convex = solver.data.kernel.is_positive_semidefinite
     parts = Subproblems.of_problems(solver.formulation)
     weight = reduce_parts(np.add, np.abs(solver.alpha), parts.start)
-    neglected = solver.state.neglected + solver.locality.between.value * weight
+    neglected = solver.state.neglected + solver.row_components.between.value * weight
     return certificate_of_known(parts, iterate, neglected, is_convex)
 
 

@@ -277,7 +277,7 @@ def held_out_values(
                 yield block, _values_by_clusters(solver, k, folds.row[block])
         return
     rho, margin = _offsets_and_margins(solver)
-    component, n_pairs = solver.units.row_component, solver.formulation.n_problems_of_fold
+    component, n_pairs = solver.components.row_component, solver.formulation.n_problems_of_fold
     for k, fold in enumerate(batch):
         own = slice(k * n_pairs, (k + 1) * n_pairs)
         variables = solver.formulation.variables_of_fold(k)

@@ -68,11 +68,13 @@ class VariableComponents:
         Components stay separate even if an equality constraint couples them.
         """
         n_groups, rows = self.row_components.n_components, self.formulation.problem.rows[variables]
-        unit = (
+        component = (
             self.formulation.problem_index[variables] * n_groups
             + self.row_components.component[rows]
         )
-        return TermIndex(rows, unit, unit % (self.formulation.n_problems_of_fold * n_groups))
+        return TermIndex(
+            rows, component, component % (self.formulation.n_problems_of_fold * n_groups)
+        )
 
 
 @dataclass(frozen=True, eq=False)

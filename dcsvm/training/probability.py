@@ -246,7 +246,7 @@ def is_good_start(
         step[own] += alpha[begin : begin + len(own)]
         begin += len(own)
         moved = np.flatnonzero(step)
-        terms, step = solver.units.terms(moved), step[moved]
+        terms, step = solver.components.terms(moved), step[moved]
         sums, n_values = solver.gradient_of(moved, options, (terms, step))
         solver.costs.counts["kernel_evaluations"] += n_values
         change = sums + linear[moved]

@@ -87,9 +87,9 @@ class Run:
 
     def new_tree(self) -> Tree:
         """Create a cluster tree over all rows, without levels."""
-        locality = self.prepared.components
-        group = locality.component if locality.n_components > 1 else None
-        return new_tree(self.prepared.engine, self.options, locality.order, group)
+        row_components = self.prepared.row_components
+        group = row_components.component if row_components.n_components > 1 else None
+        return new_tree(self.prepared.engine, self.options, row_components.order, group)
 
     def save(self) -> None:
         """Store a due checkpoint, except during the search of the early level."""
@@ -113,7 +113,7 @@ class Run:
     def load(self, checkpoint: Checkpoint) -> None:
         """Load the state from a checkpoint. Raises CheckpointError."""
         prepared = self.prepared
-        size = prepared.data.rows.n_samples, prepared.components.n_components
+        size = prepared.data.rows.n_samples, prepared.row_components.n_components
         checkpoint.load(self.state, self.solver.problem, *size)
         self.seconds_before = self.state.costs.seconds_train
 
@@ -232,7 +232,7 @@ class Run:
 
         The gradient of these variables is complete.
         """
-        return np.isfinite(self.state.whole_tolerance)[self.solver.units.component]
+        return np.isfinite(self.state.whole_tolerance)[self.solver.components.component]
 
 
 def grow(run: Run, level: int) -> Tree:
@@ -355,7 +355,7 @@ def refine(run: Run) -> None:
     members = state.begun_with
     solver.begin_phase("refine", len(members))
     tolerance = max(run.options.tolerance, LEVEL_TOLERANCE)
-    solver.solve(members, solver.units.sizes(members), tolerance)
+    solver.solve(members, solver.components.sizes(members), tolerance)
     state.begun_with = None
     state.costs.refine_seconds = time.perf_counter() - start
     run.control.progress.end("refine", state.costs.refine_seconds, count_support(solver))

@@ -343,7 +343,7 @@ def clusters_of(prepared: Prepared, level: int, stop: _core.Stop) -> LevelPartit
     if level == 0:
         root = Partition(prepared.data.kernel, rows.take(np.zeros(0, np.int32)), ())
         return LevelPartition(root, Assignment.at_root(rows.n_samples))
-    tree = new_tree(prepared.engine, options, prepared.components.order)
+    tree = new_tree(prepared.engine, options, prepared.row_components.order)
     Plan((level,), (), level, options.branching).grow(tree, level, options, stop)
     placed = tree.placed[level]
     assert placed is not None

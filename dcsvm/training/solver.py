@@ -185,7 +185,7 @@ BATCH_VALUES = 4 * 10**9  # kernel evaluations of a gradient between two possibl
 class FormulationSolver:
     """Solver of a formulation over prepared rows.
 
-    `prepared` and `control` do not change; `state` does. `problem`, `units` (components of the
+    `prepared` and `control` do not change; `state` does. `problem`, `components` (of the
     variables) and `cutoff` belong to the current `formulation`. Several solvers may share a
     `budget` of work.
     """
@@ -200,7 +200,7 @@ class FormulationSolver:
         self.prepared, self.control = prepared, control or RunControl()
         self.options, self.task, self.data = prepared.options, prepared.task, prepared.data
         self.engine = prepared.engine
-        self.locality, self.threads = prepared.components, prepared.threads
+        self.row_components, self.threads = prepared.row_components, prepared.threads
         self.set_formulation(formulation or prepared.formulation)
         self.memory_bytes = prepared.solver_bytes(self.formulation)
         self.is_warm = self.is_near = False
@@ -208,7 +208,7 @@ class FormulationSolver:
         self._unfinished = no_variables, no_variables  # members and sizes of the last solve
         self.state = RunState(
             iterate=Iterate.of(self.formulation.alpha.copy()),
-            whole_tolerance=np.full(self.units.n_components, np.inf),
+            whole_tolerance=np.full(self.components.n_components, np.inf),
             budget=budget or Budget.of(self.options),
             n_iterations=np.zeros(self.formulation.n_problems, np.int64),
             converged=np.zeros(self.formulation.n_folds, bool),
@@ -217,12 +217,12 @@ class FormulationSolver:
     def set_formulation(self, formulation: Formulation) -> None:
         """Replace the formulation, and its components and cutoff."""
         self.formulation, self.problem = formulation, formulation.problem
-        self.units = VariableComponents(formulation, self.locality)
-        self.cutoff = self.locality.cutoff(coupled=formulation.has_constraints)
+        self.components = VariableComponents(formulation, self.row_components)
+        self.cutoff = self.row_components.cutoff(coupled=formulation.has_constraints)
 
     def forget_whole(self) -> None:
         """Mark every component as not solved as a whole, as the components may have changed."""
-        self.state.whole_tolerance = np.full(self.units.n_components, np.inf)
+        self.state.whole_tolerance = np.full(self.components.n_components, np.inf)
 
     def begin_with(
         self, alpha: np.ndarray, gradient: np.ndarray | None = None, neglected: float = 0.0
@@ -384,7 +384,7 @@ class FormulationSolver:
     def sources(self) -> tuple[TermIndex, np.ndarray]:
         """Return the support vectors as terms of kernel sums, and their alpha."""
         support = np.flatnonzero(self.alpha)
-        return self.units.terms(support), self.alpha[support]
+        return self.components.terms(support), self.alpha[support]
 
     def gradient_of(
         self,
@@ -397,7 +397,9 @@ class FormulationSolver:
         Also returns the number of kernel evaluations. Raises Stopped.
         """
         terms, alpha = sources or self.sources()
-        sums, n_values = self.engine.sums(self.units.terms(variables), terms, alpha, evaluation)
+        sums, n_values = self.engine.sums(
+            self.components.terms(variables), terms, alpha, evaluation
+        )
         return sums - self.problem.linear[variables], n_values
 
     def gradients_of(
@@ -411,9 +413,9 @@ class FormulationSolver:
         # blocks that fit into memory, and that end when a checkpoint may be due
         n_blocks, sources = 1 + len(variables) // self.engine.targets_at_once, self.sources()
         if self.control.checkpoint is not None:
-            unit = self.units.terms(variables).component
-            n_sources = np.bincount(sources[0].component, minlength=unit.max(initial=0) + 1)
-            n_blocks += int(n_sources[unit].sum() / BATCH_VALUES)
+            component = self.components.terms(variables).component
+            n_sources = np.bincount(sources[0].component, minlength=component.max(initial=0) + 1)
+            n_blocks += int(n_sources[component].sum() / BATCH_VALUES)
         # in row order: problems share the kernel values of a row
         by_row = variables
         if self.formulation.n_problems > 1:
@@ -429,7 +431,7 @@ class FormulationSolver:
         self, variables: np.ndarray, is_done: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield variables and their gradient from float64 kernel values, as `gradients_of`."""
-        evaluation = KernelEvalOptions(True, self.locality.between, self.control.stop)
+        evaluation = KernelEvalOptions(True, self.row_components.between, self.control.stop)
         for batch, gradient, n_values in self.gradients_of(variables, is_done, evaluation):
             self.costs.evaluations_by_phase["check"] += n_values
             yield batch, gradient
@@ -547,10 +549,10 @@ class LevelSolver:
         """
         part, n_parts = self.cluster, self.division.n_clusters
         if not (self.formulation.has_constraints and self.predicts):
-            locality = self.solver.locality
-            part = part + n_parts * locality.component[self.formulation.problem.rows]
-            n_parts *= locality.n_components
-        return self.solver.units.component.astype(np.int64) * n_parts + part, n_parts
+            row_components = self.solver.row_components
+            part = part + n_parts * row_components.component[self.formulation.problem.rows]
+            n_parts *= row_components.n_components
+        return self.solver.components.component.astype(np.int64) * n_parts + part, n_parts
 
     def solve_clusters(self, tolerance: float, chosen: np.ndarray | None = None) -> None:
         """Solve the chosen clusters that are not solved yet.
@@ -558,16 +560,16 @@ class LevelSolver:
         `chosen` is bool (n_clusters,), or None for all clusters. Components that a finer level
         solved as a whole to this tolerance are skipped. Raises Stopped.
         """
-        solver, state, units = self.solver, self.solver.state, self.solver.units
-        part, n_of_unit = self.parts()
+        solver, state, components = self.solver, self.solver.state, self.solver.components
+        part, n_of_component = self.parts()
         every_part, sizes = group_sizes(part)
         self.largest = int(sizes.max())
         is_open = state.whole_tolerance > tolerance
         if self.predicts:  # each of its clusters needs its own solution
-            component, n_parts = group_sizes(every_part // n_of_unit)
+            component, n_parts = group_sizes(every_part // n_of_component)
             is_open[component[n_parts > 1]] = True
         is_wanted = ~self.is_solved if chosen is None else chosen & ~self.is_solved
-        variables = np.flatnonzero(is_open[units.component])
+        variables = np.flatnonzero(is_open[components.component])
         if not is_wanted.all():
             variables = variables[is_wanted[self.cluster[variables]]]
         if not state.has_begun:
@@ -580,16 +582,16 @@ class LevelSolver:
         self.objective += sum(solved["objective"].tolist())
         self.objective += self._objective_of_whole(tolerance)
         if self.is_in_place:
-            component, n_parts = group_sizes(parts // n_of_unit)
+            component, n_parts = group_sizes(parts // n_of_component)
             state.whole_tolerance[component] = np.where(n_parts == 1, tolerance, np.inf)
         missed = parts[~solved["converged"]]
-        self.converged[missed // (n_of_unit * units.n_components_of_fold)] = False
+        self.converged[missed // (n_of_component * components.n_components_of_fold)] = False
         self.is_solved |= is_wanted
 
     def _objective_of_whole(self, tolerance: float) -> float:
         """Compute the objective of components that were solved as a whole before."""
         solver = self.solver
-        mask = solver.state.whole_tolerance[solver.units.component] <= tolerance
+        mask = solver.state.whole_tolerance[solver.components.component] <= tolerance
         alpha, gradient = solver.alpha[mask], solver.gradient[mask]
         return float(0.5 * np.dot(alpha, gradient - solver.problem.linear[mask]))
 
@@ -653,7 +655,7 @@ class LevelSolver:
         """
         solver, budget = self.solver, self.solver.state.budget
         prepared, problem = solver.prepared, self.formulation.problem
-        size = prepared.data.rows.n_samples, prepared.components.n_components
+        size = prepared.data.rows.n_samples, prepared.row_components.n_components
         solver.state.set_arrays(arrays, problem, *size)
         solver.state.budget, solver.is_warm = budget, True
         for name, known in (("is_solved", self.is_solved), ("all_converged", self.converged)):

@@ -57,14 +57,14 @@ ARRAYS = {
     "best_alpha": (np.float64, "variable"),
     "best_gradient": (np.float64, "variable"),
     "best_excess": (np.float64, "fold"),
-    "whole_tolerance": (np.float64, "unit"),
+    "whole_tolerance": (np.float64, "component"),
     "n_iterations": (np.int64, "problem"),
     "converged": (np.bool_, "fold"),
     "certificate.counts": (np.int64, "problem"),
     **{
         f"certificate.{name}": (np.float64, "problem")
         for name in ("objectives", "violations", "gaps", "kernel_errors", "objective_errors",
-                     "units")
+                     "scales")
     },
 }  # fmt: skip
 LARGEST_FLAG = {  # enumerations and booleans of C++
@@ -109,7 +109,7 @@ class RunState:
     Attributes
     ----------
     iterate : alpha and its gradient, as far as known.
-    whole_tolerance : float64 (n_units,), tolerance to which a level solved a component as a whole,
+    whole_tolerance : float64 (n_components,), tolerance to which a level solved a component as a whole,
         or inf.
     budget : remaining work of all steps.
     n_iterations : int64 (n_problems,), coordinate updates of each problem in finished solves.
@@ -222,14 +222,14 @@ class RunState:
             ):
                 raise ValueError(name)
             setattr(self, name, value)
-        n_units = len(self.whole_tolerance)
+        n_components = len(self.whole_tolerance)
         if self.multiplier is not None:  # relaxed: the components are separate problems
-            if problem.n_constraints != 1 or n_units != 1:
+            if problem.n_constraints != 1 or n_components != 1:
                 raise ValueError("multiplier")
-            n_units = n_groups
+            n_components = n_groups
         lengths = {
             "variable": problem.size,
-            "unit": n_units,
+            "component": n_components,
             "problem": len(self.n_iterations),
             "fold": len(self.converged),
         }

@@ -318,7 +318,7 @@ def _take_steps(solver: FormulationSolver, ratio: float) -> None:
         problem = target.problem.scaled(ratio ** (k / steps - 1))
         _scale(solver, scale, replace(target, problem=problem))
         tolerance = max(solver.options.tolerance, LEVEL_TOLERANCE)
-        solver.solve(variables, solver.units.sizes(variables), tolerance)
+        solver.solve(variables, solver.components.sizes(variables), tolerance)
         scale = ratio ** (1 / steps)
     if steps > 1:
         _scale(solver, scale, target)

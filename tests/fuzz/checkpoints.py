@@ -48,7 +48,7 @@ def checked(state):
     state.certificate = Certificate(
         objectives=np.array([-1.0]), violations=np.array([0.1]), gaps=np.array([np.nan]),
         kernel_errors=np.array([1e-6]), counts=np.array([3]), objective_errors=np.array([1e-9]),
-        units=np.ones(1), multipliers=np.zeros((1, 0)),
+        scales=np.ones(1), multipliers=np.zeros((1, 0)),
     )  # fmt: skip
 
 

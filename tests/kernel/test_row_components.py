@@ -137,7 +137,7 @@ def test_a_group_that_is_divided_again_is_no_longer_whole(monkeypatch):
     X, y = far_problem()
     options = TrainOptions(C=10.0, gamma=8.0, levels=2, early_level=2, threads=1, tolerance=1e-4)
     run = Run(prepare_rows(Rows.from_array(X), y, options))
-    sizes = np.diff(run.prepared.components.start)
+    sizes = np.diff(run.prepared.row_components.start)
     run.solver.solve(np.arange(len(X), dtype=np.int32), sizes, 0.1)
     run.state.whole_tolerance[:] = 0.1
     divide(run, 2)

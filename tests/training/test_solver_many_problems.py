@@ -81,7 +81,7 @@ def test_iterations_are_counted_for_the_problems_that_were_solved():
     both = in_folds(prepared.task.formulate, prepared.targets, [prepared.sample_weight] * 2)
     solver = FormulationSolver(prepared, formulation=both)
     members = both.variables_of_fold(1)
-    solved = solver.solve(members, solver.units.sizes(members), 1e-3)
+    solved = solver.solve(members, solver.components.sizes(members), 1e-3)
     found = solver.state.n_iterations
     assert not found[:3].any() and found[3:].all()
     assert found.sum() == solved["iterations"].sum()

@@ -30,7 +30,7 @@ def solver():
     prepared = prepare_rows(Rows.from_array(X), y, TrainOptions(C=1.0, gamma=GAMMA, threads=1))
     cutoff = Cutoff.of(prepared.data.kernel, 1e-3)
     return FormulationSolver(
-        replace(prepared, components=replace(prepared.components, within=cutoff))
+        replace(prepared, row_components=replace(prepared.row_components, within=cutoff))
     )
 
 
@@ -43,7 +43,7 @@ def error(solver):
 
 def solve(solver):
     everything = np.arange(solver.problem.size, dtype=np.int32)
-    solver.solve(everything, solver.units.sizes(everything), 1e-2)
+    solver.solve(everything, solver.components.sizes(everything), 1e-2)
 
 
 def test_the_solver_bounds_what_it_leaves_out(solver):
