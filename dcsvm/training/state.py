@@ -109,8 +109,8 @@ class RunState:
     Attributes
     ----------
     iterate : alpha and its gradient, as far as known.
-    whole_tolerance : float64 (n_components,), tolerance to which a level solved a component as a whole,
-        or inf.
+    whole_tolerance : float64 (n_components,), tolerance to which a level solved a component as a
+        whole, or inf.
     budget : remaining work of all steps.
     n_iterations : int64 (n_problems,), coordinate updates of each problem in finished solves.
     converged : bool (n_folds,), convergence of each fold.
