@@ -83,7 +83,7 @@ class KernelRows:
         *,
         targets: KernelRows | None = None,
         target_rows: np.ndarray | None = None,
-        how: KernelEvalOptions | None = None,
+        evaluation: KernelEvalOptions | None = None,
     ) -> np.ndarray:
         """Return the kernel product K(targets, these rows) W, float64 (n_targets, n_columns).
 
@@ -91,11 +91,13 @@ class KernelRows:
         one row for each selected row. The default targets are these rows. Raises Stopped.
         """
         if self.is_in_file and targets is None and rows is not None:
-            return self.part(rows).product(weights, targets=self, target_rows=target_rows, how=how)
-        targets, how = targets or self, how or KernelEvalOptions()
+            return self.part(rows).product(
+                weights, targets=self, target_rows=target_rows, evaluation=evaluation
+            )
+        targets, evaluation = targets or self, evaluation or KernelEvalOptions()
         return _core.kernel_product(
-            self.setup, targets.points, target_rows, self.points, rows, weights, how.float64,
-            self.threads, how.cutoff, how.stop,
+            self.setup, targets.points, target_rows, self.points, rows, weights, evaluation.float64,
+            self.threads, evaluation.cutoff, evaluation.stop,
         )  # fmt: skip
 
     def cluster_product(
@@ -242,13 +244,13 @@ def component_sums(
     targets: TermIndex,
     sources: TermIndex,
     alpha: np.ndarray,
-    how: KernelEvalOptions,
+    evaluation: KernelEvalOptions,
 ) -> tuple[np.ndarray, int]:
     """Compute the sum of alpha K over the sources in the component of each target.
 
     Returns the sums, float64 (n_targets,), and the number of kernel evaluations. Raises Stopped.
     """
-    small = _small_component_sums(data, targets, sources, alpha, how)
+    small = _small_component_sums(data, targets, sources, alpha, evaluation)
     if small is not None:
         return small
     sums, n_values = np.zeros(len(targets.row)), 0
@@ -257,7 +259,13 @@ def component_sums(
             rows, position = _distinct(targets.row[t[own]])
             components, column = np.unique(sources.component[s[other]], return_inverse=True)
             product, n = weighted_sums(
-                data, rows, sources.row[s[other]], column, alpha[s[other]], len(components), how
+                data,
+                rows,
+                sources.row[s[other]],
+                column,
+                alpha[s[other]],
+                len(components),
+                evaluation,
             )
             own_column = np.searchsorted(components, targets.component[t[own]])
             sums[t[own]] = product[position, own_column]
@@ -270,7 +278,7 @@ def _small_component_sums(
     targets: TermIndex,
     sources: TermIndex,
     alpha: np.ndarray,
-    how: KernelEvalOptions,
+    evaluation: KernelEvalOptions,
 ) -> tuple[np.ndarray, int] | None:
     """Compute the sums of many components from one small kernel matrix.
 
@@ -289,7 +297,7 @@ def _small_component_sums(
         return None
     identity = np.arange(n + 1, dtype=np.int64), np.arange(n, dtype=np.int32), np.ones(n), n
     values = data.product(
-        identity, others.astype(np.int32), target_rows=rows.astype(np.int32), how=how
+        identity, others.astype(np.int32), target_rows=rows.astype(np.int32), evaluation=evaluation
     ).reshape(-1)
     order = group_order(sources.component)
     first = (np.cumsum(counts) - counts)[targets.component]
@@ -307,7 +315,7 @@ def weighted_sums(
     column: np.ndarray,
     alpha: np.ndarray,
     n_columns: int,
-    how: KernelEvalOptions,
+    evaluation: KernelEvalOptions,
 ) -> tuple[np.ndarray, int]:
     """Compute sums of alpha K, float64 (n_targets, n_columns).
 
@@ -325,7 +333,10 @@ def weighted_sums(
         indptr = np.concatenate(([0], np.cumsum(np.bincount(position, minlength=len(rows)))))
         weights = indptr, column[order].astype(np.int32), alpha[order], n_columns
     product = data.product(
-        weights, rows.astype(np.int32), target_rows=target_rows.astype(np.int32), how=how
+        weights,
+        rows.astype(np.int32),
+        target_rows=target_rows.astype(np.int32),
+        evaluation=evaluation,
     )
     return product, len(target_rows) * len(rows)
 

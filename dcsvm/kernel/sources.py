@@ -380,9 +380,13 @@ class EncodedBatch:
 
         `targets` int32 selects targets. Kernel values beyond `cutoff` may be skipped.
         """
-        how, numbers = KernelEvalOptions(self.float64, cutoff), self._numbers(targets)
+        evaluation = KernelEvalOptions(self.float64, cutoff)
         return self.sources.product(
-            weights, rows, targets=self.targets, target_rows=numbers, how=how
+            weights,
+            rows,
+            targets=self.targets,
+            target_rows=self._numbers(targets),
+            evaluation=evaluation,
         )
 
     def cluster_product(

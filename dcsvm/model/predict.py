@@ -292,8 +292,9 @@ class Predictor:
         """
         sources, cluster = self.sources.encoded(), self.cluster
         if cluster is None:
-            how = KernelEvalOptions(float64)
-            return sources.product(self.weights, target_rows=sample, how=how)
+            return sources.product(
+                self.weights, target_rows=sample, evaluation=KernelEvalOptions(float64)
+            )
         return sources.cluster_product(
             self.weights, cluster, sources, sample, cluster[sample], float64
         )
