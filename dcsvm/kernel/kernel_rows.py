@@ -254,6 +254,8 @@ def component_sums(
     if small is not None:
         return small
     sums, n_values = np.zeros(len(targets.row)), 0
+    # one kernel product per fold family, or several where components share few rows;
+    # the sums of a target are in the column of its component
     for t, s in _groups_of_both(targets.fold_family, sources.fold_family):
         for own, other in _batches(targets.take(t), sources.take(s)):
             rows, position = _distinct(targets.row[t[own]])
@@ -290,6 +292,7 @@ def _small_component_sums(
     n_sources = counts[targets.component]
     if np.count_nonzero(counts) < MIN_COMPONENTS or n_sources.sum() > MAX_TERMS:
         return None
+    # variables may share rows: one matrix of the distinct rows has all values
     rows, row = np.unique(targets.row, return_inverse=True)
     others, other = np.unique(sources.row, return_inverse=True)
     n = len(others)
@@ -299,11 +302,13 @@ def _small_component_sums(
     values = data.product(
         identity, others.astype(np.int32), target_rows=rows.astype(np.int32), evaluation=evaluation
     ).reshape(-1)
+    # list the pairs of a target and a source of its component, target by target
     order = group_order(sources.component)
     first = (np.cumsum(counts) - counts)[targets.component]
     of_target = np.repeat(np.arange(len(row)), n_sources)
     begin = np.repeat(np.cumsum(n_sources) - n_sources - first, n_sources)
     own = order[np.arange(len(of_target)) - begin]
+    # sum the terms of each target
     terms = alpha[own] * values[row[of_target] * n + other[own]]
     return np.bincount(of_target, terms, len(row)), len(rows) * n
 
@@ -324,6 +329,7 @@ def weighted_sums(
     """
     if len(source_rows) == 0:
         return np.zeros((len(target_rows), n_columns)), 0
+    # sources of the same row share its kernel values: a matrix of weights, row by row
     rows, position = _distinct(source_rows)
     weights: Weights
     if n_columns == 1:

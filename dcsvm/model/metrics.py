@@ -320,17 +320,6 @@ DEFINITIONS = {
 }  # fmt: skip
 
 
-def loss_of(
-    metric: str,
-    labels: np.ndarray,
-    predicted: np.ndarray,
-    values: np.ndarray | None = None,
-    probabilities: np.ndarray | None = None,
-) -> float:
-    """Compute the loss of a metric from the arrays of an Outcome of rows of weight 1."""
-    return DEFINITIONS[metric].loss(Outcome(labels, predicted, values, probabilities))
-
-
 def shown_loss(metric: str, loss: float, error: float) -> str:
     """Format a loss and its standard error as the value of the metric."""
     shown = DEFINITIONS[metric].shown(loss)

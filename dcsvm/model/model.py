@@ -211,6 +211,7 @@ class Model(ModelParts):
             yield f"early: {self.early.rows.n_samples} support vectors in {n_clusters} clusters"
         if self.probability is not None:
             yield "probabilities: yes"
+        # the scaling, and the weights if it has them
         scaling = self.scaling
         if scaling is None:
             yield "scaling: none"

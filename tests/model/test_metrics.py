@@ -11,12 +11,15 @@ from dcsvm.model.metrics import (
     Measurement,
     Outcome,
     area_under_curve,
-    loss_of,
 )
 from dcsvm.problem.formulation import balanced_factors
 from dcsvm.problem.option_table import CLASSES, KIND_OF_METRIC
 
 metrics = pytest.importorskip("sklearn.metrics")
+
+
+def loss_of(metric, *arrays):
+    return DEFINITIONS[metric].loss(Outcome(*arrays))
 
 
 @pytest.mark.parametrize("labels", [np.array([1.0, -1.0]), np.array(["b", "a", "c\u00e9"])])
