@@ -29,9 +29,7 @@ def table_html(title: str, rows: Iterable[tuple[str, object]]) -> str:
     return f"<table><caption>{escape(title)}</caption>{lines}</table>"
 
 
-MIN_PROBABILITY = 1e-15
-
-
+MIN_PROBABILITY = 1e-15  # smaller ones are clipped, so that the log loss is finite
 MAX_CLASSES = 20  # with more, the text has no confusion matrix, and only the worst classes
 N_WORST = 10
 
