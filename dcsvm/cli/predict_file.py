@@ -42,14 +42,14 @@ def predict_file(job: PredictJob, threads: int | None) -> int:
         print_line = show_beside(job.output_file, job.report_file)
         for line in [*remarks(model, job.probability), *measured.lines()]:
             print_line(line)
-        if job.has_metrics and measured.metrics is not None:
-            for line in measured.metrics.lines(model.text_of):
+        if job.has_metrics:
+            for line in measured.lines_of_metrics(model.text_of):
                 print_line(line)
     if job.report_file is not None:
         seconds = {"total": time.perf_counter() - start}
         values = {"model": job.model_file, "method": method, "n_rows": measured.n_rows}
-        metrics = measured.metrics and measured.metrics.as_dict()
-        write_report(job.report_file, values | {"metrics": metrics, "seconds": seconds})
+        values |= {"metrics": measured.metrics(), "seconds": seconds}
+        write_report(job.report_file, values)
     return 0
 
 

@@ -258,19 +258,23 @@ def split_nodes(
     """
     n_nodes = len(n_parts)
     if svm_kernel is None:
+        # kernel k-means of each node
         nodes = _core.Nodes(data.points, rows, _node_start(of_node, n_nodes))
         part = _core.kernel_kmeans(data.setup, nodes, n_parts.astype(np.int32), seed, data.threads)
     else:
+        # all runs at once: each is a node of the core, with the same rows
         run_start = np.arange(STARTS + 1, dtype=np.int64) * len(rows)
         runs = _core.Nodes(data.points, np.tile(rows, STARTS), run_start)
         n_each = np.full(STARTS, n_parts[0], np.int32)
         clusters = _core.kernel_kmeans(data.setup, runs, n_each, seed, data.threads)
         sampled = KernelRows(data.rows.take(rows), svm_kernel, data.threads)
         part = best_run(sampled, group, clusters.reshape(STARTS, -1), int(n_parts[0]))
+    # k-means may return fewer children; a node with one child needs no sampled rows
     n_children = np.ones(n_nodes, np.int64)
     np.maximum.at(n_children, of_node, part + 1)
     kept = np.flatnonzero(n_children[of_node] > 1)
     kept = kept[np.lexsort((part[kept], of_node[kept]))]
+    # the split of the rows kept, sorted by node and child
     part, start = part[kept], _node_start(of_node[kept], n_nodes)
     first_child = np.concatenate(([0], np.cumsum(n_children)))
     nodes = _core.Nodes(data.points, rows[kept], start)

@@ -83,7 +83,7 @@ class KernelRows:
         *,
         targets: KernelRows | None = None,
         target_rows: np.ndarray | None = None,
-        how: KernelEvalOptions | None = None,
+        evaluation: KernelEvalOptions | None = None,
     ) -> np.ndarray:
         """Return the kernel product K(targets, these rows) W, float64 (n_targets, n_columns).
 
@@ -91,11 +91,13 @@ class KernelRows:
         one row for each selected row. The default targets are these rows. Raises Stopped.
         """
         if self.is_in_file and targets is None and rows is not None:
-            return self.part(rows).product(weights, targets=self, target_rows=target_rows, how=how)
-        targets, how = targets or self, how or KernelEvalOptions()
+            return self.part(rows).product(
+                weights, targets=self, target_rows=target_rows, evaluation=evaluation
+            )
+        targets, evaluation = targets or self, evaluation or KernelEvalOptions()
         return _core.kernel_product(
-            self.setup, targets.points, target_rows, self.points, rows, weights, how.float64,
-            self.threads, how.cutoff, how.stop,
+            self.setup, targets.points, target_rows, self.points, rows, weights, evaluation.float64,
+            self.threads, evaluation.cutoff, evaluation.stop,
         )  # fmt: skip
 
     def cluster_product(
@@ -242,22 +244,30 @@ def component_sums(
     targets: TermIndex,
     sources: TermIndex,
     alpha: np.ndarray,
-    how: KernelEvalOptions,
+    evaluation: KernelEvalOptions,
 ) -> tuple[np.ndarray, int]:
     """Compute the sum of alpha K over the sources in the component of each target.
 
     Returns the sums, float64 (n_targets,), and the number of kernel evaluations. Raises Stopped.
     """
-    small = _small_component_sums(data, targets, sources, alpha, how)
+    small = _small_component_sums(data, targets, sources, alpha, evaluation)
     if small is not None:
         return small
     sums, n_values = np.zeros(len(targets.row)), 0
+    # one kernel product per fold family, or several where components share few rows;
+    # the sums of a target are in the column of its component
     for t, s in _groups_of_both(targets.fold_family, sources.fold_family):
         for own, other in _batches(targets.take(t), sources.take(s)):
             rows, position = _distinct(targets.row[t[own]])
             components, column = np.unique(sources.component[s[other]], return_inverse=True)
             product, n = weighted_sums(
-                data, rows, sources.row[s[other]], column, alpha[s[other]], len(components), how
+                data,
+                rows,
+                sources.row[s[other]],
+                column,
+                alpha[s[other]],
+                len(components),
+                evaluation,
             )
             own_column = np.searchsorted(components, targets.component[t[own]])
             sums[t[own]] = product[position, own_column]
@@ -270,7 +280,7 @@ def _small_component_sums(
     targets: TermIndex,
     sources: TermIndex,
     alpha: np.ndarray,
-    how: KernelEvalOptions,
+    evaluation: KernelEvalOptions,
 ) -> tuple[np.ndarray, int] | None:
     """Compute the sums of many components from one small kernel matrix.
 
@@ -282,6 +292,7 @@ def _small_component_sums(
     n_sources = counts[targets.component]
     if np.count_nonzero(counts) < MIN_COMPONENTS or n_sources.sum() > MAX_TERMS:
         return None
+    # variables may share rows: one matrix of the distinct rows has all values
     rows, row = np.unique(targets.row, return_inverse=True)
     others, other = np.unique(sources.row, return_inverse=True)
     n = len(others)
@@ -289,13 +300,15 @@ def _small_component_sums(
         return None
     identity = np.arange(n + 1, dtype=np.int64), np.arange(n, dtype=np.int32), np.ones(n), n
     values = data.product(
-        identity, others.astype(np.int32), target_rows=rows.astype(np.int32), how=how
+        identity, others.astype(np.int32), target_rows=rows.astype(np.int32), evaluation=evaluation
     ).reshape(-1)
+    # list the pairs of a target and a source of its component, target by target
     order = group_order(sources.component)
     first = (np.cumsum(counts) - counts)[targets.component]
     of_target = np.repeat(np.arange(len(row)), n_sources)
     begin = np.repeat(np.cumsum(n_sources) - n_sources - first, n_sources)
     own = order[np.arange(len(of_target)) - begin]
+    # sum the terms of each target
     terms = alpha[own] * values[row[of_target] * n + other[own]]
     return np.bincount(of_target, terms, len(row)), len(rows) * n
 
@@ -307,7 +320,7 @@ def weighted_sums(
     column: np.ndarray,
     alpha: np.ndarray,
     n_columns: int,
-    how: KernelEvalOptions,
+    evaluation: KernelEvalOptions,
 ) -> tuple[np.ndarray, int]:
     """Compute sums of alpha K, float64 (n_targets, n_columns).
 
@@ -316,6 +329,7 @@ def weighted_sums(
     """
     if len(source_rows) == 0:
         return np.zeros((len(target_rows), n_columns)), 0
+    # sources of the same row share its kernel values: a matrix of weights, row by row
     rows, position = _distinct(source_rows)
     weights: Weights
     if n_columns == 1:
@@ -325,7 +339,10 @@ def weighted_sums(
         indptr = np.concatenate(([0], np.cumsum(np.bincount(position, minlength=len(rows)))))
         weights = indptr, column[order].astype(np.int32), alpha[order], n_columns
     product = data.product(
-        weights, rows.astype(np.int32), target_rows=target_rows.astype(np.int32), how=how
+        weights,
+        rows.astype(np.int32),
+        target_rows=target_rows.astype(np.int32),
+        evaluation=evaluation,
     )
     return product, len(target_rows) * len(rows)
 

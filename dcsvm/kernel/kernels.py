@@ -269,7 +269,7 @@ KERNEL_TYPES = (
         start=1.0,
     ),
 )
-TYPES = {one.name: one for one in KERNEL_TYPES}
+TYPES = {kernel_type.name: kernel_type for kernel_type in KERNEL_TYPES}
 # Kernels whose value is a distance. They compute distances; models cannot use them.
 DISTANCES = {
     argument: KernelType(
@@ -286,7 +286,7 @@ DISTANCES = {
     for argument in DEGREES
 }
 NAMES = tuple(TYPES)
-SHORT_NAMES = tuple(one.short_name for one in KERNEL_TYPES)
+SHORT_NAMES = tuple(kernel_type.short_name for kernel_type in KERNEL_TYPES)
 DEFAULT, PRECOMPUTED = "rbf", TYPES["precomputed"]
 
 
@@ -304,9 +304,9 @@ def numbered_names() -> str:
 
 def other_names() -> str:
     """List the kernels except the default, with the formulas that users_of() never lists."""
-    others = [one for one in KERNEL_TYPES if one.name != DEFAULT]
+    others = [kind for kind in KERNEL_TYPES if kind.name != DEFAULT]
     return ", ".join(
-        f'"{one.name}"' if one.parameters else f'"{one.name}" {one.formula}' for one in others
+        f'"{kind.name}"' if kind.parameters else f'"{kind.name}" {kind.formula}' for kind in others
     )
 
 
@@ -316,23 +316,23 @@ def users_of(parameter: str) -> str:
     A kernel has its formula in the list of one parameter only: the one that the fewest kernels use.
     """
 
-    def has_formula(one: KernelType) -> bool:
+    def has_formula(kind: KernelType) -> bool:
         n_users = {name: sum(name in other.parameters for other in KERNEL_TYPES)
-                   for name in one.parameters}  # fmt: skip
+                   for name in kind.parameters}  # fmt: skip
         return min(n_users, key=n_users.__getitem__) == parameter
 
-    users = [one for one in KERNEL_TYPES if parameter in one.parameters]
+    users = [kind for kind in KERNEL_TYPES if parameter in kind.parameters]
     users.sort(key=has_formula, reverse=True)
-    return ", ".join(f"{one.short_name} {one.formula}" if has_formula(one) else one.short_name
-                     for one in users)  # fmt: skip
+    return ", ".join(f"{kind.short_name} {kind.formula}" if has_formula(kind) else kind.short_name
+                     for kind in users)  # fmt: skip
 
 
 def median_words() -> str:
     """Return the definition of gamma F/median for a help text."""
     users: dict[str, list[str]] = {}
-    for one in KERNEL_TYPES:
-        if one.is_of_distance:
-            users.setdefault(one.scaled_distance, []).append(one.short_name)
+    for kind in KERNEL_TYPES:
+        if kind.is_of_distance:
+            users.setdefault(kind.scaled_distance, []).append(kind.short_name)
     medians = ", ".join(f"{distance} ({', '.join(names)})" for distance, names in users.items())
     return (
         f"the number F divided by the median of {medians} over the pairs of 256 rows, of different "

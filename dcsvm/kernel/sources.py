@@ -183,12 +183,14 @@ class Partition:
         batch_size = ROUTED_BY_FEW if self.kernel.type.is_linear else BATCH_ROUTED
         for batch in slices(rows.n_samples, batch_size // row_size):
             block = rows.part(batch)
+            # rows that cannot be encoded as the others descend in a batch of their own
             batches = (
                 [sources.float64_batch(block, threads)]
                 if float64
                 else sources.batches(block, threads)
             )
             for encoded in batches:
+                # level by level, to the finest
                 part = begin.take(batch).take(encoded.place)
                 for split in self.found_splits(encoded.sources):
                     part = route_step(
@@ -260,6 +262,7 @@ def partition_of(
     data = None
     splits, n_nodes, first = [], 1, 0
     for cluster in clusters:
+        # the nodes of this level, and their children
         n_children, n_parts = n_parts[:n_nodes], n_parts[n_nodes:]
         first_child = np.concatenate(([0], np.cumsum(n_children)))
         if (
@@ -269,10 +272,12 @@ def partition_of(
             or np.any(cluster >= first_child[-1])
         ):
             raise ValueError("the clusters of a level do not fit the level above")
+        # the node and the child of each sampled row
         node = np.searchsorted(first_child, cluster, side="right") - 1
         start = np.searchsorted(node, np.arange(n_nodes + 1))
         part = (cluster - first_child[node]).astype(np.int32)
         rows = np.arange(first, first + len(cluster), dtype=np.int32)
+        # the inner products of the centers of this level
         if products is None:
             data = data or KernelRows(sample, kernel, 1)
             nodes = _core.Nodes(data.points, rows, start)
@@ -380,9 +385,13 @@ class EncodedBatch:
 
         `targets` int32 selects targets. Kernel values beyond `cutoff` may be skipped.
         """
-        how, numbers = KernelEvalOptions(self.float64, cutoff), self._numbers(targets)
+        evaluation = KernelEvalOptions(self.float64, cutoff)
         return self.sources.product(
-            weights, rows, targets=self.targets, target_rows=numbers, how=how
+            weights,
+            rows,
+            targets=self.targets,
+            target_rows=self._numbers(targets),
+            evaluation=evaluation,
         )
 
     def cluster_product(
@@ -435,7 +444,8 @@ class EncodedSources:
         """Encode rows of a block for kernel values with every step in float64."""
         own = self.rows.as_floats(threads)
         block = block.in_form_of(own, threads).as_floats(threads)
-        targets, sources = (_core.Points(one, threads) for one in without_empty_columns(block, own))
+        narrow = without_empty_columns(block, own)
+        targets, sources = (_core.Points(rows, threads) for rows in narrow)
         form = "sparse"
         if own.is_dense:
             form = "product" if self.kernel.type.argument == PRODUCT else "difference"
@@ -475,6 +485,7 @@ class EncodedSources:
         """
         if has_far_columns(self.rows) or self.kernel.is_precomputed:
             return [EncodedBatch(None, *two_sides(block, self.rows, self.kernel, threads))]
+        # each encoding takes the targets that it fits, of those that the earlier ones left
         few = 1 if block.n_samples * block.row_size < THREADS_THRESHOLD else threads
         result, remaining = [], np.ones(block.n_samples, bool)
         as_given = _core.Points(block, few)

@@ -56,10 +56,12 @@ def fit_target(model: ModelParts, rows: Rows, values: np.ndarray) -> FitTarget:
     class_, near, scale = np.zeros(len(values), np.int32), np.ones(len(values), bool), 1.0
     if model.is_classifier:
         class_ = model.most_voted(values).astype(np.int32)
+        # pairs without the predicted class hardly change the vote
         pairs = pairs_of_lines(class_, len(model.labels))
         others = np.ones(values.shape, bool)
         np.put_along_axis(others, pairs, False, axis=1)
         weights[others] *= OTHER_PAIRS
+        # near the boundary: a small value in a pair with the predicted class
         sizes = np.take_along_axis(np.where(known, np.abs(values), np.inf), pairs, axis=1)
         near = sizes.min(axis=1, initial=np.inf) <= MARGIN
     else:
@@ -95,6 +97,7 @@ def _summed(rows: Rows, coefficients: np.ndarray) -> Rows:
             total += coefficients[batch].T @ rows.part(batch).as_floats().features
         return Rows(n_constraints, n_features, dense=total.astype(np.float32))
     csr = rows.csr
+    # dense sums, but only of the columns in use: rows may have millions of others
     columns, column = np.unique(csr.indices, return_inverse=True)
     row = np.repeat(np.arange(rows.n_samples), np.diff(csr.indptr))
     total = np.stack(
@@ -222,6 +225,7 @@ def compress(
     for name, given in (("rows to fit to", rows), ("test rows", test)):
         if given is not None and given.n_samples == 0:
             raise ValueError(f"there are no {name}")
+    # labels of training rows change less than those of new rows
     if test is not None and part_among(part.rows, test) > 0.5:
         raise ValueError(
             "the test rows include most of the support vectors: give rows that the model was not "
@@ -295,9 +299,11 @@ class Compressor:
     def vectors_of_times(self, times: float) -> int:
         """Return the number of vectors that divides kernel evaluations per row by `times`."""
         target, n_sv = self.before / times, self.part.rows.n_samples
+        # an exact model takes a kernel value per vector
         if isinstance(self.part, ExactModel):
             n_vectors = int(target)
         else:
+            # an early model takes some more to assign a row to its cluster
             routing, others = early_values_of_row(
                 self.part, self.target.rows, self.threads, single_centers=True
             )
@@ -363,8 +369,10 @@ class Compressor:
         """
         target, partition = self.target, with_single_centers(part.partition)
         cluster, n_clusters = partition.assign(target.rows, self.threads), partition.n_clusters
+        # divide the vectors among the clusters
         counted = target.near if n_vectors < np.count_nonzero(target.near) else slice(None)
         sizes = shares(np.bincount(cluster[counted], minlength=n_clusters), n_vectors)
+        # the rows of each cluster
         ends = np.cumsum(np.bincount(cluster, minlength=n_clusters))
         members = np.split(group_order(cluster), ends[:-1])
 
@@ -374,22 +382,23 @@ class Compressor:
                 return replace(_constant(self.model, own), rho=part.rho[c])
             return self.landmarks(own, int(sizes[c]), self.options.seed + c)
 
+        # fit the clusters, several at a time, and join their landmarks
         local_models: list[ExactModel] = []
         with side_by_side(self.threads) as each:
             for local_model in each(landmarks_of, range(n_clusters)):
                 local_models.append(local_model)
                 if self.tell is not None:
                     self.tell(len(local_models), n_clusters)
-        sizes = np.array([one.rows.n_samples for one in local_models])
-        classes = [one.class_ for one in local_models if one.class_ is not None]
+        sizes = np.array([model.rows.n_samples for model in local_models])
+        classes = [model.class_ for model in local_models if model.class_ is not None]
         return EarlyModel(
             level=part.level,
             partition=partition,
             cluster=np.repeat(np.arange(n_clusters), sizes).astype(np.int32),
             class_=np.concatenate(classes).astype(np.int32) if classes else None,
-            rows=stacked(*(one.rows.as_floats() for one in local_models)),
-            dual_coef=np.concatenate([one.dual_coef for one in local_models], axis=1),
-            rho=np.array([one.rho for one in local_models]),
+            rows=stacked(*(model.rows.as_floats() for model in local_models)),
+            dual_coef=np.concatenate([model.dual_coef for model in local_models], axis=1),
+            rho=np.array([model.rho for model in local_models]),
             row_numbers=np.arange(sizes.sum()),
         )
 
@@ -424,7 +433,7 @@ class Compressor:
             return part
         stepped, rows = replace(part, rows=vectors), self.target.rows
         rows = rows.take(np.arange(0, rows.n_samples, -(-rows.n_samples // ROWS_OF_STEPS)))
-        before, after = (self.values(self.model.with_only(one), rows) for one in (part, stepped))
+        before, after = (self.values(self.model.with_only(p), rows) for p in (part, stepped))
         change = (after - before) / self.target.scale
         return stepped if np.sqrt(np.nanmean(change**2)) <= MAX_STEPPED else part
 

@@ -184,17 +184,20 @@ def descend(
     """Run n_steps of Adam, each on ROWS_A_STEP random rows."""
     n = begin = len(target.values)
     size = min(ROWS_A_STEP, n)
+    # shards depend on the work alone, so that results do not depend on the number of threads
     n_shards = -(-size // ROWS_OF_SHARD) if size * moving.vectors.size > SHARD_WORK else 1
     moments = [(np.zeros_like(part), np.zeros_like(part)) for part in moving.parts]
     width, coefficient, offset = moving.sizes
     n_features = moving.vectors.shape[1]
     rates = LENGTH * width / np.sqrt(max(n_features, 1)), RATE * coefficient, RATE * offset
     for step in range(1, n_steps + 1):
+        # the next batch of a random order, or of a new one
         if begin + size > n:
             order, begin = rng.permutation(n), 0
         shards = np.array_split(order[begin : begin + size], n_shards)
         gradients = moving.gradients(target, shards, each)
         begin += size
+        # the learning rate falls to 0 along a cosine
         decay = 0.5 * (1 + np.cos(np.pi * step / n_steps))
         for part, rate, gradient, moment in zip(
             moving.parts, rates, gradients, moments, strict=True
@@ -350,6 +353,7 @@ def started(
 
     This is a ridge regression. Raises ValueError if kernel values are too large.
     """
+    # a sample of the rows is enough
     n, m = len(target.values), chosen.n_samples
     if n > max(MAX_STARTED, 4 * m):
         indices = rng.choice(n, max(MAX_STARTED, 4 * m), replace=False)
@@ -357,6 +361,7 @@ def started(
     values = target.values
     if target.by_sign:
         values = np.clip(values, -MAX_START, MAX_START)
+    # the normal equations, summed in batches; the last unknown is the offset
     gram, products = np.zeros((m + 1, m + 1)), np.zeros((m + 1, values.shape[1]))
     targets, sources = two_sides(target.rows, chosen, kernel, 1)
     size = max(BATCH_SIZE // m, 1)
@@ -369,6 +374,7 @@ def started(
             products += block.T @ values[batch]
     if not (np.isfinite(gram).all() and np.isfinite(products).all()):
         raise ValueError("kernel values are too large to fit landmarks")
+    # the ridge leaves the offset alone
     gram[np.diag_indices(m)] += RIDGE * np.trace(gram) / (m + 1) + np.finfo(float).tiny
     solution = _solution(gram, products, np.vstack((used, np.ones(used.shape[1], bool))))
     return solution[:-1], solution[-1]

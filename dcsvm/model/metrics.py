@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,16 +29,20 @@ def table_html(title: str, rows: Iterable[tuple[str, object]]) -> str:
     return f"<table><caption>{escape(title)}</caption>{lines}</table>"
 
 
-MIN_PROBABILITY = 1e-15
+MIN_PROBABILITY = 1e-15  # smaller ones are clipped, so that the log loss is finite
+MAX_CLASSES = 20  # with more, the text has no confusion matrix, and only the worst classes
+N_WORST = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Rows and their predictions.
+    """Rows, their predictions, and the metrics of a classifier on them.
 
-    `labels` (n,) and `predicted` (n,) are labels, class indices or targets. `values` (n,) are
-    decision values of two classes, positive for the first. `probabilities` (n, k) are those of
-    `classes` (k,), by default the sorted labels. `weights` (n,) are numbers of copies of the rows.
+    `labels` (n,), empty if the data have none, and `predicted` (n,) are labels, class indices or
+    targets. `values` are decision values (n, n_pairs); metrics need those of two classes (n,),
+    positive for the first. `probabilities` (n, k) are those of `classes` (k,), by default the
+    sorted labels. `weights` (n,) are numbers of copies of the rows. `n_features` is the number of
+    features of rows of a file.
     """
 
     labels: np.ndarray
@@ -46,29 +51,172 @@ class Outcome:
     probabilities: np.ndarray | None = None
     weights: np.ndarray | None = None
     classes: np.ndarray | None = None
+    n_features: int = 0
+
+    def take(self, chosen: np.ndarray) -> Outcome:
+        """Return the outcome of some rows, a mask or indices; the classes remain."""
+        values, probabilities, weights = (
+            None if array is None else array[chosen]
+            for array in (self.values, self.probabilities, self.weights)
+        )
+        return replace(
+            self, labels=self.labels[chosen], predicted=self.predicted[chosen],
+            values=values, probabilities=probabilities, weights=weights,
+        )  # fmt: skip
+
+    @cached_property
+    def _known(self) -> np.ndarray:
+        return distinct(self.labels) if self.classes is None else self.classes
 
     @property
     def is_first(self) -> np.ndarray:
         """Whether each row has the first class, bool (n,)."""
         return self.labels == self._known[0]
 
-    @property
-    def places(self) -> np.ndarray:
-        """Index of the class of each row, int64 (n,)."""
-        return np.searchsorted(self._known, self.labels)
+    @cached_property
+    def _places(self) -> np.ndarray | None:
+        """Index of the class of each row, int64 (n,); None if a label is not among the classes."""
+        order = np.argsort(self._known)
+        at = np.searchsorted(self._known, self.labels, sorter=order)
+        place = order[at.clip(0, len(order) - 1)]
+        return place if len(place) and np.all(self._known[place] == self.labels) else None
+
+    @cached_property
+    def confusion(self) -> tuple[np.ndarray, np.ndarray]:
+        """All labels (k,), sorted, and the confusion matrix, true labels in its rows (k, k).
+
+        It has numbers of rows, int64, or sums of weights, float64.
+        """
+        arrays = [self.labels, self.predicted, *([] if self.classes is None else [self.classes])]
+        if any(array.dtype.kind == "U" for array in arrays):
+            arrays = [array.astype(str) for array in arrays]
+        labels, place = np.unique(np.concatenate(arrays), return_inverse=True)
+        n, k = len(self.labels), len(labels)
+        true, guess = place[:n], place[n : 2 * n]
+        counts = np.bincount(true * k + guess, self.weights, minlength=k * k)
+        return labels, counts.reshape(k, k)
 
     @property
-    def _known(self) -> np.ndarray:
-        return distinct(self.labels) if self.classes is None else self.classes
+    def support(self) -> np.ndarray:
+        """Number of rows of each true label."""
+        return self.confusion[1].sum(axis=1)
 
-    def take(self, chosen: np.ndarray) -> Outcome:
-        """Return the outcome of some rows, a mask or indices; the classes remain."""
-        values, probabilities, weights = (
-            None if one is None else one[chosen]
-            for one in (self.values, self.probabilities, self.weights)
-        )
-        labels, predicted = self.labels[chosen], self.predicted[chosen]
-        return Outcome(labels, predicted, values, probabilities, weights, self.classes)
+    @property
+    def _n_predicted(self) -> np.ndarray:
+        return self.confusion[1].sum(axis=0)
+
+    @property
+    def accuracy(self) -> float:
+        _, counts = self.confusion
+        return float(np.trace(counts) / counts.sum())
+
+    @property
+    def precision(self) -> np.ndarray:
+        return _ratio(np.diag(self.confusion[1]), self._n_predicted)
+
+    @property
+    def recall(self) -> np.ndarray:
+        return _ratio(np.diag(self.confusion[1]), self.support)
+
+    @property
+    def f1(self) -> np.ndarray:
+        return _ratio(2 * np.diag(self.confusion[1]), self.support + self._n_predicted)
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """Mean recall of the labels that have rows."""
+        return float(np.mean(self.recall[self.support > 0]))
+
+    @property
+    def macro_f1(self) -> float:
+        """Mean F1 of the labels that have rows or predictions."""
+        return float(np.mean(self.f1[self.support + self._n_predicted > 0]))
+
+    @cached_property
+    def auc(self) -> float:
+        """Area under the ROC curve, of several classes the mean of one against the rest.
+
+        nan if it cannot be computed.
+        """
+        k, probabilities = len(self._known), self.probabilities
+        if self._places is None:
+            return math.nan
+        if k == 2 and self.values is not None:
+            return area_under_curve(self.is_first, self.values, self.weights)
+        if k <= 2 or probabilities is None:
+            return math.nan
+        areas = [
+            area_under_curve(self._places == c, probabilities[:, c], self.weights) for c in range(k)
+        ]
+        return float(np.mean(areas))
+
+    @cached_property
+    def log_loss(self) -> float:
+        """Mean of -log of the probability of each row's class; nan if it cannot be computed."""
+        if self._places is None or self.probabilities is None:
+            return math.nan
+        own = self.probabilities[np.arange(len(self.labels)), self._places]
+        return float(-np.average(np.log(np.clip(own, MIN_PROBABILITY, 1.0)), weights=self.weights))
+
+    def lines(self, text_of: Callable[[Any], str] = str) -> Iterator[str]:
+        """Yield the metrics of a classifier as lines of text; `text_of` formats a label."""
+        labels, counts = self.confusion
+        texts = [text_of(label) for label in labels]
+        precision, recall, f1, support = self.precision, self.recall, self.f1, self.support
+        # a table of all classes, or of the worst of many
+        shown, title = np.arange(len(texts)), "class"
+        if len(texts) > MAX_CLASSES:
+            shown, title = np.argsort(f1, kind="stable")[:N_WORST], f"worst {N_WORST} classes"
+        rows = [(title, "precision", "recall", "F1", "rows")]
+        rows += [
+            (texts[k], f"{precision[k]:.4f}", f"{recall[k]:.4f}", f"{f1[k]:.4f}", str(support[k]))
+            for k in shown
+        ]
+        yield from _aligned(rows)
+        # the metrics of all classes together
+        yield f"balanced accuracy {self.balanced_accuracy:.4f}, mean F1 {self.macro_f1:.4f}"
+        if not math.isnan(self.auc):
+            kind = " (mean of one class against the rest)" if len(texts) > 2 else ""
+            yield f"AUC {self.auc:.4f}{kind}"
+        if not math.isnan(self.log_loss):
+            yield f"log loss {self.log_loss:.4f}"
+        if len(texts) <= MAX_CLASSES:
+            yield "confusion matrix (rows: true class; columns: predicted class):"
+            table: list[tuple[str, ...]] = [("", *texts)]
+            table += [(text, *map(str, line)) for text, line in zip(texts, counts, strict=True)]
+            yield from _aligned(table)
+
+    def class_metrics(self) -> dict[str, Any]:
+        """Return the metrics of a classifier for JSON."""
+        labels, counts = self.confusion
+        of_classes = {
+            name: getattr(self, name).tolist() for name in ("precision", "recall", "f1", "support")
+        }
+        return {
+            "accuracy": self.accuracy, "balanced_accuracy": self.balanced_accuracy,
+            "macro_f1": self.macro_f1, "auc": _or_none(self.auc),
+            "log_loss": _or_none(self.log_loss),
+            "labels": labels.tolist(), **of_classes, "confusion": counts.tolist(),
+        }  # fmt: skip
+
+    def regression_metrics(self) -> dict[str, float]:
+        """Return the mean absolute error, the root mean squared error and R2, by name.
+
+        R2 is nan for equal targets.
+        """
+        return {
+            name: DEFINITIONS[name].shown(DEFINITIONS[name].loss(self))
+            for name in ("mae", "rmse", "r2")
+        }
+
+
+def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
+
+
+def _or_none(value: float) -> float | None:
+    """Return nan as None, since JSON lacks it."""
+    return None if math.isnan(value) else value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,47 +295,27 @@ def _squared_errors(targets: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     return (predicted - targets) ** 2
 
 
-def _counted(outcome: Outcome) -> ClassMetrics:
-    return ClassMetrics.of_labels(outcome.labels, outcome.predicted, weights=outcome.weights)
-
-
-def _auc_loss(outcome: Outcome) -> float:
-    assert outcome.values is not None
-    return 1.0 - area_under_curve(outcome.is_first, outcome.values, outcome.weights)
-
-
-def _log_loss(outcome: Outcome) -> float:
-    assert outcome.probabilities is not None
-    return log_loss(outcome.places, outcome.probabilities, outcome.weights)
-
-
 DEFINITIONS = {
     "accuracy": Metric(row_losses=_errors, is_gain=True, is_percent=True),
     "balanced-accuracy": Metric(
         row_losses=_errors, is_balanced=True, is_gain=True, is_percent=True,
-        loss_of_all=lambda outcome: 1.0 - _counted(outcome).balanced_accuracy,
+        loss_of_all=lambda outcome: 1.0 - outcome.balanced_accuracy,
     ),
     "f1": Metric(  # the mean over the classes, so no class is the positive one
-        loss_of_all=lambda outcome: 1.0 - _counted(outcome).macro_f1, is_gain=True, is_percent=True
+        loss_of_all=lambda outcome: 1.0 - outcome.macro_f1, is_gain=True, is_percent=True
     ),
-    "auc": Metric(loss_of_all=_auc_loss, is_gain=True, is_percent=True, needs_values=True),
-    "log-loss": Metric(loss_of_all=_log_loss, needs_values=True, needs_probabilities=True),
+    "auc": Metric(
+        loss_of_all=lambda outcome: 1.0 - outcome.auc,
+        is_gain=True, is_percent=True, needs_values=True,
+    ),
+    "log-loss": Metric(
+        loss_of_all=lambda outcome: outcome.log_loss, needs_values=True, needs_probabilities=True
+    ),
     "mse": Metric(row_losses=_squared_errors),
     "rmse": Metric(row_losses=_squared_errors, power=0.5),
     "mae": Metric(row_losses=_absolute_errors),
     "r2": Metric(row_losses=_squared_errors, is_relative=True, is_gain=True),
 }  # fmt: skip
-
-
-def loss_of(
-    metric: str,
-    labels: np.ndarray,
-    predicted: np.ndarray,
-    values: np.ndarray | None = None,
-    probabilities: np.ndarray | None = None,
-) -> float:
-    """Compute the loss of a metric from the arrays of an Outcome of rows of weight 1."""
-    return DEFINITIONS[metric].loss(Outcome(labels, predicted, values, probabilities))
 
 
 def shown_loss(metric: str, loss: float, error: float) -> str:
@@ -236,34 +364,6 @@ def area_under_curve(
     return float(n_first @ smaller / n_pairs)
 
 
-def log_loss(
-    classes: np.ndarray, probabilities: np.ndarray, weights: np.ndarray | None = None
-) -> float:
-    """Compute the mean of -log of the probability of each row's class, from its index (n,)."""
-    own = probabilities[np.arange(len(classes)), classes]
-    return float(-np.average(np.log(np.clip(own, MIN_PROBABILITY, 1.0)), weights=weights))
-
-
-MAX_CLASSES = 20  # with more, the text has no confusion matrix, and only the worst classes
-N_WORST = 10
-
-
-@dataclass(frozen=True, eq=False)
-class Predicted:
-    """Predictions of a block of rows.
-
-    `predicted` (n,) are labels or values. `values` float64 (n, n_pairs) are decision values or
-    values of a regression, `probabilities` float64 (n, k) or None. `labels` (n,) are the true ones,
-    None if the data have none. `n_features` is the number of features of the data.
-    """
-
-    predicted: np.ndarray
-    values: np.ndarray
-    probabilities: np.ndarray | None = None
-    labels: np.ndarray | None = None
-    n_features: int = 0
-
-
 class Measurement:
     """Measures predictions that come block by block.
 
@@ -277,17 +377,17 @@ class Measurement:
         self.has_known_label = False
         self.squared_error = 0.0
         self.mean, self.spread = np.zeros(2), np.zeros((2, 2))
-        self.kept: list[Predicted] = []
+        self.kept: list[Outcome] = []
 
     @property
     def is_regression(self) -> bool:
         return self.svm_type in REGRESSIONS
 
-    def add(self, block: Predicted) -> None:
+    def add(self, block: Outcome) -> None:
         """Add at least one row; moments are merged as by Chan, Golub and LeVeque (1983)."""
         self.n_rows += len(block.predicted)
         self.n_features = max(self.n_features, block.n_features)
-        if block.labels is None:
+        if len(block.labels) == 0:
             return
         if self.is_kept:
             self.kept.append(block)
@@ -299,6 +399,7 @@ class Measurement:
             self.has_known_label |= bool(np.isin(labels, self.known).any())
             return
         self.squared_error += float(((predicted - labels) ** 2).sum())
+        # merge the moments of the block with those of the rows before
         both = np.stack((predicted, labels))
         mean = both.mean(axis=1)
         deviation, shift = both - mean[:, None], mean - self.mean
@@ -328,187 +429,40 @@ class Measurement:
         yield f"Mean squared error = {self.squared_error / self.n_measured:g}"
         yield f"Squared correlation coefficient = {correlation:g}"
 
-    @property
-    def metrics(self) -> ClassMetrics | RegressionMetrics | None:
-        """The metrics of all rows that were kept, None without any."""
+    @cached_property
+    def outcome(self) -> Outcome | None:
+        """All rows that were kept, None without any; joined once, after the last block."""
         if not self.kept:
             return None
-        labels, predicted = (
-            np.concatenate([getattr(block, name) for block in self.kept])
-            for name in ("labels", "predicted")
+        first, is_of_two = self.kept[0], len(self.known) == 2
+
+        def joined(name: str) -> np.ndarray:
+            return np.concatenate([getattr(block, name) for block in self.kept])
+
+        return Outcome(
+            joined("labels"),
+            joined("predicted"),
+            joined("values")[:, 0] if is_of_two and first.values is not None else None,
+            None if first.probabilities is None else joined("probabilities"),
+            classes=self.known if len(self.known) else None,
         )
+
+    def lines_of_metrics(self, text_of: Callable[[Any], str] = str) -> Iterator[str]:
+        """Yield the metrics of the rows that were kept as lines; `text_of` formats a label."""
+        if self.outcome is not None and self.is_regression:
+            mae, rmse, r2 = self.outcome.regression_metrics().values()
+            yield f"MAE {mae:.6g}, RMSE {rmse:.6g}, R2 {r2:.4f}"
+        elif self.outcome is not None:
+            yield from self.outcome.lines(text_of)
+
+    def metrics(self) -> dict[str, Any] | None:
+        """Return the metrics of the rows that were kept for JSON, None without any."""
+        if self.outcome is None:
+            return None
         if self.is_regression:
-            return RegressionMetrics.of(labels, predicted)
-        values = probabilities = None
-        if len(self.known) == 2:
-            values = np.concatenate([block.values[:, 0] for block in self.kept])
-        if self.kept[0].probabilities is not None:  # then all blocks have them
-            probabilities = np.concatenate([block.probabilities for block in self.kept])
-        known = self.known if len(self.known) else np.unique(labels)
-        return ClassMetrics.of(labels, predicted, known, values, probabilities)
-
-
-@dataclass(frozen=True, eq=False)
-class ClassMetrics:
-    """Metrics of a classifier.
-
-    `labels` (k,) are sorted. `counts` int64 (k, k) are the confusion matrix: numbers of rows, true
-    labels in its rows; float64 with weights. `auc` and `log_loss` are None where they cannot be
-    computed.
-    """
-
-    labels: np.ndarray
-    counts: np.ndarray
-    auc: float | None = None
-    log_loss: float | None = None
-
-    @staticmethod
-    def of_labels(
-        labels: np.ndarray,
-        predicted: np.ndarray,
-        known: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
-    ) -> ClassMetrics:
-        """Count labels (n,) and predictions (n,), or add weights (n,); `known` are more labels."""
-        arrays = [labels, predicted, *([] if known is None else [known])]
-        if any(array.dtype.kind == "U" for array in arrays):
-            arrays = [array.astype(str) for array in arrays]
-        all_labels, place = np.unique(np.concatenate(arrays), return_inverse=True)
-        true, guess = place[: len(labels)], place[len(labels) : 2 * len(labels)]
-        k = len(all_labels)
-        counts = np.bincount(true * k + guess, weights, minlength=k * k)
-        return ClassMetrics(all_labels, counts.reshape(k, k))
-
-    @staticmethod
-    def of(
-        labels: np.ndarray,
-        predicted: np.ndarray,
-        known: np.ndarray,
-        values: np.ndarray | None = None,
-        probabilities: np.ndarray | None = None,
-    ) -> ClassMetrics:
-        """Measure predictions.
-
-        `known` (k,) are the labels of the model, in its order. `values` (n,) are decision values of
-        two classes, positive for the first. `probabilities` (n, k) are in the order of `known`;
-        their log loss needs rows with known labels only.
-        """
-        auc = loss = None
-        order = np.argsort(known)
-        place = order[np.searchsorted(known, labels, sorter=order).clip(0, len(known) - 1)]
-        is_known = len(labels) > 0 and bool(np.all(known[place] == labels))
-        if values is not None and len(known) == 2 and is_known:
-            auc = area_under_curve(labels == known[0], values)
-        if probabilities is not None and is_known:
-            loss = log_loss(place, probabilities)
-            if len(known) > 2:
-                areas = [
-                    area_under_curve(place == k, probabilities[:, k]) for k in range(len(known))
-                ]
-                auc = float(np.mean(areas))
-        auc = None if auc is not None and math.isnan(auc) else auc
-        counted = ClassMetrics.of_labels(labels, predicted, known)
-        return replace(counted, auc=auc, log_loss=loss)
-
-    @property
-    def support(self) -> np.ndarray:
-        """Number of rows of each true label."""
-        return self.counts.sum(axis=1)
-
-    @property
-    def accuracy(self) -> float:
-        return float(np.trace(self.counts) / self.counts.sum())
-
-    @property
-    def precision(self) -> np.ndarray:
-        return _ratio(np.diag(self.counts), self.counts.sum(axis=0))
-
-    @property
-    def recall(self) -> np.ndarray:
-        return _ratio(np.diag(self.counts), self.support)
-
-    @property
-    def f1(self) -> np.ndarray:
-        return _ratio(2 * np.diag(self.counts), self.support + self.counts.sum(axis=0))
-
-    @property
-    def balanced_accuracy(self) -> float:
-        """Mean recall of the labels that have rows."""
-        return float(np.mean(self.recall[self.support > 0]))
-
-    @property
-    def macro_f1(self) -> float:
-        """Mean F1 of the labels that have rows or predictions."""
-        is_used = self.support + self.counts.sum(axis=0) > 0
-        return float(np.mean(self.f1[is_used]))
-
-    def lines(self, text_of: Any = str) -> Iterator[str]:
-        """Yield lines of text; `text_of` formats a label."""
-        texts = [text_of(label) for label in self.labels]
-        shown, title = np.arange(len(texts)), "class"
-        if len(texts) > MAX_CLASSES:
-            shown, title = np.argsort(self.f1, kind="stable")[:N_WORST], f"worst {N_WORST} classes"
-        rows = [(title, "precision", "recall", "F1", "rows")]
-        precision, recall, f1, support = self.precision, self.recall, self.f1, self.support
-        rows += [
-            (texts[k], f"{precision[k]:.4f}", f"{recall[k]:.4f}", f"{f1[k]:.4f}", str(support[k]))
-            for k in shown
-        ]
-        yield from _aligned(rows)
-        yield f"balanced accuracy {self.balanced_accuracy:.4f}, mean F1 {self.macro_f1:.4f}"
-        if self.auc is not None:
-            kind = " (mean of one class against the rest)" if len(texts) > 2 else ""
-            yield f"AUC {self.auc:.4f}{kind}"
-        if self.log_loss is not None:
-            yield f"log loss {self.log_loss:.4f}"
-        if len(texts) <= MAX_CLASSES:
-            yield "confusion matrix (rows: true class; columns: predicted class):"
-            table: list[tuple[str, ...]] = [("", *texts)]
-            table += [
-                (text, *map(str, line)) for text, line in zip(texts, self.counts, strict=True)
-            ]
-            yield from _aligned(table)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the metrics for JSON."""
-        of_classes = {
-            name: getattr(self, name).tolist() for name in ("precision", "recall", "f1", "support")
-        }
-        return {
-            "accuracy": self.accuracy, "balanced_accuracy": self.balanced_accuracy,
-            "macro_f1": self.macro_f1, "auc": self.auc, "log_loss": self.log_loss,
-            "labels": self.labels.tolist(), **of_classes, "confusion": self.counts.tolist(),
-        }  # fmt: skip
-
-
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
-
-
-@dataclass(frozen=True)
-class RegressionMetrics:
-    """Mean absolute error, root mean squared error, and R2; R2 is nan for equal targets."""
-
-    mae: float
-    rmse: float
-    r2: float
-
-    @staticmethod
-    def of(targets: np.ndarray, predicted: np.ndarray) -> RegressionMetrics:
-        mae, rmse, r2 = (
-            DEFINITIONS[name].shown(loss_of(name, targets, predicted))
-            for name in ("mae", "rmse", "r2")
-        )
-        return RegressionMetrics(mae, rmse, r2)
-
-    def lines(self, _text_of: Any = str) -> Iterator[str]:
-        """Yield a line of text."""
-        yield f"MAE {self.mae:.6g}, RMSE {self.rmse:.6g}, R2 {self.r2:.4f}"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the metrics for JSON; nan becomes None."""
-        values = vars(self).items()
-        return {name: None if math.isnan(value) else value for name, value in values}
+            values = self.outcome.regression_metrics().items()
+            return {name: _or_none(value) for name, value in values}
+        return self.outcome.class_metrics()
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from dcsvm.data.files import write_beside
 from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import Interval, is_range, range_file_of, range_text
 from dcsvm.machine import default_threads, threads_that_pay, usable_threads
-from dcsvm.model.metrics import Measurement, Predicted, table_html
+from dcsvm.model.metrics import Measurement, Outcome, table_html
 from dcsvm.model.parts import ExactModel, ModelParts, Probability
 from dcsvm.model.writer import label_text, model_text, with_label_order
 from dcsvm.problem.options import TrainOptions
@@ -171,7 +171,7 @@ class Model(ModelParts):
         method: str | None = None,
         probability: bool = False,
         threads: int | None = None,
-    ) -> Iterator[Predicted]:
+    ) -> Iterator[Outcome]:
         """Predict data sets one by one, such as the pieces of a file, in blocks of rows.
 
         With `probability` the label of a classifier is the most probable one. Raises ValueError as
@@ -191,8 +191,8 @@ class Model(ModelParts):
                     predicted = model.labels[probabilities.argmax(axis=1)]
                 else:
                     predicted = model.predicted_from(values)
-                labels = data.labels[block] if data.has_labels else None
-                yield Predicted(predicted, values, probabilities, labels, data.n_features)
+                labels = data.labels[block] if data.has_labels else np.empty(0)
+                yield Outcome(labels, predicted, values, probabilities, n_features=data.n_features)
 
     def measurement(self, *, is_kept: bool = False) -> Measurement:
         """Return what measures predictions of this model; metrics need that they `is_kept`."""
@@ -211,6 +211,7 @@ class Model(ModelParts):
             yield f"early: {self.early.rows.n_samples} support vectors in {n_clusters} clusters"
         if self.probability is not None:
             yield "probabilities: yes"
+        # the scaling, and the weights if it has them
         scaling = self.scaling
         if scaling is None:
             yield "scaling: none"

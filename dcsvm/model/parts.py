@@ -401,6 +401,7 @@ def _minimize(Q: np.ndarray) -> np.ndarray:
     for _ in range(max(MAX_SWEEPS, k)):
         product = np.einsum("nij,nj->ni", Q, p)
         value = (p * product).sum(axis=1)
+        # rows at their minimum are done
         active = np.abs(product - value[:, None]).max(axis=1) >= TOLERANCE / k
         if not active.all():
             result[remaining[~active]] = p[~active]
@@ -408,6 +409,7 @@ def _minimize(Q: np.ndarray) -> np.ndarray:
             product, value = product[active], value[active]
         if len(remaining) == 0:
             return result
+        # a sweep over the classes; product and value are updated instead of computed anew
         for t in range(k):
             step = (value - product[:, t]) / Q[:, t, t]
             scale = 1.0 / (1.0 + step)

@@ -151,6 +151,7 @@ class Predictor:
     def _blocks(self, rows: Rows, threads: int) -> Iterator[tuple[slice, np.ndarray]]:
         sources, partition = self.sources, self.partition
         skipping = self.skipping(rows.n_samples, threads) if partition is None else None
+        # blocks are limited by their features, their decision values and their rows
         row_size = max(rows.row_size, sources.row_size(threads), 1)
         batch_size = min(
             BATCH_VALUES // row_size, BATCH_PAIR_VALUES // max(self.n_pairs, 1), BATCH_PREDICTED
@@ -167,6 +168,7 @@ class Predictor:
                     values[encoded.place] = self._exact_values(encoded, skipping)
                 else:
                     values[encoded.place] = self._early_values(encoded, placed.take(encoded.place))
+            # few rows overflow float32
             beyond = self._beyond_float32(block, values, threads)
             if len(beyond):
                 values[beyond] = self._values_in_float64(block.take(beyond), threads)
@@ -292,8 +294,9 @@ class Predictor:
         """
         sources, cluster = self.sources.encoded(), self.cluster
         if cluster is None:
-            how = KernelEvalOptions(float64)
-            return sources.product(self.weights, target_rows=sample, how=how)
+            return sources.product(
+                self.weights, target_rows=sample, evaluation=KernelEvalOptions(float64)
+            )
         return sources.cluster_product(
             self.weights, cluster, sources, sample, cluster[sample], float64
         )

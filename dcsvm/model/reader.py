@@ -123,6 +123,7 @@ class ModelReader:
             if words[0] == last_key:
                 self.remark = words[1:]
                 return values
+            # each key must be known and appear once
             if words[0] not in known:
                 raise self.error(f"unknown key {shown(words[:1])}")
             if words[0] in values:
@@ -318,6 +319,7 @@ class ModelReader:
             raise self.error(
                 f"kernel_type {shown([name])} is not supported", prefix + "kernel_type"
             )
+        # parameters obey the rules of the options
         parameters = {}
         for key in TYPES[name].parameters:
             kind: type[float] = int if key == "degree" else float
@@ -327,6 +329,7 @@ class ModelReader:
             except ValueError as error:
                 raise self.error(str(error), prefix + key) from None
         kernel = Kernel(name, **parameters)
+        # centers are rows of the same kind as the support vectors
         if prefix and kernel.is_precomputed != self.has_serials:
             raise self.error(f"the centers cannot have the kernel {name}")
         self.has_serials = kernel.is_precomputed
@@ -391,6 +394,7 @@ class ModelReader:
 
     def with_table(self, model: Model, values: Header) -> Model:
         """Return the model with the text labels and the encoding of a table in `values`."""
+        # text labels take the place of class indices
         if LABEL_NAMES in values:
             try:
                 names = [text_of(word) for word in values[LABEL_NAMES]]
@@ -401,6 +405,7 @@ class ModelReader:
                     f"{LABEL_NAMES} must be {len(model.labels)} different texts", LABEL_NAMES
                 )
             model = replace(model, labels=np.array(names, str))
+        # the encoding of the columns
         if (TABLE in values) != (TABLE_LABEL in values):
             raise self.error(f"the keys {TABLE} and {TABLE_LABEL} must be together")
         if TABLE not in values:
@@ -413,10 +418,12 @@ class ModelReader:
     def scaling(self, values: Header) -> Scaling:
         """Read the scaling of the features."""
         kind = " ".join(values[SCALING])
+        # the scaled columns
         n = len(values.get(COLUMNS, []))
         columns = self.integers(self.numbers(values, COLUMNS, n)) - self.first_index
         if np.any(np.diff(columns, prepend=-1) <= 0) or np.any(columns >= MAX_N_FEATURES):
             raise self.error(f"{COLUMNS} must be ascending indices of features", COLUMNS)
+        # a map of each column
         features: Interval | Quantiles
         if kind == "minmax":
             limits, minima, maxima = (
@@ -433,6 +440,7 @@ class ModelReader:
             if counts.sum() != size or np.any(counts < 2):
                 raise self.error(f"{N_KNOTS} must be at least 2 each, {size} in all", N_KNOTS)
             start = np.concatenate(([0], np.cumsum(counts)))
+            # knots must ascend inside a column, not from one column to the next
             within = np.ones(max(size - 1, 0), bool)
             within[start[1:-1] - 1] = False
             if np.any(np.diff(knots)[within] <= 0) or np.any(np.diff(levels)[within] < 0):
@@ -472,6 +480,7 @@ class ModelReader:
         """Read the section after the support vectors; return None if it is missing."""
         line = self.next_line()
         words = (line or "").split()
+        # LIBSVM's files end here
         if words[:1] != [SECTION]:
             if line is None and self.remark == [SECTION]:
                 raise self.error(f"the file is cut off before the line {SECTION}")
@@ -480,6 +489,7 @@ class ModelReader:
             return None
         self.check_version(words)
         section = self.header("CENTERS", SECTION_KEYS, may_end=True)
+        # every section has row numbers; they come last
         if "row_numbers" not in section:
             raise self.error("the file is cut off: the key row_numbers is missing")
         numbers = section["row_numbers"]
@@ -502,12 +512,14 @@ class ModelReader:
 
     def with_early(self, model: Model, values: Header) -> Model:
         n_clusters = self.number(values, "n_clusters", int)
+        # the order of the file: centers, rho, support vectors
         features = self.number(values, "n_features", int), self.form(values)
         partition = self.partition(values, n_clusters, features)
         rho = self.early_rho(n_clusters, model.n_pairs)
         total = self.number(values, "total_early_sv", int)
         n_coefficients = self.n_coefficients(model, total)
         prefix, rows = self.lines(total, 4 + n_coefficients, b"coefficient", features)
+        # the numbers before the coefficients: cluster, class, row number, place of the features
         cluster = self.below(prefix[:, 0], n_clusters, "cluster index")
         class_ = self.below(prefix[:, 1], max(len(model.labels), 1), "class index")
         if np.any(np.diff(cluster) < 0):
@@ -515,6 +527,7 @@ class ModelReader:
         row_numbers = self.integers(prefix[:, 2]) - 1
         if total and np.unique(row_numbers, return_counts=True)[1].max() > 2:
             raise self.error("an early support vector is in more than two clusters")
+        # a row may be a support vector of two clusters, once of each
         members = np.lexsort((row_numbers, cluster))
         if np.any((np.diff(cluster[members]) == 0) & (np.diff(row_numbers[members]) == 0)):
             raise self.error("duplicate row among the early support vectors of a cluster")
@@ -536,12 +549,14 @@ class ModelReader:
         n_centers = self.number(values, "total_center_rows", int)
         prefix, sample = self.lines(n_centers, 2, b"cluster", features)
         cluster = self.below(prefix[:, 1], n_clusters, "cluster index")
+        # the kernel of the clusters, and the number of children of each node
         kernel = self.kernel(values, "center_")
         words = values.get("n_parts", [])
         n_parts = self.integers(self.floats(words, "n_parts", len(words)))
         level, products = self.integers(prefix[:, 0]), None
         if np.any(np.diff(level * n_clusters + cluster) < 0):
             raise self.error("centers must be sorted by level and cluster")
+        # without features, the file has the inner products of the centers
         if kernel.is_precomputed:
             words = values.get("center_products", [])
             products = self.floats(words, "center_products", len(words))
@@ -592,17 +607,20 @@ class ModelReader:
         places = self.below(place, 3, "place of features")
         if self.has_serials or not places.any():
             return rows
+        # where the features are: with an exact support vector, or an earlier one of this part
         shared, again = np.flatnonzero(places == 1), np.flatnonzero(places == 2)
         first = np.flatnonzero(places != 2)
         numbers = None if exact is None else exact.row_numbers
         exact_index = self.find(row_numbers[shared], numbers, "exact")
         earlier = first[self.find(row_numbers[again], row_numbers[first], "earlier")]
         if rows.is_dense:
+            # dense rows have space for them, which is filled in
             if exact is not None and len(shared):
                 rows = rows if exact.rows.is_bytes else rows.as_floats()
                 _copy_rows(rows.features, shared, exact.rows.features, exact_index)
             _copy_rows(rows.features, again, rows.features, earlier)
             return rows
+        # sparse rows are selected anew, with repetitions
         index = np.arange(rows.n_samples)
         if exact is not None and len(shared):
             rows, index = stacked(exact.rows, rows), index + exact.rows.n_samples

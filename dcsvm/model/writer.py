@@ -93,7 +93,7 @@ def _column_of(values: dict[str, Any]) -> Column:
     if not (is_number and abs(fill) < float("inf") and isinstance(missing, bool)):
         raise ValueError(f"column {name[:40]!r} has a wrong fill or missing")
     categories = values.get("categories", [])
-    are_texts = isinstance(categories, list) and all(isinstance(one, str) for one in categories)
+    are_texts = isinstance(categories, list) and all(isinstance(text, str) for text in categories)
     if not are_texts or len(set(categories)) < len(categories):
         raise ValueError(f"column {name[:40]!r} has wrong categories")
     return Column(name, kind, float(fill), missing, tuple(categories))
@@ -229,7 +229,7 @@ def _scaling_lines(scaling: Scaling) -> list[str]:
     else:
         arrays |= {N_KNOTS: np.diff(maps.start), KNOTS: maps.knots, LEVELS: maps.levels}
     kind = "minmax" if isinstance(maps, Interval) else "quantile"
-    numbers = {key: " ".join(map(repr, np.asarray(one).tolist())) for key, one in arrays.items()}
+    numbers = {key: " ".join(map(repr, np.asarray(a).tolist())) for key, a in arrays.items()}
     return [f"{SCALING} {kind}", *(f"{key} {text}".rstrip() for key, text in numbers.items())]
 
 

@@ -22,7 +22,7 @@ from dcsvm.data.dataset import Dataset
 from dcsvm.data.used_columns import UsedColumns
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.kernel.kernel_rows import KernelEvalOptions
-from dcsvm.model.metrics import Measurement, Predicted
+from dcsvm.model.metrics import Measurement, Outcome
 from dcsvm.model.parts import ModelParts, Probability
 from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY, Folds
@@ -327,7 +327,7 @@ def cross_validate(
 def _measured(options: TrainOptions, predicted: np.ndarray, labels: np.ndarray) -> Measurement:
     """Measure the predictions of all rows, each by a model of other rows."""
     measured = Measurement(options.svm_type, np.zeros(0), is_kept=True)
-    measured.add(Predicted(predicted, np.zeros((0, 0)), labels=labels))
+    measured.add(Outcome(labels, predicted))
     return measured
 
 

@@ -342,14 +342,19 @@ class RemoteEngine:
         self.tasks.counts["rounds"] += n_rounds
 
     def product(
-        self, weights: Weights, rows: np.ndarray, *, target_rows: np.ndarray, how: KernelEvalOptions
+        self,
+        weights: Weights,
+        rows: np.ndarray,
+        *,
+        target_rows: np.ndarray,
+        evaluation: KernelEvalOptions,
     ) -> np.ndarray:
         """Compute the kernel product K(target rows, rows) W, as `KernelRows.product`."""
         n_columns = weights[3] if isinstance(weights, tuple) else 1
         result = np.zeros((len(target_rows), n_columns))
         if len(rows) and len(target_rows):
             for positions, index, values in self._on_chunks(
-                "product", work.product, target_rows, rows, (weights,), how
+                "product", work.product, target_rows, rows, (weights,), evaluation
             ):
                 result[positions] = values[index]
         return result

@@ -250,7 +250,7 @@ def product(
     rows = put_together(([targets, sources], None))
     first, others = np.split(np.arange(rows.n_samples, dtype=np.int32), [targets.n_samples])
     data = _encoded(rows, kernel, threads)
-    return data.product(weights, others, target_rows=first, how=replace(how, stop=stop))
+    return data.product(weights, others, target_rows=first, evaluation=replace(how, stop=stop))
 
 
 Split = tuple[Rows, np.ndarray, NodeSplit]

@@ -27,7 +27,7 @@ from dcsvm.data.used_columns import narrowed
 from dcsvm.kernel.distances import median_distance
 from dcsvm.kernel.kernels import DEGREES, Kernel
 from dcsvm.machine import usable_threads
-from dcsvm.model.metrics import loss_of
+from dcsvm.model.metrics import DEFINITIONS, Outcome
 from dcsvm.model.model import Model
 from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.formulation import check_labels
@@ -170,7 +170,8 @@ def _trained(
     model = fit(Dataset(learning.rows.weighted(weights), learning.labels), options, control)
     threads = usable_threads(options.threads)
     predicted = model.predictions(held_out.rows.weighted(weights), None, threads)
-    return model, loss_of(checked_metric(None, options.svm_type), held_out.labels, predicted)
+    metric = DEFINITIONS[checked_metric(None, options.svm_type)]
+    return model, metric.loss(Outcome(held_out.labels, predicted))
 
 
 def _slopes(model: Model, rows: Rows, options: TrainOptions) -> np.ndarray:

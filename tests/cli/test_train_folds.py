@@ -12,7 +12,7 @@ import pytest
 
 from dcsvm.cli import train_file
 from dcsvm.data.dataset import Dataset
-from dcsvm.model.metrics import Measurement, Predicted
+from dcsvm.model.metrics import Measurement, Outcome
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.probability import cross_validate
 
@@ -28,7 +28,7 @@ def training(wavy, write_libsvm):
 def predicting(monkeypatch, predicted):
     def found(data, options, *_):
         measured = Measurement(options.svm_type, np.zeros(0))
-        measured.add(Predicted(np.array(predicted), np.zeros((0, 0)), labels=data.labels))
+        measured.add(Outcome(data.labels, np.array(predicted)))
         return measured, 0
 
     monkeypatch.setattr(train_file, "cross_validate", found)

@@ -72,7 +72,7 @@ def test_absolute_differences_are_exact(d, stored):
     values = np.exp(-0.02 / d * exact)
     np.testing.assert_allclose(laplacian.matrix(), values, rtol=3e-7)
     weights = np.random.default_rng(1).normal(size=141)
-    sums = laplacian.product(weights, how=KernelEvalOptions(float64=True))[:, 0]
+    sums = laplacian.product(weights, evaluation=KernelEvalOptions(float64=True))[:, 0]
     np.testing.assert_allclose(sums, values @ weights, atol=1e-11)
 
 

@@ -93,7 +93,9 @@ def test_what_is_left_out_is_within_the_bound_of_both(value):
     X = X[_core.find_components(_core.Points(Rows.from_array(X), 1), Cutoff(1e-30), 1, 1)[0]]
     data = KernelRows(Rows.from_array(X), Kernel("rbf", 40.0), 1)
     weights = rng.standard_normal(2000)
-    found = data.product(weights, how=KernelEvalOptions(cutoff=Cutoff.of(data.kernel, value)))[:, 0]
+    found = data.product(
+        weights, evaluation=KernelEvalOptions(cutoff=Cutoff.of(data.kernel, value))
+    )[:, 0]
     expected = kernel_values(("rbf", 40.0, 0, 0), X, X) @ weights
     total = np.abs(weights).sum()
     assert np.all(np.abs(found - expected) <= (value + 1e-6) * total)
@@ -105,4 +107,4 @@ def test_a_wish_to_stop_is_heard():
     stop = _core.Stop()
     stop.request()
     with pytest.raises(_core.Stopped):
-        data.product(np.ones(2000), how=KernelEvalOptions(stop=stop))
+        data.product(np.ones(2000), evaluation=KernelEvalOptions(stop=stop))

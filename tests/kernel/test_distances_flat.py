@@ -32,13 +32,13 @@ def test_rounding_is_relative_to_what_is_left_of_a_kernel_value(form, float64):
     exact = np.exp(-(2.0**-11) * distances) @ columns
     left = np.abs(np.expm1(-(2.0**-11) * distances)) @ np.abs(columns)
     how = KernelEvalOptions(float64=float64)
-    one = data.product(weights, how=how)
+    one = data.product(weights, evaluation=how)
     indptr = np.arange(0, 1401, 2, dtype=np.int64)
     both = (indptr, np.tile(np.arange(2, dtype=np.int32), 700), columns.reshape(-1), 2)
     assert np.all(
         np.abs(one[:, 0] - exact[:, 0]) <= (1e-10 if float64 else 3e-7) * left[:, 0] + 1e-7
     )
-    assert np.array_equal(data.product(both, how=how)[:, 0], one[:, 0])
+    assert np.array_equal(data.product(both, evaluation=how)[:, 0], one[:, 0])
 
 
 def test_sums_with_values_left_out_take_nothing_off():
@@ -47,6 +47,6 @@ def test_sums_with_values_left_out_take_nothing_off():
     kernel = Kernel("rbf", 1e-4)
     data = KernelRows(Rows.from_array(X), kernel, 2)
     weights = rng.random(600)
-    near = data.product(weights, how=KernelEvalOptions(cutoff=Cutoff(1000.0, 1.0)))
+    near = data.product(weights, evaluation=KernelEvalOptions(cutoff=Cutoff(1000.0, 1.0)))
     exact = np.exp(-1e-4 * ((X[:300, None] - X[None, :300]) ** 2).sum(axis=2)) @ weights[:300]
     assert np.allclose(near[:256, 0], exact[:256], rtol=1e-6)

@@ -126,7 +126,9 @@ def test_values_of_every_kind_of_rows(kernel, kind):
             those = {"targets": batch.targets, "target_rows": batch.numbers}
             values[own] = batch.sources.matrix(**those)
             ones = np.arange(91, dtype=np.int64), np.arange(90, dtype=np.int32), np.ones(90), 90
-            doubles[own] = batch.sources.product(ones, **those, how=KernelEvalOptions(float64=True))
+            doubles[own] = batch.sources.product(
+                ones, **those, evaluation=KernelEvalOptions(float64=True)
+            )
         assert np.all(np.abs(values - exact) <= error)
         assert np.all(np.abs(doubles - exact) <= 1e-5 * error)
 
@@ -163,7 +165,7 @@ def test_values_out_of_reach_and_values_less_one(kernel, place):
     assert _core.share_apart(points, np.arange(1000, dtype=np.int32), cutoff, 100, 1) > 0.1
     rows = KernelRows(Rows.from_array(X), far, 1)
     w = np.random.default_rng(0).normal(size=1000)
-    found = rows.product(w, how=KernelEvalOptions(cutoff=cutoff))[:, 0]
+    found = rows.product(w, evaluation=KernelEvalOptions(cutoff=cutoff))[:, 0]
     bound = 1e-6 * np.abs(w).sum() + 1e-3
     assert np.abs(found - K @ w).max() <= bound
     flat = Kernel(kernel.name, kernel.type.gamma_at(8 * median, 0.999))

@@ -8,11 +8,9 @@ import pytest
 
 from dcsvm.model.metrics import (
     DEFINITIONS,
-    ClassMetrics,
+    Measurement,
     Outcome,
-    RegressionMetrics,
     area_under_curve,
-    loss_of,
 )
 from dcsvm.problem.formulation import balanced_factors
 from dcsvm.problem.option_table import CLASSES, KIND_OF_METRIC
@@ -20,15 +18,20 @@ from dcsvm.problem.option_table import CLASSES, KIND_OF_METRIC
 metrics = pytest.importorskip("sklearn.metrics")
 
 
+def loss_of(metric, *arrays):
+    return DEFINITIONS[metric].loss(Outcome(*arrays))
+
+
 @pytest.mark.parametrize("labels", [np.array([1.0, -1.0]), np.array(["b", "a", "c\u00e9"])])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_metrics_of_classes_are_scikit_learns(labels, seed):
     rng = np.random.default_rng(seed)
     true, guess = labels[rng.integers(0, len(labels), (2, 60))]
-    one = ClassMetrics.of_labels(true, guess, labels)
-    assert np.array_equal(one.counts, metrics.confusion_matrix(true, guess, labels=one.labels))
+    one = Outcome(true, guess, classes=labels)
+    known, counts = one.confusion
+    assert np.array_equal(counts, metrics.confusion_matrix(true, guess, labels=known))
     precision, recall, f1, support = metrics.precision_recall_fscore_support(
-        true, guess, labels=one.labels, zero_division=0
+        true, guess, labels=known, zero_division=0
     )
     assert one.precision == pytest.approx(precision)
     assert one.recall == pytest.approx(recall)
@@ -54,7 +57,7 @@ def test_probabilities_give_log_loss_and_the_area_of_several_classes():
     true = known[rng.integers(0, 3, 100)]
     probabilities = rng.dirichlet(np.ones(3), 100)
     guess = known[probabilities.argmax(axis=1)]
-    found = ClassMetrics.of(true, guess, known, None, probabilities)
+    found = Outcome(true, guess, None, probabilities, classes=known)
     ordered = probabilities[:, np.argsort(known)]
     assert found.log_loss == pytest.approx(metrics.log_loss(true, ordered))
     assert found.auc == pytest.approx(metrics.roc_auc_score(true, ordered, multi_class="ovr"))
@@ -63,20 +66,27 @@ def test_probabilities_give_log_loss_and_the_area_of_several_classes():
 
 def test_labels_that_the_model_lacks_are_errors_without_scores():
     true, guess = np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 2.0])
-    found = ClassMetrics.of(true, guess, np.array([1.0, 2.0]), np.ones(3))
-    assert (found.auc, found.log_loss) == (None, None)
-    assert found.labels.tolist() == [1, 2, 3]
-    assert found.accuracy == pytest.approx(1 / 3)
+    outcome = Outcome(true, guess, np.ones(3), np.full((3, 2), 0.5), classes=np.array([1.0, 2.0]))
+    found = outcome.class_metrics()
+    assert (found["auc"], found["log_loss"]) == (None, None)
+    assert found["labels"] == [1, 2, 3]
+    assert found["accuracy"] == pytest.approx(1 / 3)
 
 
 def test_the_metrics_of_a_regression_are_scikit_learns():
     rng = np.random.default_rng(0)
     y, predicted = rng.normal(size=(2, 50))
-    found = RegressionMetrics.of(y, predicted)
-    assert found.mae == pytest.approx(metrics.mean_absolute_error(y, predicted))
-    assert found.rmse == pytest.approx(metrics.root_mean_squared_error(y, predicted))
-    assert found.r2 == pytest.approx(metrics.r2_score(y, predicted))
-    assert RegressionMetrics.of(np.ones(3), np.zeros(3)).as_dict()["r2"] is None
+    found = Outcome(y, predicted).regression_metrics()
+    assert found["mae"] == pytest.approx(metrics.mean_absolute_error(y, predicted))
+    assert found["rmse"] == pytest.approx(metrics.root_mean_squared_error(y, predicted))
+    assert found["r2"] == pytest.approx(metrics.r2_score(y, predicted))
+
+
+def test_a_report_has_no_nan():
+    measured = Measurement("epsilon_svr", np.zeros(0), is_kept=True)
+    measured.add(Outcome(np.ones(3), np.zeros(3)))
+    assert measured.metrics() == {"mae": 1.0, "rmse": 1.0, "r2": None}
+    assert list(measured.lines_of_metrics()) == ["MAE 1, RMSE 1, R2 nan"]
 
 
 def test_the_losses_fall_where_the_metrics_rise():
@@ -96,7 +106,7 @@ def test_the_losses_fall_where_the_metrics_rise():
 
 def test_the_text_has_the_worst_of_many_classes():
     true = np.arange(30.0)
-    lines = list(ClassMetrics.of(true, np.roll(true, 1), true).lines())
+    lines = list(Outcome(true, np.roll(true, 1)).lines())
     assert lines[0].startswith("worst 10 classes")
     assert len(lines) == 12
 
