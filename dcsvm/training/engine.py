@@ -325,10 +325,14 @@ class LocalEngine:
         self.n_rounds += n_rounds
 
     def sums(
-        self, targets: TermIndex, sources: TermIndex, alpha: np.ndarray, how: KernelEvalOptions
+        self,
+        targets: TermIndex,
+        sources: TermIndex,
+        alpha: np.ndarray,
+        evaluation: KernelEvalOptions,
     ) -> tuple[np.ndarray, int]:
         """Compute kernel sums, as `component_sums`. Raises Stopped."""
-        return component_sums(self.data, targets, sources, alpha, how)
+        return component_sums(self.data, targets, sources, alpha, evaluation)
 
     def solve_together(
         self, parts: Subproblems, iterate: Iterate, settings: SolverSettings, control: SolveControl
@@ -383,8 +387,8 @@ def new_tree(
     `order` is the spatial order of the rows. `group`, int (n,), is the component of each row.
     """
     kernel = Kernel("linear") if options.clustering == "kmeans" else engine.data.kernel
-    how = {"sample_size": options.sample, "seed": options.seed}
-    return engine.tree_of(engine.data, kernel, **how, order=order, group=group)
+    sampling = {"sample_size": options.sample, "seed": options.seed}
+    return engine.tree_of(engine.data, kernel, **sampling, order=order, group=group)
 
 
 def prepare_rows(

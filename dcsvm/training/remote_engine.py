@@ -360,7 +360,11 @@ class RemoteEngine:
         return result
 
     def sums(
-        self, targets: TermIndex, sources: TermIndex, alpha: np.ndarray, how: KernelEvalOptions
+        self,
+        targets: TermIndex,
+        sources: TermIndex,
+        alpha: np.ndarray,
+        evaluation: KernelEvalOptions,
     ) -> tuple[np.ndarray, int]:
         result, n_evaluations = np.zeros(len(targets.row)), 0
         if len(sources.row) == 0 or len(targets.row) == 0:
@@ -378,7 +382,7 @@ class RemoteEngine:
             targets.row,
             rows,
             (source_terms, alpha),
-            how,
+            evaluation,
             target_terms,
         ):
             result[positions] = chunk_sums
@@ -387,12 +391,12 @@ class RemoteEngine:
 
     def _on_chunks(
         self, name: str, function: Callable[..., Any], targets: np.ndarray, sources: np.ndarray,
-        shared: tuple[object, ...], how: KernelEvalOptions,
+        shared: tuple[object, ...], evaluation: KernelEvalOptions,
         arguments_of: Callable[[np.ndarray, np.ndarray], tuple[object, ...]] | None = None,
     ) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:  # fmt: skip
         """Run a task for each chunk: `function` on its target rows and all source rows.
 
-        All tasks get the options `how` and the `shared` values. `arguments_of(positions, index)`
+        All tasks get the options `evaluation` and the `shared` values. `arguments_of(positions, index)`
         returns further arguments of a task. Yields (positions, index, result) as tasks finish:
         `positions` in the targets, and for each of them its index among the rows of the task.
         Raises Stopped.
@@ -401,7 +405,7 @@ class RemoteEngine:
         # what all tasks need is put together, or sent to the workers, once
         pieces = rows.pieces(sources, f"{name}-sources")
         assembled = tasks.submit(f"{name}-sources-rows", put_together, pieces)
-        values = tasks.submit(f"{name}-values", work.share, replace(how, stop=None), *shared)
+        values = tasks.submit(f"{name}-values", work.share, replace(evaluation, stop=None), *shared)
         located: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         futures: dict[int, Future] = {}
         # targets stay where they are; each is selected once
@@ -415,7 +419,7 @@ class RemoteEngine:
                 f"{name}-chunk{chunk}", function, self.kernel, rows.chunks[chunk],
                 None if is_all else selected, assembled, values, *args,
             )  # fmt: skip
-        for chunk, result in tasks.finished(futures, how.stop):
+        for chunk, result in tasks.finished(futures, evaluation.stop):
             yield *located[chunk], result
 
     def solve_together(

@@ -231,14 +231,17 @@ def sums(
     Targets and sources are both numbered from 0. `shared` has the options, the terms of the sources
     and their alpha.
     """
-    targets, (how, source_terms, alpha) = taken(chunk, selected), shared
+    targets, (evaluation, source_terms, alpha) = taken(chunk, selected), shared
     rows, cutoff, position = _in_spatial_order(
-        put_together(([targets, sources], None)), how.cutoff, threads
+        put_together(([targets, sources], None)), evaluation.cutoff, threads
     )
     target_terms = replace(target_terms, row=position[target_terms.row])
     source_terms = replace(source_terms, row=position[source_terms.row + targets.n_samples])
-    how, data = replace(how, cutoff=cutoff, stop=stop), _encoded(rows, kernel, threads)
-    return component_sums(data, target_terms, source_terms, alpha, how)
+    evaluation, data = (
+        replace(evaluation, cutoff=cutoff, stop=stop),
+        _encoded(rows, kernel, threads),
+    )
+    return component_sums(data, target_terms, source_terms, alpha, evaluation)
 
 
 def product(
@@ -246,11 +249,13 @@ def product(
     shared: tuple[KernelEvalOptions, Weights], *, threads: int, stop: _core.Stop,
 ) -> np.ndarray:  # fmt: skip
     """Compute K(selected rows, sources) W, see `KernelRows.product`; `shared` is (options, W)."""
-    targets, (how, weights) = taken(chunk, selected), shared
+    targets, (evaluation, weights) = taken(chunk, selected), shared
     rows = put_together(([targets, sources], None))
     first, others = np.split(np.arange(rows.n_samples, dtype=np.int32), [targets.n_samples])
     data = _encoded(rows, kernel, threads)
-    return data.product(weights, others, target_rows=first, evaluation=replace(how, stop=stop))
+    return data.product(
+        weights, others, target_rows=first, evaluation=replace(evaluation, stop=stop)
+    )
 
 
 Split = tuple[Rows, np.ndarray, NodeSplit]
