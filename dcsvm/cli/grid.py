@@ -226,6 +226,7 @@ def main(**given: Any) -> None:
     differs.
     """
     options = training_options(given)
+    # svm-grid names the file of results by the training set; "null" writes none
     if given["out_file"] is None:
         path = given["training_set_file"]
         name = "stdin" if path in STANDARD_INPUT else os.path.basename(path)

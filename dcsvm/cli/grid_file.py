@@ -308,6 +308,7 @@ def say_caveats(search: GridSearch, best: Any) -> None:
         print_status(f"warning: {n_failed} of {len(scores)} settings did not converge: not chosen")
     if search.is_stopped:
         print_status("warning: stopped; the best setting so far is printed")
+    # a best setting at the edge hints that a better one lies outside
     edges = grid.edges(best.setting) if best.setting in grid.settings else []
     if edges:
         print_status(

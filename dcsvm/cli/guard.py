@@ -101,6 +101,7 @@ def run(module: str, job: DataJob, *args: object, function: str | None = None) -
     """
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+    # a closed stream would give its number to the next file that is opened
     occupy_closed()
     try:
         with Interrupts():

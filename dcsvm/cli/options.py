@@ -297,6 +297,7 @@ def of_table(
     for name, option, default in table.entries():
         if not option.spelling or (names is not None and name not in names):
             continue
+        # "[FILE]" may be left out, as in the usage line
         if option.is_argument:
             is_required = option.spelling[0] != "["
             yield click.Argument([name], type=type_of(option), required=is_required)

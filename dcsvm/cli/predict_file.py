@@ -103,6 +103,7 @@ def warnings(job: PredictJob, model: Any, measured: Any) -> Iterator[str]:
     if status is not None and not status.converged:
         hint = "; --early uses the clusters' models" if model.early is not None else ""
         yield f"the exact solution did not converge: violation {status.violation:.3g}{hint}"
+    # what svm-scale needs by hand, and labels that nobody can predict
     range_file = f"{job.model_file}.range"
     if is_libsvm and job.scale is None and os.path.exists(range_file):
         yield (

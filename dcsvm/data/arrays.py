@@ -105,6 +105,7 @@ def zeros(
     n_bytes = math.prod(shape) * np.dtype(dtype).itemsize
     if n_bytes == 0 or fits_memory(total_bytes or n_bytes):
         return np.zeros(shape, dtype)
+    # rows that exceed the memory are in a temporary file, which the system drops with the process
     folder = "TMPDIR"
     try:
         folder = tempfile.gettempdir()
@@ -267,6 +268,7 @@ def as_weights(sample_weight: ArrayLike | None, n_rows: int) -> np.ndarray:
         if wrong.any():
             row = int(np.argmax(wrong))
             raise ValueError(f"sample weights must be {reason}, got {weights[row]:g} (row {row})")
+    # the sum scales the problem
     with np.errstate(over="ignore"):
         total = weights.sum()
     if not 0 < total < float("inf"):

@@ -195,6 +195,7 @@ class Column:
             places = np.array(
                 [self._places.get(one, -1) for one in (*texts.values, MISSING)], np.int32
             )
+            # code -1 is missing: the last of the places and counts
             counts = np.append(texts.counts, np.count_nonzero(texts.codes < 0))
             for code in np.flatnonzero((places < 0) & (counts > 0)):
                 counted = unknown.setdefault(self.name, {})

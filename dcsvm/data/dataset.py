@@ -300,6 +300,7 @@ class Dataset:
             for piece in slices(table.n_rows, PIECE_ROWS):
                 yield table.take(np.arange(piece.start, piece.stop))
             return
+        # LIBSVM text is read piece by piece, and errors name lines of the whole file
         first_line, n_rows = 1, 0
         for text in text_pieces(name):
             if not (reading.lenient and is_comment(text)):

@@ -532,6 +532,7 @@ def _in_columns(rows: MatrixRows, table: TableEncoding) -> Source:
 
     The array has the columns of a table of numbers, or the encoded features.
     """
+    # an array with gaps was trained as columns without names
     if table.is_of_matrix:
         n_features = table.n_columns_of_matrix
         if rows.is_sparse or rows.n_features < n_features:

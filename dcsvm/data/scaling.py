@@ -430,13 +430,16 @@ def _knots(values: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     from scipy.special import ndtri
 
     knots, counts = np.unique(values, return_counts=True)
+    # zeros of sparse rows are values, too
     n_absent = n_rows - len(values)
     if n_absent:
         knots, inverse = np.unique(np.append(knots, 0.0), return_inverse=True)
         counts = np.bincount(inverse, np.append(counts, n_absent))
+    # the normal quantile of the middle rank of equal values
     ranks = (np.cumsum(counts) - 0.5 * counts) / n_rows
     lowest = min(1.0 / n_rows, 0.25)
     levels = ndtri(np.clip(ranks, lowest, 1.0 - lowest))
+    # few knots at equal distances of ranks are as good, the ends always
     if len(knots) > MAX_KNOTS:
         wanted = np.linspace(ranks[0], ranks[-1], MAX_KNOTS)
         kept = np.unique(np.searchsorted(ranks, wanted).clip(0, len(knots) - 1))
@@ -475,6 +478,7 @@ def parse_scaling(text: bytes, name: str) -> Scaling:
         place, words = next_line()
     if words != ["x"]:
         raise DataError(f"{place}: this is not a range file of svm-scale: expected a line x")
+    # a line for each feature; constant ones have no scaling
     limits = _limits(*next_line())
     indices, extents, previous = [], [], -1
     for place, words in words_of:

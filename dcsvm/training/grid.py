@@ -135,6 +135,7 @@ class GridSearch:
         for sentence in label_warnings(options, data.labels):
             (progress or Progress()).warn(sentence)
         self.data = data = with_weights(data, feature_weights, options, self.stop)
+        # a setting of gamma is a number: kernels and estimates compare them
         tested = as_test_rows(test, data)
         options, self.gamma_unit = number_of_gamma(options, data.rows), 1.0
         if gamma_unit == MEDIAN:
@@ -145,6 +146,7 @@ class GridSearch:
         self.grid = grid
         work = data.rows.work_with(data.n_rows)
         self.options = replace(options, threads=threads_to_train(options.threads, work))
+        # test rows are the single held-out fold
         if tested is None:
             seed = options.seed if fold_seed is None else fold_seed
             self.fold = _fold_of_each(folds, data.labels, replace(options, seed=seed))

@@ -143,6 +143,7 @@ class Grid:
             raise ValueError(
                 f"a grid must have at most {MAX_SETTINGS} settings, got {len(grid.settings)}"
             )
+        # each setting must be valid before the search begins
         for setting in grid.settings:
             setting.options(options)
         return grid

@@ -143,12 +143,14 @@ def make_plan(n_samples: int, levels: int | None, branching: int, early_level: i
     else:
         deepest = min(levels, _deepest(n_samples, branching, MIN_MEAN_CLUSTER))
         wanted = levels
+    # levels with too small clusters are skipped, and reported
     kept = tuple(range(deepest, 0, -1))
     skipped = tuple(range(wanted, deepest, -1))
     if early_level is not None:
         _check_exists(early_level, kept)
     if early_level is None and kept:
         early_level = min(3, deepest)
+    # by default only levels that save time: every other one, and one coarse one
     if levels is None and kept:
         coarsest = min(COARSEST, deepest)
         assert early_level is not None
@@ -318,6 +320,7 @@ def plan_worker_memory(
     fixed = COPIES * -(-nbytes // len(workers)) + PROGRAM
     budget = (DEFAULT_CACHE if megabytes is None else megabytes) * MB
     used = n_tasks * budget
+    # the smallest worker decides, because any worker may get any part
     if limits := [limit for _, limit in workers if limit]:
         limit = min(limits)
         reason = f"the smallest worker has {mb(limit)} MB of memory"

@@ -73,10 +73,12 @@ def fit_sigmoid(
     if not np.isfinite(values).all():
         raise ValueError("decision values must be finite numbers")
     weights = np.ones(len(values)) if weights is None else weights
+    # targets of Platt, smoothed by the number of rows of each class
     n_first, n_other = weights[is_first].sum(), weights[~is_first].sum()
     target = np.where(is_first, (n_first + 1) / (n_first + 2), 1 / (n_other + 2))
     point = np.array([0.0, 0.0 if centered else np.log((n_other + 1) / (n_first + 1))])
     free = slice(0, 1 if centered else 2)
+    # Newton steps with a line search (Lin, Lin and Weng, 2007)
     loss = log_loss(point, values, target, weights)
     for _ in range(MAX_STEPS):
         gradient, hessian = derivatives(point, values, target, weights)
@@ -150,6 +152,7 @@ def fitted_probability(run: Run) -> Probability:
     folds = folds_of(prepared, min(FOLDS_FOR_PROBABILITY, len(prepared.row_map.weighted_inputs)))
     batch = _learning_folds(prepared, folds)
     values = np.full((len(folds.row), run.solver.formulation.n_problems), np.nan)
+    # without a fold of two classes the probabilities are those of the classes
     if len(batch) == 0:
         return _fit(prepared, folds, values)
     n_rows = prepared.data.rows.n_samples

@@ -97,6 +97,7 @@ class Race:
             options = replace(options, probability=False)
         self.n_folds, self.metric = int(fold.max()) + 1, checked_metric(metric, options.svm_type)
         weights = as_weights(sample_weight, len(labels))
+        # rows of weight 0 count nowhere
         if not np.all(weights):
             kept = np.flatnonzero(weights)
             rows = of_square(rows, 1) if options.kernel_type.is_precomputed else rows
@@ -105,6 +106,7 @@ class Race:
             raise ValueError("no rows are held out to score settings on")
         if len(np.unique(fold)) == 1:
             raise ValueError("a single fold holds out all rows: there are no training rows")
+        # a single fold has training rows of its own; their classes must do
         if options.svm_type in CLASSIFIERS:
             is_one = len(np.unique(fold[fold >= 0])) == 1
             class_order(labels[fold < 0] if is_one else labels)

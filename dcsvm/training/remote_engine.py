@@ -396,9 +396,10 @@ class RemoteEngine:
     ) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:  # fmt: skip
         """Run a task for each chunk: `function` on its target rows and all source rows.
 
-        All tasks get the options `evaluation` and the `shared` values. `arguments_of(positions, index)`
-        returns further arguments of a task. Yields (positions, index, result) as tasks finish:
-        `positions` in the targets, and for each of them its index among the rows of the task.
+        All tasks get the options `evaluation` and the `shared` values.
+        `arguments_of(positions, index)` returns further arguments of a task. Yields (positions,
+        index, result) as tasks finish: `positions` in the targets, and for each of them its index
+        among the rows of the task.
         Raises Stopped.
         """
         rows, tasks = self.rows, self.tasks

@@ -143,6 +143,7 @@ class Run:
             self.prepared, self.control, solver.formulation, division, level,
             in_place=solver if is_in_place else None, budget=state.budget,
         )  # fmt: skip
+        # resumed, or from the current alpha; in place it is there already
         if state.level is not None:
             try:
                 level_solver.set_arrays(state.level)

@@ -190,6 +190,7 @@ class RunState:
             "early_choice": self.early_choice and asdict(self.early_choice),
             "has_early": self.early is not None,
         }
+        # what is None is left out
         for name, value in vars(self).items():
             if isinstance(value, np.ndarray):
                 arrays[name] = value
@@ -394,6 +395,7 @@ class Checkpoint:
             self._tidy()
         elif os.path.lexists(self.folder):
             raise CheckpointError(f"{self.folder}: is not a folder")
+        # neither made up nor overwritten
         exists = self.exists(folder)
         if resume and not exists:
             raise CheckpointError(f"{self.folder}: there is no checkpoint to resume")

@@ -381,6 +381,7 @@ def as_test_rows(
         raise TypeError(f"test must be a tuple (X, y), a dcsvm.Dataset or None, not {test!r}")
     if not rows.has_labels:
         raise ValueError("test rows need labels")
+    # else no label could match
     if (rows.labels.dtype.kind == "U") != (data.labels.dtype.kind == "U"):
         kinds = ["strings" if one.labels.dtype.kind == "U" else "numbers" for one in (rows, data)]
         raise ValueError(f"the labels of test rows are {kinds[0]}, those to train {kinds[1]}")

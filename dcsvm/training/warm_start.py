@@ -59,6 +59,7 @@ def check_rows(model: Model, rows: Rows, options: TrainOptions, columns: UsedCol
         )
     if is_precomputed:
         return
+    # the model has all columns, the rows only used ones
     taken = columns.all_of(rows.take_for_model(numbers))
     if not _are_equal(taken, part.rows, options.threads or 1):
         raise OtherModelError(
