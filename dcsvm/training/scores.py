@@ -284,7 +284,7 @@ class Layout:
         n_pairs, n_clusters = clustered.formulation.n_problems, division.n_clusters
         pair = clustered.formulation.problem_index
         group = clustered.cluster.astype(np.int64) * n_pairs + pair
-        # as the core reads them: variables by cluster and pair, held-out entries by cluster and fold
+        # as the core reads them: variables by cluster and pair, entries by cluster and fold
         members, start = _grouped(group, n_clusters * n_pairs)
         placed, held = division.placed, folds.held
         entries = np.concatenate([np.arange(held.start, held.stop), two])
