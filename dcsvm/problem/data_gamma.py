@@ -49,11 +49,11 @@ def number_of_gamma(
         size = variance_of_rows(rows) if variance is None else variance()
         number = _ratio(gamma, 1.0, n_features * size, f"of variance {size:g}")
     else:
-        number = _number_per_median(gamma, options.kernel, rows)
+        number = number_per_median(gamma, options.kernel, rows)
     return replace(options, gamma=number)
 
 
-def _number_per_median(gamma: str, kernel: str, rows: Rows) -> float:
+def number_per_median(gamma: str, kernel: str, rows: Rows) -> float:
     """Return the number of a gamma F/median of a kernel. Raises OptionError."""
     used = Kernel(kernel)
     median = median_distance(rows, used, 1)
