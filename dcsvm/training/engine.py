@@ -157,13 +157,13 @@ def prepare(
     # errors of levels and memory come before the long work on rows
     plan = plan_levels(options, len(targets), int(np.diff(formulation.start).max()))
     memory = engine.plan_memory(options, formulation, plan)
-    weight, budget = formulation.weight, negligible(formulation, options)
+    weight, tolerance = formulation.weight, negligible(formulation, options)
     del formulation  # rebuilt in the final order of rows
     if len(targets) < n_rows:
         engine = engine.reordered(row_map.first)
     stop.check()
     # rows are put into the order of their components, or of the clusters of a file
-    row_components, tree = engine.find_components(kernel, weight, budget, stop), None
+    row_components, tree = engine.find_components(kernel, weight, tolerance, stop), None
     if isinstance(engine, LocalEngine) and engine.rows.is_in_file and plan.deepest > 0:
         stop.check()
         row_components, tree = _in_order_of_clusters(

@@ -159,7 +159,7 @@ def test_values_out_of_reach_and_values_less_one(kernel, place):
     X, points = in_order(PLACES[place](1000, 2, 5))
     s = distances(kernel, X, X)
     median = np.median(s)
-    far = Kernel(kernel.name, kernel.type.gamma_at(0.005 * median, 0.1))
+    far = Kernel(kernel.name, kernel.type.gamma_at(0.03 * median, 1e-6))
     K, cutoff = kernel_values(far, X, X), Cutoff.of(far, 1e-6)
     assert np.all(K[s >= cutoff.distance] <= 1e-6)
     assert _core.share_apart(points, np.arange(1000, dtype=np.int32), cutoff, 100, 1) > 0.1
@@ -422,6 +422,27 @@ def names_in(tree):
         else:
             continue
         yield from ((node.lineno, name) for name in found & SPELLED)
+
+
+def test_the_formula_of_the_help_is_that_of_the_values():
+    u, v = np.array([0.5, -1.0, 2.0]), np.array([1.5, 0.25, 1.0])
+    squared = "((u - v) @ (u - v))"
+    arguments = {
+        "u'v": "(u @ v)",
+        "|u-v|^2": squared,
+        "|u-v|_1": "np.abs(u - v).sum()",
+        "|u-v|": f"np.sqrt{squared}",
+    }
+    for kernel in kernels_with(0.3, 0.4, 3):
+        if kernel.is_precomputed:
+            continue
+        formula = kernel.type.formula
+        for text, code in arguments.items():
+            formula = formula.replace(text, code)
+        formula = formula.replace("gamma ", "gamma * ").replace("^", "**")
+        known = {"u": u, "v": v, "np": np, "exp": np.exp, "tanh": np.tanh, **kernel.parameters}
+        value = eval(formula, known)
+        assert value == pytest.approx(kernel_values(kernel, u[None], v[None])[0, 0])
 
 
 def test_only_the_table_compares_names_of_kernels():
