@@ -90,6 +90,7 @@ def shared_threads(wanted: int | None, work: float) -> Iterator[int]:
         _n_active += 1
         n_shares = _n_active
     try:
+        # OpenMP cannot be used in a forked process; concurrent fits share the threads
         if is_forked():
             yield 1
         elif wanted is not None:

@@ -497,6 +497,7 @@ def kind_of(path: str, options: FileOptions, like: Encoded | None) -> str | None
     """
     kind = table_format(path, options.format)
     given = [name for name in ("label", "drop", "weight") if getattr(options, name)]
+    # without a model the ending or --format decides; with one, both must be of a kind
     if like is None:
         if kind is None and given:
             raise DataError(

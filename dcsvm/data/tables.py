@@ -299,6 +299,7 @@ class _Csv:
 
     def _numbers(self, names: list[str], *, has_names: bool) -> Frame:
         """Read numbers without pyarrow."""
+        # numbers only: text columns are the work of pyarrow
         values, end = array("d"), HEAD_ROWS if self.is_head else None
         for line, fields in islice(self.records(), int(has_names), end):
             if len(fields) != len(names):

@@ -138,6 +138,7 @@ def _feature_warnings(index: np.ndarray, minimum: np.ndarray, maximum: np.ndarra
         return
     span = maximum.astype(np.float64) - minimum
     varying = np.flatnonzero(span)
+    # a feature that spans much more than a quarter of the others decides the kernel alone
     if len(varying) > 1:
         order = varying[np.argsort(span[varying], kind="stable")]
         low, high = order[(len(order) - 1) // 4], order[-1]
@@ -147,6 +148,7 @@ def _feature_warnings(index: np.ndarray, minimum: np.ndarray, maximum: np.ndarra
                 f"at most {span[low]:.3g} (feature {index[low]}): these hardly affect the kernel; "
                 "scale the data, e.g. with --scale auto"
             )
+    # constants other than the ends of a scaling, such as 0 and 1
     ordinary = (0, min(0, minimum.min()), max(0, maximum.max()))
     constant = np.flatnonzero((span == 0) & ~np.isin(minimum, ordinary))
     if len(constant) == 1:
@@ -169,6 +171,7 @@ def _extremes(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         columns, position = np.unique(indices, return_inverse=True)
     else:
         columns, position = np.arange(rows.n_features), indices
+    # a row without an entry has a 0
     minimum = np.where(np.bincount(position, minlength=len(columns)) < rows.n_samples, 0, np.inf)
     maximum = -minimum
     np.minimum.at(minimum, position, values)

@@ -169,6 +169,7 @@ def in_folds(
 
     Rows of weight 0 have no variables in a fold.
     """
+    # each fold by itself, on the rows of all: their kernel values are shared
     folds = []
     for sample_weight in weights_of_folds:
         kept = np.flatnonzero(sample_weight).astype(np.int32)
@@ -280,6 +281,7 @@ def nu_svc_pairs(
     largest = float(sample_weight.max(initial=0.0))
     bound = counted(sample_weight[rows].astype(np.float64), start)
     alpha = np.zeros(len(rows))
+    # both classes start with the same sum, filled from their first rows on, as in LIBSVM
     for pair in slices_between(start):
         total = nu * bound[pair].sum() / 2
         for sign in (1.0, -1.0):
@@ -507,6 +509,7 @@ def task_of(labels: np.ndarray, sample_weight: np.ndarray, options: TrainOptions
     order, classes = _classes(labels, sample_weight)
     if options.svm_type == "nu_svc":
         return Task(options, order, classes, np.ones(len(order)))
+    # only C-SVC has class weights
     if isinstance(options.class_weight, str):
         factors = balanced_factors(classes, sample_weight, len(order))
     else:

@@ -350,6 +350,7 @@ class TrainOptions(OptionTable):
             raise OptionError(option, f"is not available for {self.svm_type}, which has no levels")
         if self.levels == 0:
             raise OptionError(option, "requires at least one level")
+        # a level must exist, and a search needs an early model
         if self.early_level == AUTO and not self.early:
             raise OptionError("early_level", "auto is for early models only")
         if (

@@ -130,6 +130,7 @@ class EasySearch:
             try:
                 step()
             except _core.Stopped:
+                # a step that lacks time is left out, but the first must score something
                 if not self.trials:
                     limit = f"the time limit of {self.clock.limit:g} s is too short: "
                     reason = "" if self.clock.is_requested else limit
@@ -333,6 +334,7 @@ def _by_clusters(search: EasySearch, data: Dataset, exact: Trial) -> Trial | Non
             data, options, penalties, gammas, folds=N_EARLY_FOLDS,
             stop=search.clock.stop(SHARE_OF_CLUSTERS),
         )  # fmt: skip
+        # the whole grid at once: early models of all settings share clusters and kernel values
         for _ in chain(by_clusters.run(), by_clusters.use_estimates()):
             pass
         best = by_clusters.best
@@ -341,6 +343,7 @@ def _by_clusters(search: EasySearch, data: Dataset, exact: Trial) -> Trial | Non
     if best is None:
         search.skipped.append("early models")
         return None
+    # a root for a regression, with the deviation of its folds; else a rate of independent rows
     loss = best.loss
     if options.is_regression:
         loss, of_folds = math.sqrt(loss), np.sqrt(best.losses)

@@ -266,6 +266,7 @@ class Scorer:
         options = self.options_of(candidate)
         tolerance = max(TRIAL_TOLERANCE * self.target_std, options.tolerance)
         loose = replace(options, tolerance=tolerance)
+        # weights are learned without the fold that scores them
         outcomes, seconds = [], 0.0
         for fold in range(self.n_folds):
             data = self.scaled(candidate.scale)

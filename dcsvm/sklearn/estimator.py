@@ -418,6 +418,7 @@ class Estimator(BaseEstimator):
         if self.fit_status_ == 0:
             return
         reason = f"(max_iter={self.max_iter})" if self.max_iter >= 0 else ""
+        # the sentence of scikit-learn, as users filter by it
         if report.stopped:
             reason = f"(time_limit={self.time_limit:g})"
         violation = "" if report.violation is None else f" The violation is {report.violation:.3g}."
@@ -519,6 +520,7 @@ class Estimator(BaseEstimator):
         state = {name: getattr(self, name) for name in SHARED if hasattr(self, name)}
         state = {"_probA": np.empty(0), "_probB": np.empty(0), **state}
         has_classes = is_classifier(self)
+        # scikit-learn stores a regression as if it had a second class without vectors
         n_support = self._n_support if has_classes else [self._n_support[0], 0]
         n_iter = self._iterations if len(self._iterations) else np.zeros(1, np.int32)
         is_kernel = self._has_kernel_matrix

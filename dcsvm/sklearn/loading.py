@@ -123,6 +123,7 @@ def fit_or_fall_back(
     except ValueError as error:
         shared, defaults = THEIRS[self._svm_type]().get_params(), type(self)().get_params()
         own = {name: default for name, default in defaults.items() if name not in shared}
+        # what scikit-learn lacks cannot be left to it
         if any(getattr(self, name) != default for name, default in own.items()):
             raise
         if is_of_median(getattr(self, "gamma", None)) or lacks_kernel(self.kernel):

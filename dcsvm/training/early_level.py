@@ -382,6 +382,7 @@ def _region(level: LevelSolver, finer: LevelSolver, rng: np.random.Generator) ->
     order = rng.permutation(len(costs))
     order = order[sizes[order] > 0]
     rows, cost = np.cumsum(sizes[order]), np.cumsum(costs[order])
+    # as many as rows and cost allow; a single one that costs more may still pay
     enough = min(ENOUGH_ROWS, MAX_VALUES // level.formulation.n_problems)
     n_chosen = int(np.searchsorted(rows, enough)) + 1
     most = max(SHARE * cost_of_finer, FREE_VALUES)

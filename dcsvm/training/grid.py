@@ -352,6 +352,7 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
     )  # fmt: skip
     for _ in search.run(refine=refine):
         pass
+    # what was pruned gets its estimate
     for _ in search.use_estimates():
         pass
     result = search.result()
