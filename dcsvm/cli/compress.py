@@ -73,7 +73,16 @@ OF_COMPRESSION: Conditions = (
 
 
 TITLES = ("Size (give one)", "Rows", "Method", "Files", "Other")
-OWN = set(CompressJob.names()) - {"label", "drop", "weight", "feature_weights", "report_file"}
+OWN = set(CompressJob.names()) - {
+    "label",
+    "drop",
+    "category",
+    "header",
+    "no_header",
+    "weight",
+    "feature_weights",
+    "report_file",
+}
 
 
 @click.command(

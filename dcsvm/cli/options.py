@@ -382,7 +382,10 @@ class DataJob(DataOptions):
     @property
     def reading(self) -> dict[str, Any]:
         """The options of Dataset.read for each file."""
-        return {"format": self.format, "label": self.label, "lenient": self.lenient}
+        header = True if self.header else False if self.no_header else None
+        return {
+            "format": self.format, "header": header, "label": self.label, "lenient": self.lenient
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, init=False, eq=False, repr=False)
@@ -419,6 +422,7 @@ OF_TABLES: Conditions = (
     (lambda job, _: job.of_tables and job.format_of(job.training_set_file) is None,
      "{job.of_tables[0]} is for tables: {job.training_set_file} is read as LIBSVM text; --format "
      "names another format"),
+    (lambda job, _: job.header and job.no_header, "--header and --no-header exclude each other"),
 )
 WITH_SCALE: Conditions = (
     *OF_TABLES,

@@ -98,7 +98,7 @@ def plot(_ctx: click.Context, _parameter: click.Parameter, paths: tuple[str, str
 
 
 TITLES = ("Method", "Output", "Files", "Other")
-OWN = set(PredictJob.names()) - {"drop", "weight", "feature_weights"}
+OWN = set(PredictJob.names()) - {"drop", "category", "weight", "feature_weights"}
 
 
 @click.command(

@@ -112,9 +112,10 @@ def read_training_set(
     """Read and scale a training set; print its description and warnings about it."""
     with telling_warnings(quiet=job.quiet):
         data = Dataset.read(
-            job.training_set_file, scale=job.scale, threads=options.threads, drop=job.dropped,
-            weight=job.weight, kernel_values=options.kernel_type.is_precomputed, **job.reading,
-            **keywords,
+            job.training_set_file, scale=job.scale, threads=options.threads, drop=job.drop,
+            category=job.category, weight=job.weight,
+            is_labelled=options.svm_type != "one_class",
+            kernel_values=options.kernel_type.is_precomputed, **job.reading, **keywords,
         )  # fmt: skip
     if data.description and not job.quiet:
         print_status(data.description)

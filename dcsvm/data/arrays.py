@@ -225,6 +225,11 @@ def as_labels(y: ArrayLike) -> np.ndarray:
     return labels.astype(np.float64)
 
 
+def has_label(labels: np.ndarray) -> np.ndarray:
+    """Return which labels (n,) are known, bool (n,): neither nan nor an empty text."""
+    return ~np.isnan(labels) if labels.dtype.kind == "f" else labels != ""
+
+
 def _labels_of_objects(labels: list[Any]) -> np.ndarray:
     """Make an array of labels that are any objects. Raises ValueError."""
     are_text = [isinstance(label, str) for label in labels]

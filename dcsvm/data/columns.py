@@ -10,6 +10,7 @@ The words in MISSING_TEXTS are missing values in files and in data frames.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -100,6 +101,7 @@ class Frame:
     column: Callable[[str], Values]
     line_of: Callable[[int], int] | None = None
     has_names: bool = True
+    decimal: str = "."
 
     def __post_init__(self) -> None:
         seen: set[str] = set()
@@ -297,7 +299,12 @@ class TableEncoding:
         return np.cumsum([0, *(one.n_features for one in self.columns)])
 
     @staticmethod
-    def of(frame: Frame, label: str | None = None, dropped: Sequence[str] = ()) -> TableEncoding:
+    def of(
+        frame: Frame,
+        label: str | None = None,
+        dropped: Sequence[str] = (),
+        categories: Sequence[str] = (),
+    ) -> TableEncoding:
         """Find the encoding of training data. Raises DataError."""
         columns = [
             Column.of(frame, name) for name in frame.names if name != label and name not in dropped
@@ -310,6 +317,9 @@ class TableEncoding:
     def n_features(self) -> int:
         return int(self.start[-1])
 
+    def notes(self, frame: Frame) -> list[str]:
+        return []
+
     @property
     def are_numbers(self) -> bool:
         """Whether no column has text."""
@@ -318,7 +328,8 @@ class TableEncoding:
     @property
     def is_of_matrix(self) -> bool:
         """Whether this is the encoding of an array with missing values, not of a table."""
-        return not self.has_names and self.label is None
+        has_names = self.has_names or any(not one.name.startswith("x") for one in self.columns)
+        return not has_names and self.label is None
 
     @property
     def n_columns_of_matrix(self) -> int:
@@ -363,36 +374,68 @@ def _renamed(frame: Frame, names: list[str]) -> Frame:
 
 
 def label_column(names: Sequence[str], given: str | None, file_name: str) -> tuple[str, str]:
-    """Return the label column and how it was found. Raises DataError."""
+    """Return the label column and how it was found.
+
+    It is the last one unless given. Raises DataError, also if another column alone has the name of
+    a label: a wrong label would be trained without a sign.
+    """
     if given is not None:
-        if given in names:
-            return given, "given"
-        if given.isdecimal() and 1 <= int(given) <= len(names):
-            return names[int(given) - 1], f"column {given}"
-        raise DataError(f"{file_name}: no column {given}; the columns are {_listed(names)}")
-    by_name = {name.lower(): name for name in reversed(names)}
-    for name in LABELS:
-        if name in by_name:
-            return by_name[name], "by its name"
-    return names[-1], "the last column"
+        found = "given" if given in names else f"column {given}"
+        return str(column_of(given, names, file_name)), found
+    last, by_name = names[-1], {name.lower(): name for name in reversed(names)}
+    likely = [by_name[name] for name in LABELS if name in by_name]
+    if likely and last.lower() not in LABELS:
+        raise DataError(
+            f"{file_name}: the label may be column {likely[0]} or the last column, {last}: "
+            f"give --label {likely[0]} or --label {last}"
+        )
+    return last, "the last column"
+
+
+def column_of(given: str | None, names: Sequence[str], file_name: str, use: str = "") -> str | None:
+    """Return a column given by its name or number, counted from 1; None for None.
+
+    `use` says what it is for. Raises DataError.
+    """
+    if given is None or given in names:
+        return given
+    if given.isdecimal() and 1 <= int(given) <= len(names):
+        return names[int(given) - 1]
+    described = f"no column {given}{' ' * bool(use)}{use}"
+    raise DataError(f"{file_name}: {described}; the columns are {_listed(names)}")
+
+
+def columns_of(given: Sequence[str], names: Sequence[str], file_name: str, use: str) -> list[str]:
+    """Return columns that are given by names or numbers, or by lists of them.
+
+    A list has commas and, around a name with commas, quotes; a name as a whole comes first. Raises
+    DataError.
+    """
+    columns: list[str] = []
+    for text in given:
+        parts = [text] if text in names else next(csv.reader([text], skipinitialspace=True))
+        columns += [str(column_of(part.strip(), names, file_name, use)) for part in parts]
+    return columns
 
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
 
 
-def labels_of(frame: Frame, name: str) -> np.ndarray:
-    """Return labels: float64 (n,), or str (n,) for text and booleans. Raises DataError."""
+def labels_of(frame: Frame, name: str, *, may_lack: bool = False) -> np.ndarray:
+    """Return labels: float64 (n,), or str (n,) for text, booleans and dates.
+
+    With `may_lack` missing labels are nan or "", else they raise DataError, as infinite ones do.
+    """
     values = frame.column(name)
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
-        is_finite = np.isfinite(values)
-        if is_finite.all():
-            return values
-        row = int(np.argmin(is_finite))
-        if not np.isnan(values[row]):
+        labels, is_missing, is_infinite = values, np.isnan(values), np.isinf(values)
+        if is_infinite.any():
+            row = int(np.argmax(is_infinite))
             raise frame.error(name, f"the label {values[row]:g} is not a finite number", row)
-        raise frame.error(name, "the label is missing", row)
-    texts = as_texts(values)
-    if np.any(texts.codes < 0):
-        raise frame.error(name, "the label is missing", int(np.argmax(texts.codes < 0)))
-    return np.array(texts.values, str)[texts.codes]
+    else:
+        texts = as_texts(values)
+        is_missing, labels = texts.codes < 0, np.array([*texts.values, ""], str)[texts.codes]
+    if is_missing.any() and not may_lack:
+        raise frame.error(name, "the label is missing", int(np.argmax(is_missing)))
+    return labels

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from dcsvm.data.arrays import as_labels, as_weights, slices
+from dcsvm.data.arrays import as_labels, as_weights, has_label, slices
 from dcsvm.data.columns import TableEncoding
 from dcsvm.data.files import DataError, first_lines, read_text, text_pieces
 from dcsvm.data.frames import frame_of, frame_of_matrix, is_frame
@@ -168,7 +169,7 @@ class Dataset:
 
     def _set_labels(self, labels: np.ndarray | None, sample_weight: ArrayLike | None) -> None:
         """Set labels and sample weights. Raises ValueError."""
-        n_rows, self.has_labels = self.n_rows, labels is not None
+        n_rows, self.has_labels = self.n_rows, labels is not None and bool(has_label(labels).any())
         self.labels = np.zeros(n_rows) if labels is None else labels
         if len(self.labels) != n_rows:
             raise ValueError(f"{n_rows} rows have {len(self.labels)} labels")
@@ -231,11 +232,18 @@ class Dataset:
         format : str, optional
             A format as of the option --format, such as "csv" or "libsvm". The default is told by
             the ending of the name.
+        header : bool, optional
+            Whether the first line of CSV or TSV has the names of the columns. By default the lines
+            tell.
         label : str, optional
-            Label column of a table, by name or number, by default a column named target, label,
-            class or y, else the last one.
+            Label column of a table, by name or number, by default the last one. Rows to predict may
+            lack labels, which are then nan or "".
+        is_labelled : bool, default True
+            False for a training set without a label column, for one-class.
         drop : sequence of str, optional
-            Columns of a table to leave out.
+            Columns of a table to leave out, by name or number, or lists of them by commas.
+        category : sequence of str, optional
+            Columns of a table whose numbers name categories, given as in `drop`.
         weight : str, optional
             Column of a table with sample weights.
         lenient : bool, default False
@@ -327,10 +335,9 @@ class Dataset:
             text, first_index = first_lines(path), like.first_index
             check_lines(text, path, lenient=reading.lenient, first_index=first_index)
             return
-        from dcsvm.data.tables import first_table_rows
+        from dcsvm.data.tables import other_table
 
-        assert like.table is not None
-        for _ in first_table_rows(path, kind, like.table, reading.label):
+        for _ in other_table(path, kind, like, reading, is_head=True):
             pass
 
     @staticmethod
@@ -532,8 +539,11 @@ def _source_of(path: str, like: Encoded | None, options: FileOptions) -> Source:
     from dcsvm.data.tables import other_table, training_table
 
     if like is None:
-        return training_table(path, kind, options.label, options.drop, options.weight)
-    return other_table(path, kind, like.table, options.label)
+        return training_table(path, kind, options)
+    rows = other_table(path, kind, like, options)
+    for sentence in rows.warnings():
+        warnings.warn(f"{path}: {sentence}", stacklevel=2)
+    return rows
 
 
 def loaded(scale: Any) -> Any:

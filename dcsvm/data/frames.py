@@ -87,10 +87,17 @@ def as_arrow(X: Any, name: str = "X") -> Any:
     except ImportError:
         raise DataError(f"{name}: reading Arrow data needs pyarrow: {INSTALL}") from None
     try:
-        return pyarrow.table(X)
+        return without_index(pyarrow.table(X))
     except (pyarrow.ArrowException, ValueError, TypeError) as error:
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise DataError(f"{name}: not an Arrow table: {reason[0][:200].rstrip('. ')}") from None
+
+
+def without_index(table: Any) -> Any:
+    """Return a pyarrow.Table without the columns that were pandas' index, if others remain."""
+    written = (table.schema.pandas_metadata or {}).get("index_columns", ())
+    index = {one for one in written if isinstance(one, str)} & set(table.column_names)
+    return table.drop_columns(sorted(index)) if len(index) < table.num_columns else table
 
 
 def matrix_of(X: Any, name: str = "X") -> np.ndarray:

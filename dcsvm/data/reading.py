@@ -356,6 +356,7 @@ def _kernel_rows(text: _svmlight.Text, serials: Serials) -> tuple[np.ndarray, Ro
 class TableRows(Source):
     """The rows of a table, encoded; `label` is the column of their labels, None without labels.
 
+    With `may_lack` rows may lack their label, which is then nan or "".
     `unknown` counts the categories that the training set lacks, by column and text; a missing
     boolean counts as one. Raises DataError.
     """
@@ -368,18 +369,18 @@ class TableRows(Source):
         frame: Frame,
         label: str | None = None,
         sample_weight: np.ndarray | None = None,
-        description: str = "",
         name: str = "",
+        *,
+        may_lack: bool = False,
     ):
         self.table, self.frame = table, table.matched(frame)
         self.name, self.n_rows = name or frame.name, frame.n_rows
-        self.n_features = table.n_features
-        self.sample_weight, self.description = sample_weight, description
+        self.n_features, self.sample_weight = table.n_features, sample_weight
         self.unknown: dict[str, dict[str, int]] = {}
         self.encoded = [column.encode(self.frame, self.unknown) for column in table.columns]
         self.first_features = table.start[:-1].tolist()  # of each column
         self.row_numbers: np.ndarray = np.arange(self.n_rows)
-        self.labels = None if label is None else labels_of(frame, label)
+        self.labels = None if label is None else labels_of(frame, label, may_lack=may_lack)
 
     def __iter__(self) -> Iterator[Csr]:
         for batch in slices(self.n_rows, BATCH_SIZE // max(2 * len(self.encoded), 1)):
@@ -449,8 +450,11 @@ class FileOptions:
     """How a file is read, see `Dataset.read`; None means the default."""
 
     format: str | None = None
+    header: bool | None = None
     label: str | None = None
+    is_labelled: bool = True
     drop: Sequence[str] = ()
+    category: Sequence[str] = ()
     weight: str | None = None
     lenient: bool = False
     kernel_values: bool = False
@@ -496,7 +500,9 @@ def kind_of(path: str, options: FileOptions, like: Encoded | None) -> str | None
     the training set is a table.
     """
     kind = table_format(path, options.format)
-    given = [name for name in ("label", "drop", "weight") if getattr(options, name)]
+    of_tables = ("label", "drop", "category", "weight")
+    given = [name for name in of_tables if getattr(options, name)]
+    given += [] if options.header is None else ["header" if options.header else "no-header"]
     # without a model the ending or --format decides; with one, both must be of a kind
     if like is None:
         if kind is None and given:
@@ -515,13 +521,17 @@ def kind_of(path: str, options: FileOptions, like: Encoded | None) -> str | None
 
 
 def encoding_of(
-    frame: Frame, label: str | None = None, dropped: Sequence[str] = (), prefix: str = ""
+    frame: Frame,
+    label: str | None = None,
+    dropped: Sequence[str] = (),
+    prefix: str = "",
+    categories: Sequence[str] = (),
 ) -> TableEncoding:
     """Return the encoding of a frame without some columns, see `TableEncoding.of`.
 
     Columns without values give a warning, which begins with `prefix`. Raises DataError.
     """
-    encoding = TableEncoding.of(frame, label, dropped)
+    encoding = TableEncoding.of(frame, label, dropped, categories)
     known = {label, *dropped, *(column.name for column in encoding.columns)}
     for name in sorted(set(frame.names) - known):
         warnings.warn(f"{prefix}column {name} has no values: dropped", stacklevel=5)

@@ -13,8 +13,8 @@ import math
 import re
 import warnings
 from array import array
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -22,47 +22,106 @@ from typing import Any
 import numpy as np
 
 from dcsvm.data.columns import (
+    BOOLEAN,
     CATEGORY,
     MISSING_TEXTS,
+    NUMBER,
     Frame,
     TableEncoding,
     Texts,
+    column_of,
+    columns_of,
     label_column,
 )
-from dcsvm.data.files import DataError, as_file, check_room, first_lines, read_text
-from dcsvm.data.frames import frame_of_arrow
-from dcsvm.data.reading import TableRows, encoding_of
+from dcsvm.data.dialect import BLANKS, collapsed, find_dialect, records
+from dcsvm.data.files import HEAD, DataError, FileText, as_file, check_room, first_lines, read_text
+from dcsvm.data.frames import frame_of_arrow, without_index
+from dcsvm.data.reading import Encoded, FileOptions, TableRows, encoding_of
 
-DELIMITERS = ",;\t"
-FIRST_LINE = 2**16  # bytes that have the first line
+HEAD_BYTES = 2**20  # of text that show the dialect
 HEAD_ROWS = 1000  # of Parquet
 HEAD_BATCH = 2**16  # bytes of text; the last record of a head may be cut, and is beyond it
 BATCH = 2**20  # bytes of text in a batch
 LARGE = 2**24  # bytes of text that show the types of the columns; limit of a line
+LABEL = "label"  # kind of a column whose text, booleans and dates are labels as they are spelled
 DROP = "--drop it"
 INSTALL = "pip install 'dcsvm[tables]'"
 
 
-def read_table(path: str, format: str, *, is_head: bool = False) -> Frame:
-    """Read a table; with `is_head` only the first rows, if the format allows.
+class TableReader:
+    """The reader of a table in a file: it knows the names, and reads columns of known kinds.
 
-    Raises DataError for a file that cannot be opened or is damaged.
+    `names` are those of the columns. A table of text has a `dialect`; `header` says whether it has
+    names, None that its first lines tell. `known` is the encoding of the training set of rows to
+    predict. With `is_head` only the first rows are read, if the format allows. Raises DataError
+    for a file that cannot be opened or is damaged.
     """
-    is_text = format in ("csv", "tsv")
-    text = first_lines(path) if is_head and is_text else read_text(path)
-    if not len(text):
-        raise DataError(f"{path}: no rows")
-    if is_text:
-        csv = _Csv(path, bytes(text[:FIRST_LINE]), text, format, is_head)
-        frame = csv.frame(_pyarrow(path, format))
-    else:
-        n_rows = HEAD_ROWS if is_head else None
-        frame = _columnar(path, text, format, _pyarrow(path, format), n_rows)
-    if frame.n_rows == 0:
-        raise DataError(f"{path}: no rows")
-    if not frame.names:
-        raise DataError(f"{path}: no columns")
-    return frame
+
+    def __init__(
+        self,
+        path: str,
+        format: str,
+        *,
+        header: bool | None = None,
+        known: TableEncoding | None = None,
+        is_head: bool = False,
+    ):
+        self.path, self.format, self.is_head = path, format, is_head
+        is_text = format in ("csv", "tsv")
+        self.text: bytearray | FileText = (
+            bytearray(first_lines(path)) if is_head and is_text else read_text(path)
+        )
+        if not len(self.text):
+            raise DataError(f"{path}: no rows")
+        self.arrow = _pyarrow(path, format)
+        self.csv = _Csv(self, header, known) if is_text else None
+        if self.csv is not None:
+            self.names = self.csv.dialect.names
+        else:
+            self.table: Any = self._columnar()
+            self.names = tuple(map(str, self.table.column_names))
+        if not self.names:
+            raise DataError(f"{path}: no columns")
+
+    @property
+    def has_names(self) -> bool:
+        return self.csv is None or self.csv.dialect.has_names
+
+    def frame(self, kinds: Mapping[str, str] | None = None) -> Frame:
+        """Read the columns; `kinds` are the kinds of those whose kind is known.
+
+        Raises DataError.
+        """
+        if self.csv is not None:
+            frame = self.csv.frame(kinds or {})
+        else:
+            frame = frame_of_arrow(self.path, self.table, drop=DROP)
+        if frame.n_rows == 0:
+            raise DataError(f"{self.path}: no rows")
+        return frame
+
+    def _columnar(self) -> Any:
+        """Read a Parquet, Arrow or Feather file, or its first rows, as a pyarrow.Table."""
+        path, format, source = self.path, self.format, as_file(self.text)
+        arrow = self.arrow
+        try:
+            if format != "parquet":
+                table = _arrow_table(source, is_head=self.is_head)
+            else:
+                from pyarrow import parquet
+
+                table = _head(source, HEAD_ROWS) if self.is_head else parquet.read_table(source)
+            table.validate(full=True)  # reading damaged columns would crash
+            return without_index(_with_categories(table, source) if format == "parquet" else table)
+        except DataError:
+            raise
+        except (arrow.ArrowException, OSError, ValueError, EOFError, KeyError, TypeError) as error:
+            raise DataError(f"{path}: not a readable {format} file: {_sentence(error)}") from None
+
+
+def read_table(path: str, format: str, *, is_head: bool = False) -> Frame:
+    """Read a table; with `is_head` only the first rows, if the format allows. Raises DataError."""
+    return TableReader(path, format, is_head=is_head).frame()
 
 
 def _pyarrow(path: str, format: str) -> Any:
@@ -74,26 +133,6 @@ def _pyarrow(path: str, format: str) -> Any:
             return None
         raise DataError(f"{path}: reading {format} needs pyarrow: {INSTALL}") from None
     return pyarrow
-
-
-def _columnar(path: str, text: Any, format: str, arrow: Any, n_rows: int | None) -> Frame:
-    """Read a Parquet, Arrow or Feather file, or its first rows: `n_rows` of Parquet, or a batch."""
-    source = as_file(text)
-    try:
-        if format == "parquet":
-            from pyarrow import parquet
-
-            table = parquet.read_table(source) if n_rows is None else _head(source, n_rows)
-        else:
-            table = _arrow_table(source, is_head=n_rows is not None)
-        table.validate(full=True)  # reading damaged columns would crash
-        if format == "parquet":
-            table = _with_categories(table, source)
-        return frame_of_arrow(path, table, drop=DROP)
-    except DataError:
-        raise
-    except (arrow.ArrowException, OSError, ValueError, EOFError, KeyError, TypeError) as error:
-        raise DataError(f"{path}: not a readable {format} file: {_sentence(error)}") from None
 
 
 def _arrow_table(source: Any, *, is_head: bool) -> Any:
@@ -145,38 +184,34 @@ def _sentence(error: Exception) -> str:
     return lines[0][:200].rstrip(". ") if lines else type(error).__name__
 
 
-def _likely_types(batches: Any) -> dict[str, Any]:
-    """Return the type of each column in the first batch; a number may have decimals later."""
-    import pyarrow
-
-    def likely(kind: Any) -> Any:
-        is_number = pyarrow.types.is_integer(kind) or pyarrow.types.is_null(kind)
-        return pyarrow.float64() if is_number else kind
-
-    return {field.name: likely(field.type) for field in batches.schema}
-
-
-@dataclass
 class _Csv:
-    """A text table: its beginning, its text, and its format; `is_head` for its first rows."""
+    """The text of a table, as its `reader` found it, and its dialect."""
 
-    path: str
-    head: bytes
-    text: Any
-    format: str
-    is_head: bool = False
-
-    def __post_init__(self) -> None:
-        if b"\0" in self.head:
+    def __init__(self, reader: TableReader, header: bool | None, known: TableEncoding | None):
+        self.path, self.text, self.arrow = reader.path, reader.text, reader.arrow
+        self.is_head = reader.is_head
+        head = bytes(self.text[:HEAD_BYTES])
+        if b"\0" in head:
             raise DataError(f"{self.path}: not a text file")
-
-    @property
-    def delimiter(self) -> str:
-        """The most frequent delimiter of the first line, outside of quotes."""
-        if self.format == "tsv":
-            return "\t"
-        line = re.sub(rb'"[^"]*"', b"", self.head.split(b"\n", 1)[0]).decode("latin-1")
-        return max(DELIMITERS, key=line.count)
+        lines = head.splitlines(keepends=True)
+        decoded = [self._decoded(line, number) for number, line in enumerate(lines)]
+        is_cut = len(head) >= (HEAD if self.is_head else HEAD_BYTES)
+        dialect = find_dialect(
+            decoded, is_cut=is_cut, delimiter="\t" if reader.format == "tsv" else None,
+            header=header, known=known,
+        )  # fmt: skip
+        if dialect is None:
+            raise DataError(f"{self.path}: no rows")
+        self.dialect = dialect
+        for k, name in enumerate(dialect.names):
+            if name in dialect.names[:k]:
+                place = f"{self.path}:{dialect.line_of_names}"
+                raise DataError(f"{place}: two columns have the name {name or 'of no text'}")
+        self.begin = sum(map(len, lines[: dialect.n_lines]))  # of the first row, in bytes
+        self.row_bytes = max(len(head) - self.begin, 1) / max(len(lines) - dialect.n_lines, 1)
+        if dialect.delimiter == BLANKS:
+            rows = (collapsed(line) for line in self._rows())
+            self.text, self.begin = bytearray(b"".join(rows)), 0
 
     @cached_property
     def encoding(self) -> str:
@@ -188,52 +223,41 @@ class _Csv:
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
             return "latin-1"
-        return "utf-8-sig"
+        return "utf-8"
+
+    def _decoded(self, line: bytes, number: int) -> str:
+        text = line.decode(self.encoding, errors="replace")
+        return text.removeprefix("\ufeff") if number == 0 else text
+
+    def _rows(self) -> Any:
+        """Return a file of the text from the first row on."""
+        source = as_file(self.text)
+        source.seek(self.begin)
+        return source
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the line and the fields of each record, as Python's reader finds them."""
-        reader = csv.reader(self._lines(), delimiter=self.delimiter)
-        line = 1
+        """Yield the line and the fields of each row, as Python's reader finds them."""
+        line = self.dialect.n_lines + 1
+        lines = (text.decode(self.encoding) for text in self._rows())
         try:
-            for fields in reader:
-                if fields:
-                    yield line, fields
-                line = reader.line_num + 1
+            for end, fields in records(lines, self.dialect.delimiter, self.dialect.n_lines):
+                yield line, fields
+                line = end + 1
         except csv.Error as error:
             reason = str(error)
             if "new-line" in reason:
                 reason = "a carriage return without a newline: lines must end in newlines"
             raise DataError(f"{self.path}:{line}: {reason}") from None
 
-    def _lines(self) -> Iterator[str]:
-        encoding = self.encoding
-        for line in as_file(self.text):
-            yield line.decode(encoding)
-            encoding = self.encoding.removesuffix("-sig")  # only line 1 has a byte order mark
+    def frame(self, kinds: Mapping[str, str]) -> Frame:
+        n_rows = len(self.text) / self.row_bytes
+        check_room(self.path, int(8 * n_rows * len(self.dialect.names)))
+        return self._numbers() if self.arrow is None else self._read(kinds)
 
-    def frame(self, arrow: Any) -> Frame:
-        first = next(self.records(), None)
-        if first is None:
-            raise DataError(f"{self.path}: no rows")
-        has_names = not _are_values(first[1])
-        names = first[1] if has_names else [str(k + 1) for k in range(len(first[1]))]
-        names = [name.strip() for name in names]
-        if len(names) > len(set(names)):
-            again = next(name for k, name in enumerate(names) if name in names[:k])
-            raise DataError(
-                f"{self.path}:{first[0]}: two columns have the name {again or 'of no text'}"
-            )
-        n_rows = len(self.text) * self.head.count(b"\n") // len(self.head)  # of the same length
-        check_room(self.path, 8 * n_rows * len(names))
-        if arrow is None:
-            return self._numbers(names, has_names=has_names)
-        return self._read(arrow, names, has_names=has_names)
-
-    def _read(self, arrow: Any, names: list[str], *, has_names: bool) -> Frame:
-        from pyarrow import csv as arrow_csv
-
-        encoding = self.encoding
-        if encoding == "latin-1":
+    def _read(self, kinds: Mapping[str, str]) -> Frame:
+        """Read the rows by pyarrow: types are given, or likely; what does not fit them is text."""
+        arrow, names = self.arrow, self.dialect.names
+        if self.encoding == "latin-1":
             warnings.warn(f"{self.path} is not UTF-8: read as Latin-1", stacklevel=2)
         types: dict[str, Any] = {}
         sample = HEAD_BATCH if self.is_head else LARGE
@@ -241,12 +265,10 @@ class _Csv:
         for _ in range(len(names) + 2):
             try:
                 if not types:
-                    types = _likely_types(self._opened(arrow_csv, names, has_names, types, sample))
-                batches = self._opened(arrow_csv, names, has_names, types, size)
+                    types = self._likely_types(self._opened(types, sample), kinds)
+                batches = self._opened(types, size)
                 wanted = islice(batches, 1 if self.is_head else None)
                 table = arrow.Table.from_batches(list(wanted), batches.schema)
-            except DataError:
-                raise
             except (arrow.ArrowException, ValueError, OSError) as error:
                 named = re.search(r"In CSV column #(\d+)", str(error))
                 place = int(named[1]) if named else -1
@@ -256,112 +278,141 @@ class _Csv:
                 if size < LARGE:  # a line may be longer than a batch
                     size = sample = LARGE
                     continue
-                raise self._error(error, len(names)) from None
-            return frame_of_arrow(
-                self.path, table, self._line_of(has_names), has_names=has_names, drop=DROP
+                raise self._error(error) from None
+            frame = frame_of_arrow(
+                self.path, table, self._line_of, has_names=self.dialect.has_names, drop=DROP
             )
+            return replace(frame, decimal="," if self.dialect.delimiter == ";" else ".")
         raise AssertionError("each column becomes text once, and the size changes once")
 
-    def _opened(
-        self, arrow_csv: Any, names: list[str], has_names: bool, types: dict[str, Any], size: int
-    ) -> Any:
+    def _likely_types(self, batches: Any, kinds: Mapping[str, str]) -> dict[str, Any]:
+        """Return the type of each column: that of its kind, or that of its first batch.
+
+        A number may have decimals later.
+        """
+        arrow = self.arrow
+
+        def likely(name: str, kind: Any) -> Any:
+            if kinds.get(name) in (CATEGORY, BOOLEAN):
+                return arrow.string()
+            is_number = arrow.types.is_integer(kind) or arrow.types.is_null(kind)
+            if is_number or kinds.get(name) == NUMBER:
+                return arrow.float64()
+            is_other = not arrow.types.is_floating(kind)
+            return arrow.string() if kinds.get(name) == LABEL and is_other else kind
+
+        return {field.name: likely(field.name, field.type) for field in batches.schema}
+
+    def _opened(self, types: dict[str, Any], size: int) -> Any:
         """Return a reader of batches, about `size` bytes of text each."""
+        from pyarrow import csv as arrow_csv
+
         return arrow_csv.open_csv(
-            as_file(self.text),
+            self._rows(),
             arrow_csv.ReadOptions(
-                column_names=names, skip_rows=int(has_names), block_size=size,
+                column_names=self.dialect.names, block_size=size,
                 encoding="latin-1" if self.encoding == "latin-1" else "utf8",
             ),
-            arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            arrow_csv.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=True),
             arrow_csv.ConvertOptions(
-                null_values=MISSING_TEXTS, strings_can_be_null=True, column_types=types
+                null_values=MISSING_TEXTS, strings_can_be_null=True, column_types=types,
+                decimal_point=self.dialect.decimal,
             ),
         )  # fmt: skip
 
-    def _error(self, error: Exception, n_columns: int) -> DataError:
+    def _error(self, error: Exception) -> DataError:
         """Return an error with the line of the first record of a wrong length."""
+        line = 0
         for line, fields in self.records():
-            if len(fields) != n_columns:
-                fields_word = f"{len(fields)} column{'s'[: len(fields) != 1]}"
-                return DataError(
-                    f"{self.path}:{line}: {fields_word}, the first line has {n_columns}"
-                )
-        return DataError(f"{self.path}: {_sentence(error)}")
+            if len(fields) != len(self.dialect.names):
+                return self._length_error(line, len(fields))
+        return DataError(f"{self.path}: {_sentence(error) if line else 'no rows'}")
 
-    def _line_of(self, has_names: bool) -> Any:
-        def line_of(row: int) -> int:
-            for k, (line, _) in enumerate(self.records()):
-                if k == row + has_names:
-                    return line
-            return row + 1 + has_names
+    def _length_error(self, line: int, n_fields: int) -> DataError:
+        first = self.dialect.line_of_names
+        others = "the first line has" if first == 1 else f"line {first} has"
+        columns = f"{n_fields} column{'s'[: n_fields != 1]}"
+        return DataError(f"{self.path}:{line}: {columns}, {others} {len(self.dialect.names)}")
 
-        return line_of
+    def _line_of(self, row: int) -> int:
+        """Return the line of a row."""
+        lines = (line for line, _ in self.records())
+        return next(islice(lines, row, None), row + 1 + self.dialect.n_lines)
 
-    def _numbers(self, names: list[str], *, has_names: bool) -> Frame:
-        """Read numbers without pyarrow."""
-        # numbers only: text columns are the work of pyarrow
-        values, end = array("d"), HEAD_ROWS if self.is_head else None
-        for line, fields in islice(self.records(), int(has_names), end):
+    def _numbers(self) -> Frame:
+        """Read numbers without pyarrow; text columns are its work."""
+        names, decimal = self.dialect.names, self.dialect.decimal
+        values = array("d")
+        for line, fields in islice(self.records(), HEAD_ROWS if self.is_head else None):
             if len(fields) != len(names):
-                raise DataError(
-                    f"{self.path}:{line}: {len(fields)} columns, the first line has {len(names)}"
-                )
-            for name, text in zip(names, fields, strict=True):
-                if text.strip() not in MISSING_TEXTS and not _is_number(text):
+                raise self._length_error(line, len(fields))
+            for name, field in zip(names, fields, strict=True):
+                text = field.strip()
+                try:
+                    number = text.replace(decimal, ".")
+                    values.append(math.nan if text in MISSING_TEXTS else float(number))
+                except ValueError:
                     raise DataError(
-                        f"{self.path}:{line}: column {name}: {text[:40]!r} is not a number; text "
+                        f"{self.path}:{line}: column {name}: {field[:40]!r} is not a number; text "
                         f"needs pyarrow: {INSTALL}"
-                    )
-            values.extend(
-                math.nan if text.strip() in MISSING_TEXTS else float(text) for text in fields
-            )
+                    ) from None
         rows = np.frombuffer(values, np.float64).reshape(-1, len(names))
         places = {name: k for k, name in enumerate(names)}
         return Frame(
-            self.path, tuple(names), len(rows), lambda name: rows[:, places[name]],
-            self._line_of(has_names), has_names,
+            self.path, names, len(rows), lambda name: rows[:, places[name]],
+            self._line_of, self.dialect.has_names,
         )  # fmt: skip
 
 
-def _are_values(fields: list[str]) -> bool:
-    """Return whether the fields of the first line are numbers, not names."""
-    present = [one for one in fields if one.strip() not in MISSING_TEXTS]
-    return bool(present) and all(map(_is_number, present))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def training_table(
-    path: str, format: str, label: str | None, drop: Sequence[str], weight: str | None
-) -> TableRows:
-    """Read a training set and find its encoding.
-
-    `label`, `drop` and `weight` name columns. Raises DataError.
-    """
-    frame = read_table(path, format)
-    for name in drop:
-        if name not in frame.names:
-            raise DataError(f"{path}: no column {name} to drop")
-    kept = [name for name in frame.names if name not in drop and name != weight]
+def training_table(path: str, format: str, options: FileOptions) -> TableRows:
+    """Read a training set and find its encoding. Raises DataError."""
+    reader = TableReader(path, format, header=options.header)
+    # the columns that the options name
+    dropped = columns_of(options.drop, reader.names, path, "to drop")
+    categories = columns_of(options.category, reader.names, path, "of categories")
+    weight = column_of(options.weight, reader.names, path, "of weights")
+    kept = [name for name in reader.names if name not in dropped and name != weight]
     if not kept:
         raise DataError(f"{path}: no columns are left")
-    label, choice = label_column(kept, label, path)
+    label, choice = None, ""
+    if options.is_labelled or options.label is not None:
+        label, choice = label_column(kept, options.label, path)
+    # their values
+    kinds = dict.fromkeys(categories, CATEGORY)
+    frame = reader.frame(kinds if label is None else kinds | {label: LABEL})
     sample_weight = None if weight is None else _weights(frame, weight)
-    dropped = [*drop, *([] if weight is None else [weight])]
-    encoding = encoding_of(frame, label, dropped, f"{path}: ")
-    return TableRows(encoding, frame, label, sample_weight, _described(encoding, frame, choice))
+    dropped = [*dropped, *([] if weight is None else [weight])]
+    if _numbers_rows(frame, [label, *dropped]):
+        warnings.warn(f"{path}: column 1 has no name and numbers the rows: left out", stacklevel=2)
+        dropped.append("")
+    encoding = encoding_of(frame, label, dropped, f"{path}: ", categories)
+    if not encoding.columns:
+        raise DataError(f"{path}: no column is left for features{_hint(reader)}")
+    rows = TableRows(encoding, frame, label, sample_weight)
+    rows.description = _described(reader, rows, choice)
+    return rows
+
+
+def _hint(reader: TableReader) -> str:
+    """Return a hint for a table of one column."""
+    if reader.csv is None or len(reader.names) > 1:
+        return ""
+    return ": columns are separated by commas, semicolons, tabs, | or blanks"
+
+
+def _numbers_rows(frame: Frame, without: Sequence[str | None]) -> bool:
+    """Return whether the first column is an index, as pandas writes it: no name, other numbers."""
+    if frame.names[0] or "" in without or len(frame.names) == 1:
+        return False
+    values = frame.column("")
+    if isinstance(values, Texts):
+        return frame.has_names and len(values.values) == frame.n_rows  # names of rows
+    is_whole = values.dtype.kind == "f" and np.all(values == np.floor(values))
+    return bool(is_whole) and len(np.unique(values)) == len(values)
 
 
 def _weights(frame: Frame, name: str) -> np.ndarray:
     """Return the sample weights in a column. Raises DataError."""
-    if name not in frame.names:
-        raise DataError(f"{frame.name}: no column {name} of weights")
     values = frame.column(name)
     if isinstance(values, Texts) or values.dtype.kind != "f":
         raise DataError(f"{frame.name}: column {name}: weights must be numbers")
@@ -372,42 +423,49 @@ def _weights(frame: Frame, name: str) -> np.ndarray:
     return values
 
 
-def _described(encoding: TableEncoding, frame: Frame, choice: str) -> str:
-    """Describe a training table in one line; `choice` says how the label was found."""
+def _described(reader: TableReader, rows: TableRows, choice: str) -> str:
+    """Describe a training table; `choice` says how the label was found."""
+    encoding = rows.table
     kinds = [one.kind == CATEGORY for one in encoding.columns]
     n_missing = sum(one.has_indicator for one in encoding.columns)
     numbers, texts = kinds.count(False), kinds.count(True)
     parts = [f"{numbers} number{'s'[: numbers != 1]}", f"{texts} text column{'s'[: texts != 1]}"]
     missing = f", {n_missing} with missing numbers" if n_missing else ""
-    return (
-        f"table of {frame.n_rows} rows: label {encoding.label} ({choice}); {' and '.join(parts)}"
+    label = "no label" if encoding.label is None else f"label {encoding.label} ({choice})"
+    lines = [
+        f"table of {rows.n_rows} rows: {label}; {' and '.join(parts)}"
         f"{missing} give {encoding.n_features} feature{'s'[: encoding.n_features != 1]}"
-    )
+    ]
+    if reader.csv is not None and reader.csv.dialect.are_names_numbers:
+        line, names = reader.csv.dialect.line_of_names, ", ".join(reader.names[:4])
+        lines.append(
+            f"line {line} ({names}{', ...' if len(reader.names) > 4 else ''}) has the names of the "
+            "columns; --no-header makes it a row"
+        )
+    return "\n".join([*lines, *encoding.notes(rows.frame)])
 
 
-def other_table(path: str, format: str, encoding: TableEncoding, label: str | None) -> TableRows:
-    """Read rows to predict or to test, encoded as the training set.
-
-    Unknown categories give a warning. Raises DataError.
-    """
-    rows = _encoded(read_table(path, format), encoding, label)
-    for sentence in rows.warnings():
-        warnings.warn(f"{path}: {sentence}", stacklevel=2)
-    return rows
-
-
-def first_table_rows(
-    path: str, format: str, encoding: TableEncoding, label: str | None
+def other_table(
+    path: str, format: str, like: Encoded, options: FileOptions, *, is_head: bool = False
 ) -> TableRows:
-    """Encode the first rows of a table to predict or to test. Raises DataError."""
-    return _encoded(read_table(path, format, is_head=True), encoding, label)
+    """Read rows to predict or to test, or the first of them, encoded as the training set.
 
-
-def _encoded(frame: Frame, encoding: TableEncoding, label: str | None) -> TableRows:
-    """Return the rows of a frame, with their labels if it has them. Raises DataError."""
-    name = label or encoding.label
-    if label is not None and label not in frame.names:
-        name, _ = label_column(frame.names, label, frame.name)
-    # without names, the number of columns tells whether the label is among them
-    may_have_label = label or frame.has_names or len(frame.names) > len(encoding.columns)
-    return TableRows(encoding, frame, name if name in frame.names and may_have_label else None)
+    The types of the columns are those of the training set. Raises DataError.
+    """
+    encoding = like.table
+    reader = TableReader(path, format, header=options.header, known=encoding, is_head=is_head)
+    # rows without names have the label if they have one more column
+    name = options.label or encoding.label
+    if options.label is not None and name not in reader.names:
+        name, _ = label_column(reader.names, options.label, path)
+    may_have_label = options.label or reader.has_names or len(reader.names) > len(encoding.columns)
+    label = name if name in reader.names and may_have_label else None
+    kinds = {column.name: column.kind for column in encoding.columns}
+    if not set(kinds) <= set(reader.names):  # they match by position
+        others = [one for one in reader.names if one != label]
+        kinds = dict(zip(others, kinds.values(), strict=False))
+    if label is not None:
+        labels = getattr(like, "labels", None)
+        has_text_labels = labels is not None and labels.dtype.kind == "U"
+        kinds[label] = CATEGORY if has_text_labels else LABEL
+    return TableRows(encoding, reader.frame(kinds), label, may_lack=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dcsvm.data.arrays import distinct
+from dcsvm.data.arrays import distinct, has_label
 from dcsvm.problem.option_table import REGRESSIONS, checked_metric
 from dcsvm.problem.options import TrainOptions
 
@@ -389,6 +389,11 @@ class Measurement:
         self.n_features = max(self.n_features, block.n_features)
         if len(block.labels) == 0:
             return
+        is_known = has_label(block.labels)
+        if not is_known.all():
+            block = block.take(is_known)
+            if not is_known.any():
+                return
         if self.is_kept:
             self.kept.append(block)
         predicted, labels = block.predicted, block.labels

@@ -381,10 +381,24 @@ class DataOptions(OptionTable):
         default_text="by its name")
     label: str | None = of_files(None, Rule.text().optional, "--label COLUMN",
         "label column of a table: name or number",
-        "The default is a column named target, label, class or y, else the last one.")
+        "The default is the last one. If only another one is named target, label, class or y, the "
+        "command asks for this option. One-class has no label by default.",
+        default_text="the last one")
     drop: tuple[str, ...] = of_files((), Rule.texts(), "--drop COLUMNS",
-        "columns of a table to leave out, by commas",
+        "columns to leave out: names or numbers, by commas",
+        "Quotes enclose a name with commas.",
         is_multiple=True)
+    category: tuple[str, ...] = of_files((), Rule.texts(), "--category COLUMNS",
+        "columns whose values are categories, as --drop",
+        "Numbers there are names, such as postal codes. Text with a value for nearly each row is "
+        "kept.",
+        is_multiple=True)
+    header: bool = of_files(False, Rule.flag(), "--header",
+        "line 1 of CSV or TSV has the names of the columns",
+        "By default the lines tell: names are words above columns of numbers, words that are not "
+        "among the values, or 0, 1, 2, ...")
+    no_header: bool = of_files(False, Rule.flag(), "--no-header",
+        "line 1 of CSV or TSV is a row")
     weight: str | None = of_files(None, Rule.text().optional, "--weight COLUMN",
         "column of a table with sample weights",
         "A row of weight 2 counts as two rows, in training but not in figures on held-out rows of "
@@ -422,13 +436,8 @@ class DataOptions(OptionTable):
     @property
     def of_tables(self) -> list[str]:
         """The spellings of the options for tables that are given."""
-        given = [name for name in ("label", "drop", "weight") if getattr(self, name)]
-        return list(self.spellings(given).values())
-
-    @property
-    def dropped(self) -> tuple[str, ...]:
-        """Names of the columns to leave out."""
-        return tuple(name for names in self.drop for name in names.split(","))
+        names = ("label", "drop", "category", "weight", "header", "no_header")
+        return list(self.spellings([name for name in names if getattr(self, name)]).values())
 
 
 of_search = partial(option, group="Settings")

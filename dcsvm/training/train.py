@@ -19,7 +19,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm._core import Stop
-from dcsvm.data.arrays import slices
+from dcsvm.data.arrays import has_label, slices
 from dcsvm.data.dataset import Dataset, as_dataset
 from dcsvm.data.rows import Rows, Storage, stacked
 from dcsvm.data.scaling import Scaling
@@ -381,6 +381,9 @@ def as_test_rows(
         raise TypeError(f"test must be a tuple (X, y), a dcsvm.Dataset or None, not {test!r}")
     if not rows.has_labels:
         raise ValueError("test rows need labels")
+    is_known = has_label(rows.labels)
+    if not is_known.all():  # rows of a file may lack them
+        rows = rows.take(np.flatnonzero(is_known))
     # else no label could match
     if (rows.labels.dtype.kind == "U") != (data.labels.dtype.kind == "U"):
         kinds = ["strings" if one.labels.dtype.kind == "U" else "numbers" for one in (rows, data)]

@@ -176,7 +176,7 @@ def test_100_000_categories_stay_sparse():
 @pytest.mark.parametrize(
     "names, given, found",
     [
-        (["a", "Y", "Label", "b"], None, ("Label", "by its name")),
+        (["a", "class", "Label"], None, ("Label", "the last column")),
         (["a", "b"], None, ("b", "the last column")),
         (["a", "b"], "a", ("a", "given")),
         (["a", "b"], "1", ("a", "column 1")),
@@ -185,6 +185,12 @@ def test_100_000_categories_stay_sparse():
 )
 def test_the_label_column_is_found(names, given, found):
     assert label_column(names, given, "t.csv") == found
+
+
+def test_another_column_with_the_name_of_a_label_is_a_question():
+    with pytest.raises(DataError, match="t.csv: the label may be column Label or the last column, "
+                       "b: give --label Label or --label b"):  # fmt: skip
+        label_column(["a", "Y", "Label", "b"], None, "t.csv")
 
 
 def test_labels():

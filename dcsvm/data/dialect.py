@@ -1,0 +1,289 @@
+"""Dialect of a text table: delimiter, decimal mark, names, and where the rows begin.
+
+It is found from the first records, all of them together: one line alone may be a title, or have a
+delimiter inside a text. A model knows the names and the kinds of the columns of rows to predict.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from dcsvm.data.columns import CATEGORY, MISSING_TEXTS, TableEncoding
+
+DELIMITERS = (",", ";", "\t", "|")
+BLANKS = " "  # the delimiter of columns separated by runs of blanks and tabs
+DELIMITER_NAMES = {
+    ",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", BLANKS: "blanks",
+}  # fmt: skip
+SAMPLE = 200  # records that show the dialect
+MOST = 0.9  # of the records have the usual number of fields
+YEARS = range(1900, 2101)  # numbers that are names, if they are consecutive
+SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*$', re.IGNORECASE)  # of Excel
+VALUE = re.compile(r"[(+\-\u2212]?\s*[$\u20ac\u00a3\u00a5]?\s*[.,]?\d")  # number, date, amount
+COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.IGNORECASE)
+POINT_NUMBER = re.compile(r"[+-]?\d*\.\d+(e[+-]?\d+)?", re.IGNORECASE)
+THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+RUN_OF_BLANKS = re.compile(rb'("[^"]*")|[ \t]+')
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text table is written.
+
+    `n_lines` lines are above the first row. `names` are those of line `line_of_names`, or numbers
+    from 1 if there are none, then `has_names` is False. With `are_names_numbers` the names are
+    consecutive numbers. `decimal` is the decimal mark.
+    """
+
+    delimiter: str
+    names: tuple[str, ...]
+    has_names: bool
+    n_lines: int
+    line_of_names: int = 0
+    are_names_numbers: bool = False
+    decimal: str = "."
+
+
+Record = tuple[int, list[str]]  # number of lines up to its end, and its fields
+
+
+def collapsed(line: bytes) -> bytes:
+    """Return a line with one blank for each run of blanks and tabs outside of quotes."""
+    ending = b"\n" if line.endswith(b"\n") else b""
+    return RUN_OF_BLANKS.sub(lambda run: run[1] or b" ", line.strip()) + ending
+
+
+def records(lines: Iterable[str], delimiter: str, n_lines: int = 0) -> Iterator[Record]:
+    """Yield the records of lines that have `n_lines` lines above them. Raises csv.Error."""
+    reader = csv.reader(lines, delimiter=delimiter)
+    for fields in reader:
+        if fields:  # not an empty line
+            yield n_lines + reader.line_num, fields
+
+
+def find_dialect(
+    lines: Sequence[str],
+    *,
+    is_cut: bool = False,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    known: TableEncoding | None = None,
+) -> Dialect | None:
+    """Find the dialect of the first lines of a text; None if they have no record.
+
+    The text may go on after these lines, even within a record, if it `is_cut`. A given `delimiter`
+    is taken. `header` says whether there are names, None that they tell it themselves. `known` is
+    the encoding of the training set of rows to predict.
+    """
+    begin, given, comment = _above(lines)
+    delimiter = delimiter or given
+    sampled = {
+        one: _sample(lines, begin, one, is_cut=is_cut)
+        for one in ((*DELIMITERS, BLANKS) if delimiter is None else (delimiter,))
+    }
+    if not any(sampled.values()):
+        return None
+    if delimiter is None:
+        delimiter = _delimiter(lines, begin, sampled)
+    sample = _below_titles(sampled[delimiter])
+    n_fields = _usual_length(sample)
+    has_row_names = _has_row_names(sample, delimiter)
+    (end, first), below = sample[0], [fields for _, fields in sample[1:] if len(fields) == n_fields]
+    if has_row_names:  # R's write.table names all columns but that of the row names
+        first = ["", *first]
+    fields, has_names = first, header
+    if has_names is None:
+        has_names = has_row_names or _are_names(first, below, known)
+    n_lines, line_of_names = end, _line_before(sampled[delimiter], end, begin)
+    if not has_names:
+        n_lines = line_of_names - 1
+        named = _fields_of_comment(comment, delimiter)
+        if header is None and len(named) == len(first) > 1 and _are_names(named, [first], known):
+            fields, has_names = named, True
+    return Dialect(
+        delimiter, _names(fields) if has_names else _numbers(len(first)), has_names, n_lines,
+        line_of_names, has_names and _are_consecutive(fields), _decimal(delimiter, below),
+    )  # fmt: skip
+
+
+def _above(lines: Sequence[str]) -> tuple[int, str | None, str]:
+    """Return the number of lines above the table, the delimiter of a line sep=;, and a comment.
+
+    The comment is the last line above the table, if it is one.
+    """
+    given, comment = None, ""
+    for k, line in enumerate(lines):
+        separator = SEPARATOR_LINE.match(line)
+        if separator and given is None:
+            given = separator[1]
+        elif line.lstrip().startswith("#"):
+            comment = line
+        elif line.strip():
+            return k, given, comment
+    return len(lines), given, comment
+
+
+def _fields_of_comment(comment: str, delimiter: str) -> list[str]:
+    """Return the fields of a comment, which may be the names of the columns."""
+    text = comment.strip().lstrip("#").strip()
+    if delimiter == BLANKS:
+        text = collapsed(text.encode()).decode()
+    return next((fields for _, fields in records([text], delimiter)), [])
+
+
+def _sample(lines: Sequence[str], begin: int, delimiter: str, *, is_cut: bool) -> list[Record]:
+    """Return the first records; those before a damaged one."""
+    rest: Iterable[str] = lines[begin:]
+    if delimiter == BLANKS:
+        rest = [collapsed(line.encode()).decode() for line in rest]
+    sample: list[Record] = []
+    try:
+        for record in records(rest, delimiter, begin):
+            sample.append(record)
+            if len(sample) == SAMPLE:
+                return sample
+    except csv.Error:
+        return sample
+    return sample[:-1] if is_cut and len(sample) > 1 else sample
+
+
+def _usual_length(sample: Sequence[Record]) -> int:
+    """Return the most frequent number of fields of the records, of equally frequent the first."""
+    counts = Counter(len(fields) for _, fields in sample)
+    return counts.most_common(1)[0][0] if counts else 0
+
+
+def _below_titles(sample: list[Record]) -> list[Record]:
+    """Leave out the records above the table: a title, or no text at all."""
+    n_fields = _usual_length(sample)
+    for k, (_, fields) in enumerate(sample[:-1]):
+        texts = [field for field in fields if field.strip()]
+        after = [field.strip() for field in sample[k + 1][1]]
+        # Excel fills the line of a title with delimiters; then the line below has the names
+        is_padded = len(fields) == n_fields > 2 and all(after) and not any(map(VALUE.match, after))
+        is_title = len(texts) == 1 and (len(fields) < n_fields or is_padded)
+        if texts and not is_title:
+            return sample[k:]
+    return sample[-1:]
+
+
+def _has_row_names(sample: Sequence[Record], delimiter: str) -> bool:
+    """Return whether the first record alone lacks one field, as R writes it."""
+    lengths = [len(fields) for _, fields in sample]
+    is_of_r = delimiter in (BLANKS, "\t") and len(lengths) > 1
+    return is_of_r and set(lengths[1:]) == {lengths[0] + 1}
+
+
+def _delimiter(lines: Sequence[str], begin: int, sampled: dict[str, list[Record]]) -> str:
+    """Return the delimiter that gives the records the same number of fields.
+
+    Semicolons come before commas, which may be decimal marks. Blanks are common in text: they count
+    only where the first line has no other delimiter.
+    """
+    first = re.sub(r'"[^"]*"', "", lines[begin])
+    candidates: list[str] = [";", "\t", "|", ","]
+    if not any(one in first for one in DELIMITERS[:2] + DELIMITERS[3:]):
+        candidates.append(BLANKS)
+    agreement = {one: _agreement(sampled[one], one) for one in candidates}
+    best = max(candidates, key=agreement.__getitem__)
+    return best if agreement[best] else max(DELIMITERS, key=first.count)
+
+
+def _agreement(sample: list[Record], delimiter: str) -> int:
+    """Return 2 if all records have the same number of fields, 1 if most have, else 0."""
+    if not sample:
+        return 0
+    table = _below_titles(sample)
+    lengths, n_fields = [len(fields) for _, fields in table], _usual_length(table)
+    if _has_row_names(table, delimiter):
+        return 2
+    if n_fields < 2 or lengths[0] != n_fields or lengths.count(n_fields) < MOST * len(lengths):
+        return 0
+    return 2 if len(table) == len(sample) and set(lengths) == {n_fields} else 1
+
+
+def _line_before(sample: Sequence[Record], end: int, begin: int) -> int:
+    """Return the first line, counted from 1, of the record that ends with line `end`."""
+    return 1 + max((one for one, _ in sample if one < end), default=begin)
+
+
+def _are_names(
+    first: Sequence[str], below: Sequence[Sequence[str]], known: TableEncoding | None
+) -> bool:
+    """Return whether the first record has names; `below` are records of rows."""
+    first = [field.strip() for field in first]
+    if known is not None and known.has_names:
+        names = [column.name for column in known.columns]
+        if 2 * sum(name in first for name in names) >= len(names):
+            return True
+    n_columns = min([len(first), *map(len, below)])
+    columns = [[row[k].strip() for row in below] for k in range(n_columns)]
+    has_values = [_has_values(column) for column in columns]
+    if not below and known is not None and len(known.columns) <= len(first):
+        has_values = [column.kind != CATEGORY for column in known.columns]
+    # columns of numbers and dates tell: their names are words
+    shown = [
+        (field, column)
+        for field, column, has in zip(first, columns, has_values, strict=False)
+        if has and field not in MISSING_TEXTS
+    ]
+    n_values = sum(bool(VALUE.match(field)) for field, _ in shown)
+    n_words = sum(not VALUE.match(field) and field not in column for field, column in shown)
+    is_repeated = any(
+        field in column
+        for field, column, has in zip(first, columns, has_values, strict=False)
+        if field not in MISSING_TEXTS and not has
+    )
+    if shown and n_words + n_values:
+        return n_words >= n_values or (_are_consecutive(first) and not is_repeated)
+    present = [field for field in first if field]
+    is_value = bool(present) and all(
+        VALUE.match(field) or field in MISSING_TEXTS for field in present
+    )
+    return not (is_value or is_repeated or len(set(present)) < len(present))
+
+
+def _has_values(cells: Sequence[str]) -> bool:
+    """Return whether at least half of the cells of a column are numbers, dates or amounts."""
+    present = [cell for cell in cells if cell not in MISSING_TEXTS]
+    return bool(present) and 2 * sum(bool(VALUE.match(one)) for one in present) >= len(present)
+
+
+def _are_consecutive(fields: Sequence[str]) -> bool:
+    """Return whether the numbers among names are 0, 1, 2 ..., 1, 2, 3 ... or years."""
+    numbers = [int(field) for field in fields if field.strip().isdecimal()]
+    others = [field.strip() for field in fields if not field.strip().isdecimal()]
+    if any(VALUE.match(field) or field in MISSING_TEXTS[1:] for field in others):
+        return False
+    if len(numbers) < 2 or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        return False
+    return numbers[0] in (0, 1) or (len(numbers) > 2 and numbers[0] in YEARS)
+
+
+def _names(fields: Sequence[str]) -> tuple[str, ...]:
+    """Return names of columns; those without one, but the first, have their number."""
+    names = [field.strip() for field in fields]
+    return tuple(name or (str(k + 1) if k else "") for k, name in enumerate(names))
+
+
+def _numbers(n_columns: int) -> tuple[str, ...]:
+    return tuple(str(k + 1) for k in range(n_columns))
+
+
+def _decimal(delimiter: str, rows: Sequence[Sequence[str]]) -> str:
+    """Return the decimal mark: a comma if numbers have commas, and none has a point.
+
+    Without semicolons between the columns, 12,345 may be a whole number.
+    """
+    if delimiter == ",":
+        return "."
+    fields = [field.strip() for row in rows for field in row]
+    if any(map(POINT_NUMBER.fullmatch, fields)):
+        return "."
+    commas = list(filter(COMMA_NUMBER.fullmatch, fields))
+    is_clear = delimiter == ";" or not all(map(THOUSANDS.fullmatch, commas))
+    return "," if commas and is_clear else "."
