@@ -74,15 +74,8 @@ OF_COMPRESSION: Conditions = (
 
 TITLES = ("Size (give one)", "Rows", "Method", "Files", "Other")
 OWN = set(CompressJob.names()) - {
-    "label",
-    "drop",
-    "category",
-    "header",
-    "no_header",
-    "weight",
-    "feature_weights",
-    "report_file",
-}
+    "label", "drop", "category", "weight", "feature_weights", "report_file"
+}  # fmt: skip
 
 
 @click.command(

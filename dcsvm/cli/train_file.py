@@ -31,6 +31,8 @@ from dcsvm.training.probability import cross_validate
 from dcsvm.training.state import Checkpoint
 from dcsvm.training.train import train
 
+FLAGS = ("lenient", "header", "no_header")  # options of reading
+
 
 def train_file(job: TrainJob, options: TrainOptions) -> int:
     """Run a training job; return the exit status."""
@@ -199,13 +201,13 @@ def command_of(job: EasyJob, options: TrainOptions, chosen: dict[str, Any]) -> l
     words += ["--scale", scale or ""]
     if chosen["has_weights"] or job.feature_weights:
         words += ["--weights", job.model_file or ""]
-    if job.lenient:
-        words.append("--lenient")
+    words += job.spellings([name for name in FLAGS if getattr(job, name)]).values()
     for name in ("format", "label", "weight"):
         if getattr(job, name) is not None:
             words += [f"--{name}", getattr(job, name)]
-    for names in job.drop:
-        words += ["--drop", names]
+    for name in ("drop", "category"):
+        for columns in getattr(job, name):
+            words += [f"--{name}", columns]
     return [*words, job.training_set_file, f"{os.path.basename(job.training_set_file)}.again"]
 
 
@@ -227,7 +229,8 @@ def predict_test(job: EasyJob) -> int:
     assert job.test_file is not None and job.output_file is not None and job.model_file is not None
     test = PredictJob(
         test_file=job.test_file, model_file=job.model_file, output_file=job.output_file,
-        probability=job.probability, has_metrics=True, **job.reading,
+        probability=job.probability, has_metrics=True,
+        format=job.format, label=job.label, **{name: getattr(job, name) for name in FLAGS},
         scale=None if job.scale in (AUTO, QUANTILE) else job.scale,
     )  # fmt: skip
     return predict_file(test, None)

@@ -98,7 +98,7 @@ def find_dialect(
     fields, has_names = first, header
     if has_names is None:
         has_names = has_row_names or _are_names(first, below, known)
-    n_lines, line_of_names = end, _line_before(sampled[delimiter], end, begin)
+    n_lines, line_of_names = end, end - sum(field.count("\n") for field in first)
     if not has_names:
         n_lines = line_of_names - 1
         named = _fields_of_comment(comment, delimiter)
@@ -162,13 +162,17 @@ def _below_titles(sample: list[Record]) -> list[Record]:
     n_fields = _usual_length(sample)
     for k, (_, fields) in enumerate(sample[:-1]):
         texts = [field for field in fields if field.strip()]
-        after = [field.strip() for field in sample[k + 1][1]]
-        # Excel fills the line of a title with delimiters; then the line below has the names
-        is_padded = len(fields) == n_fields > 2 and all(after) and not any(map(VALUE.match, after))
+        after = next((rest for _, rest in sample[k + 1 :] if any(rest)), [""])
+        # Excel fills the line of a title with delimiters; then the next text has the names
+        is_padded = len(fields) == n_fields > 2 and all(map(_is_word, after))
         is_title = len(texts) == 1 and (len(fields) < n_fields or is_padded)
         if texts and not is_title:
             return sample[k:]
     return sample[-1:]
+
+
+def _is_word(field: str) -> bool:
+    return bool(field.strip()) and not VALUE.match(field.strip())
 
 
 def _has_row_names(sample: Sequence[Record], delimiter: str) -> bool:
@@ -204,11 +208,6 @@ def _agreement(sample: list[Record], delimiter: str) -> int:
     if n_fields < 2 or lengths[0] != n_fields or lengths.count(n_fields) < MOST * len(lengths):
         return 0
     return 2 if len(table) == len(sample) and set(lengths) == {n_fields} else 1
-
-
-def _line_before(sample: Sequence[Record], end: int, begin: int) -> int:
-    """Return the first line, counted from 1, of the record that ends with line `end`."""
-    return 1 + max((one for one, _ in sample if one < end), default=begin)
 
 
 def _are_names(

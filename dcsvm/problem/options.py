@@ -388,8 +388,8 @@ class DataOptions(OptionTable):
         "columns to leave out: names or numbers, by commas",
         "Quotes enclose a name with commas.",
         is_multiple=True)
-    category: tuple[str, ...] = of_files((), Rule.texts(), "--category COLUMNS",
-        "columns whose values are categories, as --drop",
+    category: tuple[str, ...] = of_files((), Rule.texts(), "--category COLUMN",
+        "columns of categories, also numbers; as --drop",
         "Numbers there are names, such as postal codes. Text with a value for nearly each row is "
         "kept.",
         is_multiple=True)
