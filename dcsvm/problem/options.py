@@ -58,6 +58,10 @@ MAX_C = 1e100  # keeps sums of C^2 finite
 MAX_CACHE = 10**9  # MB
 MEGABYTES = Rule.number(f"positive and at most {MAX_CACHE}", lambda mb: 0 < mb <= MAX_CACHE)
 MAX_ITERATIONS = 2**62
+TOLERANCE_UNIT = (
+    "the unit is that of decision values, times, where this is below 1, the margin of nu-SVC, the "
+    "standard deviation of the targets of a regression, or nu n of one-class"
+)
 
 of_problem, of_kernel, of_accuracy, of_levels, of_long_runs = (
     partial(option, group=title)
@@ -139,10 +143,8 @@ class TrainOptions(OptionTable):
     coef0: float = of_kernel(0.0, FINITE, "-r COEF0", f"coef0 of {users_of('coef0')}")
     tolerance: float = of_accuracy(1e-3, POSITIVE, "-e TOL",
         "tolerance: largest KKT violation of the solution",
-        "The unit is that of the decision value; for nu-SVR it is the standard deviation of the "
-        "targets if this is below 1.",
-        keyword="largest KKT violation of the solution, in units of the decision value; for nu-SVR "
-        "in units of the standard deviation of the targets if this is below 1",
+        f"{TOLERANCE_UNIT[0].upper()}{TOLERANCE_UNIT[1:]}.",
+        keyword=f"largest KKT violation of the solution; {TOLERANCE_UNIT}",
         is_basic=True)
     gap: float | None = of_accuracy(None, POSITIVE.optional, "--gap GAP",
         "stop at this relative duality gap instead of -e",
