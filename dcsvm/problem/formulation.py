@@ -181,6 +181,8 @@ def in_folds(
     def joined(name: str) -> np.ndarray:
         return np.concatenate([getattr(problem, name) for problem in problems])
 
+    # rounded below 1: labels of held-out rows, which others train with, hardly ever change it
+    scale = min(problem.violation_scale for problem in problems)
     problem = replace(
         problems[0],
         linear=joined("linear"),
@@ -188,7 +190,7 @@ def in_folds(
         upper=joined("upper"),
         constraint_of=None if problems[0].constraint_of is None else joined("constraint_of"),
         row=joined("rows"),
-        violation_scale=min(problem.violation_scale for problem in problems),
+        violation_scale=float(np.exp2(np.floor(np.log2(scale)))) if scale < 1 else scale,
     )
     sizes = np.concatenate([np.diff(fold.start) for fold in folds])
     return Formulation(

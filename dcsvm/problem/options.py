@@ -123,9 +123,9 @@ class TrainOptions(OptionTable):
         "The other types always have a bias term.")
     probability: bool | str = of_problem(False, Rule.flag().or_word(CENTERED), "-b 0|1",
         "1: fit a model of probabilities, too",
-        "Not for one-class. It takes 5-fold cross-validation, also with --early.",
-        keyword='fit a model of probabilities by 5-fold cross-validation; "centered" gives '
-        "probability 1/2 to decision value 0")
+        "It takes 5-fold cross-validation, also with --early, but not for one-class.",
+        keyword='fit a model of probabilities by 5-fold cross-validation (one-class: to the '
+        'training rows); "centered" gives probability 1/2 to decision value 0')
     kernel: str = of_kernel(DEFAULT, Rule.choice(*NAMES, spellings=SHORT_NAMES), "-t TYPE",
         numbered_names(),
         "A name is accepted, too, in any case. The linear kernel is u'v. The file of a precomputed "
@@ -323,8 +323,6 @@ class TrainOptions(OptionTable):
 
     def _check_problem(self) -> None:
         """Check the options that depend on the SVM type and the kernel. Raises OptionError."""
-        if self.probability and self.svm_type == "one_class":
-            raise OptionError("probability", "is not available for one-class")
         if self.clustering == "kmeans" and self.kernel_type.is_precomputed:
             raise OptionError("clustering", "kmeans requires features, not a precomputed kernel")
         if is_per_median(self.gamma) and not self.kernel_type.is_of_distance:

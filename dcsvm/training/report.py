@@ -22,8 +22,8 @@ PHASE_SECONDS = ("tiles", "inner", "newton", "selection", "rebuild")
 # fields of a report in JSON, before and after the seconds
 REPORTED = (
     ("objective", "objective_error", "violation", "violation_scale", "duality_gap", "relative_gap",
-     "kernel_error", "n_duplicates", "n_negligible", "n_row_components", "problems", "n_sv", "n_bsv",
-     "converged", "usable", "stopped", "missing", "n_variables_checked", "threads", "gamma"),
+     "kernel_error", "n_duplicates", "n_negligible", "n_row_components", "problems", "n_sv",
+     "n_bsv", "converged", "usable", "stopped", "missing", "n_variables_checked", "threads", "gamma"),
     ("levels", "early_choice", "refine_seconds", "conquer_seconds", "evaluations_by_phase",
      "seconds_by_phase", "traffic"),
 )  # fmt: skip
@@ -235,8 +235,9 @@ class TrainReport(Costs):
 
     `violation` is in multiples of `violation_scale`, as is the tolerance. `missing` lists requested
     results that a stopped run lacks. The model is `usable` if its violation is smaller than the
-    scale of decision values. `gamma` is the gamma of the kernel, or None. `traffic` is None for rows in this process. `selection` describes the search of
-    `dcsvm.easy`, `options` are the TrainOptions that it chose; both are None without one.
+    scale of decision values. `gamma` is the gamma of the kernel, or None. `traffic` is None for
+    rows in this process. `selection` describes the search of `dcsvm.easy`, `options` are the
+    TrainOptions that it chose; both are None without one.
     """
 
     objective: float | None = None
