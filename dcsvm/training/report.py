@@ -23,7 +23,8 @@ PHASE_SECONDS = ("tiles", "inner", "newton", "selection", "rebuild")
 REPORTED = (
     ("objective", "objective_error", "violation", "violation_scale", "duality_gap", "relative_gap",
      "kernel_error", "n_duplicates", "n_negligible", "n_row_components", "problems", "n_sv",
-     "n_bsv", "converged", "usable", "stopped", "missing", "n_variables_checked", "threads", "gamma"),
+     "n_bsv", "converged", "usable", "stopped", "missing", "n_variables_checked", "threads",
+     "gamma"),
     ("levels", "early_choice", "refine_seconds", "conquer_seconds", "evaluations_by_phase",
      "seconds_by_phase", "traffic"),
 )  # fmt: skip
