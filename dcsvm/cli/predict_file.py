@@ -64,7 +64,7 @@ def text_parts(
             yield header(job, model)
         is_first = False
         lines = model.texts_of(block.predicted)
-        if job.probability and model.is_classifier:
+        if block.probabilities is not None:
             lines = with_numbers(lines, block.probabilities, "{:g}".format)
         elif job.decision_values:
             lines = with_numbers(lines, block.values, repr)
@@ -82,8 +82,9 @@ def with_numbers(
 def header(job: PredictJob, model: Any) -> bytes:
     """Format the header, if any: labels for probabilities, or class pairs for decision values."""
     labels = [model.text_of(label) for label in model.labels]
-    if job.probability and model.is_classifier:
-        return f"{' '.join(['labels', *labels])}\n".encode()
+    if job.probability and not model.is_regression:
+        words = ["labels", *labels] if model.is_classifier else ["label", "normal", "outlier"]
+        return f"{' '.join(words)}\n".encode()
     if job.decision_values and model.n_pairs > 1:
         pairs = [f"{a},{b}" for k, a in enumerate(labels) for b in labels[k + 1 :]]
         return f"{' '.join(['pairs', *pairs])}\n".encode()
@@ -145,7 +146,7 @@ def remarks(model: Any, probability: bool) -> list[str]:
         return []
     if not probability:
         return ["Model supports probability estimates, but disabled in prediction."]
-    if model.is_classifier:
+    if not model.is_regression:
         return []
     return [
         "Prob. model for test data: target value = predicted value + z,",

@@ -440,6 +440,7 @@ class Measurement:
         if not self.kept:
             return None
         first, is_of_two = self.kept[0], len(self.known) == 2
+        has_probabilities = first.probabilities is not None and len(self.known) > 0
 
         def joined(name: str) -> np.ndarray:
             return np.concatenate([getattr(block, name) for block in self.kept])
@@ -448,7 +449,7 @@ class Measurement:
             joined("labels"),
             joined("predicted"),
             joined("values")[:, 0] if is_of_two and first.values is not None else None,
-            None if first.probabilities is None else joined("probabilities"),
+            joined("probabilities") if has_probabilities else None,
             classes=self.known if len(self.known) else None,
         )
 

@@ -150,14 +150,15 @@ class Model(ModelParts):
         Returns
         -------
         float64 (n, k)
-            Probabilities of the classes, in the order of `labels`.
+            Probabilities of the classes, in the order of `labels`. For one-class (n, 2): of a
+            normal row, and of an outlier.
 
         Raises
         ------
         ValueError
             If the model has no probabilities, and as for `decision_function`.
         """
-        if self.is_classifier and self.probability is not None:
+        if not self.is_regression and self.probability is not None:
             values = self._few_values(X, method, threads)
             if values is not None:
                 return self.probabilities_from(values)
@@ -185,12 +186,11 @@ class Model(ModelParts):
             # kept, as later pieces are rarely wider: the support vectors are prepared once
             model = models[first_index] = _widened(model, data.rows.n_features)
             for block, values in model.predictor(method).blocks(data.rows, threads):
-                probabilities = None
-                if probability and self.is_classifier:
+                probabilities, predicted = None, model.predicted_from(values)
+                if probability and not self.is_regression:
                     probabilities = model.probabilities_from(values)
+                if probabilities is not None and self.is_classifier:
                     predicted = model.labels[probabilities.argmax(axis=1)]
-                else:
-                    predicted = model.predicted_from(values)
                 labels = data.labels[block] if data.has_labels else np.empty(0)
                 yield Outcome(labels, predicted, values, probabilities, n_features=data.n_features)
 

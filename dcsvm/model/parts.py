@@ -173,11 +173,13 @@ def _kept_predictor(
 
 @dataclass(frozen=True, eq=False)
 class Probability:
-    """Parameters of probability estimates from decision values f: LIBSVM's probA and probB.
+    """Parameters of probability estimates from decision values f.
 
-    For a classifier `A` and `B` are float64 (n_pairs,), and the first class of a pair has the
-    probability 1 / (1 + exp(A f + B)). For regression `A` (1,) is the scale of the Laplace
-    distribution of the errors, and `B` is None.
+    They are LIBSVM's probA and probB. For a classifier `A` and `B` are float64 (n_pairs,), and the
+    first class of a pair has the probability 1 / (1 + exp(A f + B)). For regression `A` (1,) is the
+    scale of the Laplace distribution of the errors, and `B` is None. For one-class `A` (N_MARKS,)
+    are LIBSVM's prob_density_marks, ascending, and `B` is None: a row whose value reaches k of them
+    is normal with the probability k / N_MARKS.
     """
 
     A: np.ndarray
@@ -266,11 +268,11 @@ class ModelParts:
         return most_voted(values, len(self.labels))
 
     def class_probabilities(self, rows: Rows, method: str | None, threads: int) -> np.ndarray:
-        """Estimate class probabilities, float64 (n, k).
+        """Estimate class probabilities, float64 (n, k); (n, 2) for one-class: normal, outlier.
 
         Raises ValueError if the model has no probabilities, and as `pair_values`.
         """
-        if not self.is_classifier:
+        if self.is_regression:
             raise ValueError(f"a model of type {self.svm_type} has no class probabilities")
         if self.probability is None:
             raise ValueError(
@@ -281,6 +283,10 @@ class ModelParts:
     def probabilities_from(self, values: np.ndarray) -> np.ndarray:
         """Convert decision values (n, n_pairs) to class probabilities (n, k)."""
         sigmoids = self.probability
+        if sigmoids is not None and self.svm_type == "one_class":
+            n_below = np.searchsorted(sigmoids.A, values[:, 0], side="right")
+            normal = np.clip(n_below / N_MARKS, MIN_NORMAL, 1 - MIN_NORMAL)
+            return np.column_stack([normal, 1 - normal])
         assert sigmoids is not None and sigmoids.B is not None  # of a classifier that has them
         return coupled(pair_probabilities(values, sigmoids.A, sigmoids.B), len(self.labels))
 
@@ -339,6 +345,7 @@ def _with_own_rows(part: Any) -> Any:
     return replace(part, rows=part.rows.part(slice(None)))
 
 
+N_MARKS, MIN_NORMAL = 10, 0.001  # marks of one-class, smallest probability of either kind of row
 MIN_PROBABILITY = 1e-7  # smallest probability of a class in its pair
 TOLERANCE = 0.005  # of the optimality condition in _minimize; divided by the number of classes
 MAX_SWEEPS = 100  # of _minimize; the number of classes if that is larger

@@ -26,9 +26,10 @@ from dcsvm.kernel.kernels import TYPES, Kernel
 from dcsvm.kernel.sources import Partition, partition_of
 from dcsvm.machine import usable_threads
 from dcsvm.model.model import Model
-from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel, Probability
+from dcsvm.model.parts import N_MARKS, ConvergenceStatus, EarlyModel, ExactModel, Probability
 from dcsvm.model.writer import (
     COLUMNS,
+    DENSITY_MARKS,
     EARLY_ONLY,
     FIRST_INDEX,
     KNOTS,
@@ -74,7 +75,7 @@ KERNEL_KEYS = {"kernel_type", "degree", "gamma", "coef0"}
 LIBSVM_KEYS = {
     *KERNEL_KEYS,
     *("svm_type", "nr_class", "total_sv", "rho", "label", "probA", "probB", "nr_sv"),
-    "prob_density_marks",  # in one-class models; ignored
+    DENSITY_MARKS,
 }
 EARLY_KEYS = {
     *("early_level", "n_features", "rows", "n_clusters", "total_center_rows", "total_early_sv"),
@@ -347,6 +348,8 @@ class ModelReader:
         return labels
 
     def probability(self, values: Header, model: Model) -> Probability | None:
+        if model.svm_type == "one_class" and DENSITY_MARKS in values:
+            return Probability(np.sort(self.numbers(values, DENSITY_MARKS, N_MARKS)))
         if model.svm_type == "one_class" or not values.keys() & {"probA", "probB"}:
             return None
         a = self.numbers(values, "probA", model.n_pairs)

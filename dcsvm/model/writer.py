@@ -106,6 +106,7 @@ COLUMNS, WEIGHTS, LIMITS, MINIMA, MAXIMA, N_KNOTS, KNOTS, LEVELS = (
     f"scaling_{key}"
     for key in ("columns", "weights", "limits", "minima", "maxima", "n_knots", "knots", "levels")
 )
+DENSITY_MARKS = "prob_density_marks"  # of one-class models, in LIBSVM 3.3 and later
 FIRST_INDEX = "first_index"  # index of the first feature; written only if it is 0
 VERSION = "4"
 FORMATS = ("dcsvm", "libsvm")
@@ -198,7 +199,8 @@ def _problem_lines(model: ModelParts, exact: ExactModel | None = None) -> list[s
         is_text = model.labels.dtype.kind == "U"
         lines += [f"label {_listed(range(len(model.labels)) if is_text else model.labels)}"]
     if model.probability is not None:
-        lines += [f"probA {_listed(model.probability.A)}"]
+        name = DENSITY_MARKS if model.svm_type == "one_class" else "probA"
+        lines += [f"{name} {_listed(model.probability.A)}"]
         if model.probability.B is not None:
             lines += [f"probB {_listed(model.probability.B)}"]
     if exact is not None and exact.n_sv is not None:

@@ -181,6 +181,8 @@ def in_folds(
     def joined(name: str) -> np.ndarray:
         return np.concatenate([getattr(problem, name) for problem in problems])
 
+    # rounded below 1: labels of held-out rows, which others train with, hardly ever change it
+    scale = min(problem.violation_scale for problem in problems)
     problem = replace(
         problems[0],
         linear=joined("linear"),
@@ -188,7 +190,7 @@ def in_folds(
         upper=joined("upper"),
         constraint_of=None if problems[0].constraint_of is None else joined("constraint_of"),
         row=joined("rows"),
-        violation_scale=min(problem.violation_scale for problem in problems),
+        violation_scale=float(np.exp2(np.floor(np.log2(scale)))) if scale < 1 else scale,
     )
     sizes = np.concatenate([np.diff(fold.start) for fold in folds])
     return Formulation(
@@ -306,18 +308,21 @@ def nu_svc_pairs(
 def one_class(sample_weight: np.ndarray, nu: float) -> Formulation:
     """Formulate the one-class SVM (Schoelkopf et al. 2001) as LIBSVM does.
 
-    Bounds at weight 1 are 1. alpha sums to nu n, where n is the sum of `sample_weight`.
+    Bounds at weight 1 are 1. alpha sums to nu n, where n is the sum of `sample_weight`. Decision
+    values are sums of kernel values times alpha, so the violation scale is nu n, at most 1.
     """
     start = np.array([0, len(sample_weight)], np.int64)
     bound = counted(sample_weight.astype(np.float64), start)
+    total = nu * bound.sum()
     problem = BoxQP(
         linear=np.zeros(len(bound)),
         lower=np.zeros(len(bound)),
         upper=bound,
         constraint_of=np.zeros(len(bound), np.int8),
         n_constraints=1,
+        violation_scale=min(1.0, total),
     )
-    return Formulation(problem, start, fill(bound, nu * bound.sum()))
+    return Formulation(problem, start, fill(bound, total))
 
 
 def epsilon_svr(
@@ -325,26 +330,30 @@ def epsilon_svr(
 ) -> Formulation:
     """Formulate epsilon-SVR: variables alpha, then -alpha*, with bound C and a sum of zero."""
     bound = _regression_bound(sample_weight * C, targets)
-    return _svr(targets, bound, epsilon, np.zeros(2 * len(targets)), n_constraints=1)
+    deviation = _deviation(targets, sample_weight)
+    return _svr(targets, bound, epsilon, np.zeros(2 * len(targets)), deviation, n_constraints=1)
 
 
 def nu_svr(targets: np.ndarray, sample_weight: np.ndarray, C: float, nu: float) -> Formulation:
     """Formulate nu-SVR as LIBSVM does: alpha and alpha* each sum to C nu n / 2.
 
-    There is no epsilon to set the scale of errors. The violation scale is therefore the standard
-    deviation of the targets, at most 1. Bounds are at most MAX_BOUND: a solution that
-    needs larger ones is lost in rounding, since only the difference alpha - alpha* counts.
+    Bounds are at most MAX_BOUND: a solution that needs larger ones is lost in rounding, since only
+    the difference alpha - alpha* counts.
     """
-    mean = np.average(targets, weights=sample_weight)
-    deviation = float(np.sqrt(np.average((targets - mean) ** 2, weights=sample_weight)))
-    scale = min(1.0, deviation) if deviation > 0 else 1.0
+    deviation = _deviation(targets, sample_weight)
     asked = sample_weight * float(C)
-    capped = np.minimum(asked, MAX_BOUND * (deviation or 1.0))
+    capped = np.minimum(asked, MAX_BOUND * deviation)
     bound = _regression_bound(capped, targets)
     total = C * nu * sample_weight.sum() / 2 * (capped.sum() / asked.sum())
     half = fill(bound, total)
-    formulation = _svr(targets, bound, 0.0, np.concatenate([half, -half]), n_constraints=2)
-    return replace(formulation, problem=replace(formulation.problem, violation_scale=scale))
+    return _svr(targets, bound, 0.0, np.concatenate([half, -half]), deviation, n_constraints=2)
+
+
+def _deviation(targets: np.ndarray, sample_weight: np.ndarray) -> float:
+    """Return the standard deviation of weighted targets, 1 if they are equal up to rounding."""
+    mean = np.average(targets, weights=sample_weight)
+    deviation = float(np.sqrt(np.average((targets - mean) ** 2, weights=sample_weight)))
+    return deviation if deviation > ROUNDING * np.abs(targets).max() else 1.0
 
 
 def _regression_bound(bound: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -354,9 +363,18 @@ def _regression_bound(bound: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 
 def _svr(
-    targets: np.ndarray, bound: np.ndarray, epsilon: float, alpha: np.ndarray, n_constraints: int
+    targets: np.ndarray,
+    bound: np.ndarray,
+    epsilon: float,
+    alpha: np.ndarray,
+    deviation: float,
+    n_constraints: int,
 ) -> Formulation:
-    """Formulate a regression with one sum of all variables, or two: of alpha and of -alpha*."""
+    """Formulate a regression with one sum of all variables, or two: of alpha and of -alpha*.
+
+    The violation scale is the `deviation` of the targets, at most 1: LIBSVM's tolerance would take
+    a constant for the solution of small targets.
+    """
     n, zero = len(targets), np.zeros(len(targets))
     targets = targets.astype(np.float64)
     problem = BoxQP(
@@ -366,6 +384,7 @@ def _svr(
         constraint_of=np.repeat(np.array([0, n_constraints - 1], np.int8), n),
         n_constraints=n_constraints,
         row=np.tile(np.arange(n, dtype=np.int32), 2),
+        violation_scale=min(1.0, deviation),
     )
     return Formulation(problem, np.array([0, 2 * n], np.int64), alpha)
 

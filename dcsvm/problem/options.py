@@ -58,6 +58,10 @@ MAX_C = 1e100  # keeps sums of C^2 finite
 MAX_CACHE = 10**9  # MB
 MEGABYTES = Rule.number(f"positive and at most {MAX_CACHE}", lambda mb: 0 < mb <= MAX_CACHE)
 MAX_ITERATIONS = 2**62
+TOLERANCE_UNIT = (
+    "the unit is that of decision values, times, where this is below 1, the margin of nu-SVC, the "
+    "standard deviation of the targets of a regression, or nu n of one-class"
+)
 
 of_problem, of_kernel, of_accuracy, of_levels, of_long_runs = (
     partial(option, group=title)
@@ -119,9 +123,9 @@ class TrainOptions(OptionTable):
         "The other types always have a bias term.")
     probability: bool | str = of_problem(False, Rule.flag().or_word(CENTERED), "-b 0|1",
         "1: fit a model of probabilities, too",
-        "Not for one-class. It takes 5-fold cross-validation, also with --early.",
-        keyword='fit a model of probabilities by 5-fold cross-validation; "centered" gives '
-        "probability 1/2 to decision value 0")
+        "It takes 5-fold cross-validation, also with --early, but not for one-class.",
+        keyword='fit a model of probabilities by 5-fold cross-validation (one-class: to the '
+        'training rows); "centered" gives probability 1/2 to decision value 0')
     kernel: str = of_kernel(DEFAULT, Rule.choice(*NAMES, spellings=SHORT_NAMES), "-t TYPE",
         numbered_names(),
         "A name is accepted, too, in any case. The linear kernel is u'v. The file of a precomputed "
@@ -139,10 +143,8 @@ class TrainOptions(OptionTable):
     coef0: float = of_kernel(0.0, FINITE, "-r COEF0", f"coef0 of {users_of('coef0')}")
     tolerance: float = of_accuracy(1e-3, POSITIVE, "-e TOL",
         "tolerance: largest KKT violation of the solution",
-        "The unit is that of the decision value; for nu-SVR it is the standard deviation of the "
-        "targets if this is below 1.",
-        keyword="largest KKT violation of the solution, in units of the decision value; for nu-SVR "
-        "in units of the standard deviation of the targets if this is below 1",
+        f"{TOLERANCE_UNIT[0].upper()}{TOLERANCE_UNIT[1:]}.",
+        keyword=f"largest KKT violation of the solution; {TOLERANCE_UNIT}",
         is_basic=True)
     gap: float | None = of_accuracy(None, POSITIVE.optional, "--gap GAP",
         "stop at this relative duality gap instead of -e",
@@ -321,8 +323,6 @@ class TrainOptions(OptionTable):
 
     def _check_problem(self) -> None:
         """Check the options that depend on the SVM type and the kernel. Raises OptionError."""
-        if self.probability and self.svm_type == "one_class":
-            raise OptionError("probability", "is not available for one-class")
         if self.clustering == "kmeans" and self.kernel_type.is_precomputed:
             raise OptionError("clustering", "kmeans requires features, not a precomputed kernel")
         if is_per_median(self.gamma) and not self.kernel_type.is_of_distance:

@@ -185,7 +185,8 @@ class Scorer:
     """Scores candidates by a metric on held-out rows of a sample, `data`.
 
     `options` are those that all candidates share. `target_std` is the standard deviation of the
-    targets of a regression, and 1 for classes: C, epsilon and the tolerance are multiplied by it.
+    targets of a regression, and 1 for classes: C and epsilon are multiplied by it, as is the
+    tolerance if it exceeds 1 (below 1, it is the violation scale).
     `fold` int64 (n,) is the fold that holds out each row. The first `n_folds` of at most
     `max_folds` folds are used. Trainings count sample weights, losses do not.
     """
@@ -238,8 +239,9 @@ class Scorer:
         options = replace(self.options, kernel=candidate.kernel, C=C, gamma=gamma)
         if candidate.epsilon is None:
             return options
-        epsilon, tolerance = candidate.epsilon * self.target_std, options.tolerance
-        return replace(options, epsilon=epsilon, tolerance=tolerance * self.target_std)
+        epsilon = candidate.epsilon * self.target_std
+        tolerance = options.tolerance * max(1.0, self.target_std)
+        return replace(options, epsilon=epsilon, tolerance=tolerance)
 
     def scaled(self, scale: str) -> Dataset:
         """Return the rows in a scaling, dense ones as floats."""
@@ -264,7 +266,7 @@ class Scorer:
     def trial(self, candidate: Candidate, stop: _core.Stop) -> Trial:
         """Score a candidate. Raises Stopped."""
         options = self.options_of(candidate)
-        tolerance = max(TRIAL_TOLERANCE * self.target_std, options.tolerance)
+        tolerance = max(TRIAL_TOLERANCE * max(1.0, self.target_std), options.tolerance)
         loose = replace(options, tolerance=tolerance)
         # weights are learned without the fold that scores them
         outcomes, seconds = [], 0.0

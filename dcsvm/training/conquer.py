@@ -172,7 +172,7 @@ def solve_relaxed(solver: FormulationSolver, tolerance: float) -> None:
     everything = np.arange(solver.problem.size, dtype=np.int32)
     sizes = solver.components.sizes(everything)
     least = RELAXED_TOLERANCE * tolerance
-    state = solver.state
+    state, unit = solver.state, solver.problem.violation_scale
     if state.move is None or state.missing is None:
         state.missing = _missing(solver)
         state.move = state.missing / _expected_growth(solver)
@@ -180,14 +180,14 @@ def solve_relaxed(solver: FormulationSolver, tolerance: float) -> None:
         step, missing_before = state.move, state.missing
         if state.solve is None:  # a resumed solve already has the new multiplier
             _move_multiplier(solver, step)
-        wanted = max(least, SHARE * abs(step))
+        wanted = max(least, SHARE * abs(step) / unit)
         solver.solve(everything, sizes, wanted)
         missing = _missing(solver)
         growth = (missing_before - missing) / step if step else 0.0
         state.missing = missing
         state.move = missing / (growth if growth > 0 else _expected_growth(solver))
         state.n_moves += 1
-        if wanted == least and abs(state.move) <= NEAR_MULTIPLIER * tolerance:
+        if wanted == least and abs(state.move) <= NEAR_MULTIPLIER * tolerance * unit:
             break
     state.n_moves, state.move, state.missing = 0, None, None
     restore_constraint(solver)

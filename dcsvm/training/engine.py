@@ -286,7 +286,8 @@ class LocalEngine:
                 n_members = options.early_overlap * (1 + (len(plan.choices) > 1))
             n_places = deepest if options.early_overlap > 1 else 0
         n_variables = int(int(formulation.start[-1]) * n_members)
-        if options.probability:  # after training, all folds are solved together
+        # after training, all folds are solved together; one-class needs none
+        if options.probability and options.svm_type != "one_class":
             n_variables *= FOLDS_FOR_PROBABILITY
         largest = int(np.diff(formulation.start).max())
         if self.rows.is_in_file and levels_asked(options) != 0:

@@ -202,6 +202,7 @@ def report_of(run: Run, result: ExactResult | None, **outcome: Any) -> TrainRepo
     report = TrainReport(
         **vars(state.costs),
         **outcome,
+        violation_scale=run.solver.problem.violation_scale,
         gamma=prepared.data.kernel.parameters.get("gamma"),
         threads=prepared.threads,
         n_duplicates=prepared.row_map.n_merged,
@@ -224,6 +225,7 @@ def report_of(run: Run, result: ExactResult | None, **outcome: Any) -> TrainRepo
         objective_error=certificate.objective_error,
         problems=replace(result.problems, iterations=state.n_iterations),
         violation=status.violation,
+        violation_scale=certificate.violation_scale,
         duality_gap=status.gap,
         relative_gap=certificate.relative_gap,
         kernel_error=certificate.kernel_error,

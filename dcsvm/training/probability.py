@@ -23,12 +23,13 @@ from dcsvm.data.used_columns import UsedColumns
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.kernel.kernel_rows import KernelEvalOptions
 from dcsvm.model.metrics import Measurement, Outcome
-from dcsvm.model.parts import ModelParts, Probability
+from dcsvm.model.parts import N_MARKS, ModelParts, Probability
 from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.folds import FOLDS_FOR_PROBABILITY, Folds
 from dcsvm.problem.formulation import Formulation, pairs_of
-from dcsvm.problem.option_table import CLASSIFIERS
+from dcsvm.problem.option_table import CLASSIFIERS, label_text
 from dcsvm.problem.options import CENTERED, TrainOptions
+from dcsvm.training.certificate import Subproblems
 from dcsvm.training.conquer import conquer
 from dcsvm.training.engine import Prepared, prepare_rows
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
@@ -48,6 +49,7 @@ DECREASE = 1e-4  # fraction of the linear decrease required by the line search (
 # on covtype 43 (C = 512, gamma = 8), 0.87, 0.65 and 0.27 take 2.4, 1.9, 0.96 and 1.03 times as
 # long as levels; on a9a 0.75 and 0.23 take 0.6 times as long.
 MAX_LOSS = 0.8
+MAX_TOLD = 5  # pairs of classes in a warning
 OUTLIER = 5  # in standard deviations of the noise
 
 
@@ -64,8 +66,9 @@ def fit_sigmoid(
     support vector machines", Machine Learning 68 (2007), by their Newton method with backtracking.
     `values` float64 (n,) should be positive for rows of the first class, marked by `is_first` bool
     (n,). `weights` float64 (n,) is the number of rows that each value represents, 1 by default.
-    With `centered`, B is 0 and A negative, so P > 1/2 exactly for f > 0. Raises ValueError if
-    values are not finite or differ in shape from `is_first`.
+    With `centered`, or if the values contradict the classes (`is_contradicted`), B is 0 and A
+    negative, so P > 1/2 exactly for f > 0. Raises ValueError if values are not finite or differ in
+    shape from `is_first`.
     """
     values, is_first = np.asarray(values, np.float64), np.asarray(is_first, bool)
     if values.shape != is_first.shape or values.ndim != 1 or len(values) == 0:
@@ -73,6 +76,7 @@ def fit_sigmoid(
     if not np.isfinite(values).all():
         raise ValueError("decision values must be finite numbers")
     weights = np.ones(len(values)) if weights is None else weights
+    centered = centered or is_contradicted(values, is_first, weights)
     # targets of Platt, smoothed by the number of rows of each class
     n_first, n_other = weights[is_first].sum(), weights[~is_first].sum()
     target = np.where(is_first, (n_first + 1) / (n_first + 2), 1 / (n_other + 2))
@@ -96,6 +100,19 @@ def fit_sigmoid(
             break
         point, loss = point + step * direction, new_loss
     return float(min(point[0], -RIDGE) if centered else point[0]), float(point[1])
+
+
+def is_contradicted(values: np.ndarray, is_first: np.ndarray, weights: np.ndarray) -> bool:
+    """Return whether values (n,) of the first class are smaller on average than the others.
+
+    Exactly then A of `fit_sigmoid` with a free B would be positive, and the probability would fall
+    with the decision value: its loss is convex, and at A = 0 with the best B its slope in A is the
+    covariance of values and targets. `weights` (n,) are those of the rows.
+    """
+    if is_first.all() or not is_first.any():
+        return False
+    first, other = (np.average(values[own], weights=weights[own]) for own in (is_first, ~is_first))
+    return bool(first < other - RIDGE * np.abs(values).max())
 
 
 def log_loss(
@@ -146,15 +163,50 @@ def laplace_sigma(residuals: np.ndarray, weights: np.ndarray | None = None) -> f
     return float(np.average(size[kept], weights=weights[kept]))
 
 
-def fitted_probability(run: Run) -> Probability:
-    """Fit probabilities for a finished run and add the cost to the run. Raises Stopped."""
+def density_marks(values: np.ndarray, weights: np.ndarray) -> np.ndarray | None:
+    """Return LIBSVM's prob_density_marks of one-class, float64 (N_MARKS,), ascending.
+
+    They are midpoints between neighbours of a list: the least value of each fifth of the negative
+    ones, 0, and the largest value of each fifth of the others. `values` (n,) are decision values of
+    training rows, `weights` (n,) the number of rows that each represents. Returns None with fewer
+    than N_MARKS / 2 rows on a side: too few.
+    """
+    order, n_parts, ends = np.argsort(values), N_MARKS // 2, np.zeros(N_MARKS + 1)
+    negative, others = order[values[order] < 0], order[values[order] >= 0]
+    if min(weights[negative].sum(), weights[others].sum()) < n_parts:
+        return None
+    # where each fifth of the negative ones begins
+    total, part = np.cumsum(weights[negative]), np.arange(n_parts)
+    place = np.searchsorted(total, np.floor(part * total[-1] / n_parts), "right")
+    ends[:n_parts] = values[negative[place]]
+    # where each fifth of the others ends
+    total, part = np.cumsum(weights[others]), part + 1
+    place = np.searchsorted(total, np.floor(part * total[-1] / n_parts), "left")
+    ends[n_parts + 1 :] = values[others[place]]
+    return (ends[1:] + ends[:-1]) / 2
+
+
+def fitted_probability(run: Run) -> Probability | None:
+    """Fit probabilities for a finished run and add the cost to the run. Raises Stopped.
+
+    A one-class model of too few rows has none, with a warning.
+    """
     start, progress, prepared = time.perf_counter(), run.control.progress, run.prepared
+    if prepared.task.svm_type == "one_class":
+        rho, _ = run.solver.offsets_and_margins(Subproblems.of_problems(run.solver.formulation))
+        marks = density_marks(run.solver.gradient - rho[0], prepared.sample_weight)
+        if marks is None:
+            progress.warn(
+                f"no probabilities: they need {N_MARKS // 2} training rows with a negative "
+                f"decision value and {N_MARKS // 2} others"
+            )
+        return None if marks is None else Probability(marks)
     folds = folds_of(prepared, min(FOLDS_FOR_PROBABILITY, len(prepared.row_map.weighted_inputs)))
     batch = _learning_folds(prepared, folds)
     values = np.full((len(folds.row), run.solver.formulation.n_problems), np.nan)
     # without a fold of two classes the probabilities are those of the classes
     if len(batch) == 0:
-        return _fit(prepared, folds, values)
+        return _fit(run, folds, values)
     n_rows = prepared.data.rows.n_samples
     run.solver.begin_phase("probabilities", n_rows)
     n_phases = 1 if run.options.early else len(prepared.plan.levels) + 3
@@ -162,7 +214,7 @@ def fitted_probability(run: Run) -> Probability:
     solver = _solve_folds(run, control, folds, batch)
     for entries, held_out in held_out_values(solver, folds, batch):
         values[entries] = held_out
-    probability = _fit(prepared, folds, values)
+    probability = _fit(run, folds, values)
     progress.end("probabilities", time.perf_counter() - start)
     return probability
 
@@ -257,24 +309,43 @@ def is_good_start(
     return total / len(variables) - whole <= MAX_LOSS * abs(whole)
 
 
-def _fit(prepared: Prepared, folds: Folds, values: np.ndarray) -> Probability:
+def _fit(run: Run, folds: Folds, values: np.ndarray) -> Probability:
     """Fit probabilities to held-out decision values, float64 (n_entries, n_pairs).
 
-    A value is nan if the training rows of its fold lack a class of the pair.
+    A value is nan if the training rows of its fold lack a class of the pair. Warns of pairs whose
+    values contradict the classes.
     """
+    prepared = run.prepared
     task, truth = prepared.task, prepared.targets[folds.row]
     if task.is_regression:
         return Probability(np.array([laplace_sigma(truth - values[:, 0], folds.weight)]), None)
     one_class = _values_of_one_class(folds, truth, task.n_classes)
     is_centered = prepared.options.probability == CENTERED
-    fits = []
+    fits, contradicted = [], []
     for pair, (first, second) in enumerate(pairs_of(task.n_classes)):
         own = np.flatnonzero((truth == first) | (truth == second))
         known = values[own, pair]
         known = np.where(np.isnan(known), one_class[folds.fold[own], first, second], known)
         is_first, weight = truth[own] == first, folds.weight[own]
         fits.append(fit_sigmoid(known, is_first, weight, centered=is_centered))
+        if is_contradicted(known, is_first, weight):
+            contradicted.append((first, second))
+    if contradicted:
+        run.control.progress.warn(_contradiction(task.labels, contradicted))
     return Probability(*np.array(fits).T)
+
+
+def _contradiction(labels: np.ndarray, pairs: list[tuple[int, int]]) -> str:
+    """Word the warning of pairs of classes (k,) whose held-out values contradict the classes."""
+    # the estimators train with indices of their attribute classes_ for labels
+    is_index = labels.dtype.kind == "u"
+    names = [f"classes_[{k}]" if is_index else label_text(k) for k in labels.tolist()]
+    told = ", ".join(f"{names[first]} and {names[second]}" for first, second in pairs[:MAX_TOLD])
+    more = f" and {len(pairs) - MAX_TOLD} more pairs" if len(pairs) > MAX_TOLD else ""
+    return (
+        f"decision values of held-out rows contradict the labels {told}{more}: no pattern, or too "
+        "few rows; the probabilities are near 1/2 and say no more than the labels"
+    )
 
 
 def _values_of_one_class(folds: Folds, classes: np.ndarray, n_classes: int) -> np.ndarray:

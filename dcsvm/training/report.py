@@ -21,9 +21,10 @@ STEPS = ("levels", "refine", "gradient", "conquer", "check")
 PHASE_SECONDS = ("tiles", "inner", "newton", "selection", "rebuild")
 # fields of a report in JSON, before and after the seconds
 REPORTED = (
-    ("objective", "objective_error", "violation", "duality_gap", "relative_gap", "kernel_error",
-     "n_duplicates", "n_negligible", "n_row_components", "problems", "n_sv", "n_bsv", "converged",
-     "usable", "stopped", "missing", "n_variables_checked", "threads", "gamma"),
+    ("objective", "objective_error", "violation", "violation_scale", "duality_gap", "relative_gap",
+     "kernel_error", "n_duplicates", "n_negligible", "n_row_components", "problems", "n_sv",
+     "n_bsv", "converged", "usable", "stopped", "missing", "n_variables_checked", "threads",
+     "gamma"),
     ("levels", "early_choice", "refine_seconds", "conquer_seconds", "evaluations_by_phase",
      "seconds_by_phase", "traffic"),
 )  # fmt: skip
@@ -233,16 +234,18 @@ class Costs:
 class TrainReport(Costs):
     """Report of a training run; the manual has a page on its fields.
 
-    `missing` lists requested results that a stopped run lacks. The model is `usable` if its
-    violation is smaller than the scale of decision values. `gamma` is the gamma of the kernel, or
-    None. `traffic` is None for rows in this process. `selection` describes the search of
-    `dcsvm.easy`, `options` are the TrainOptions that it chose; both are None without one.
+    `violation` is in multiples of `violation_scale`, as is the tolerance. `missing` lists requested
+    results that a stopped run lacks. The model is `usable` if its violation is smaller than the
+    scale of decision values. `gamma` is the gamma of the kernel, or None. `traffic` is None for
+    rows in this process. `selection` describes the search of `dcsvm.easy`, `options` are the
+    TrainOptions that it chose; both are None without one.
     """
 
     objective: float | None = None
     objective_error: float | None = None
     problems: ProblemReports = field(default_factory=ProblemReports.none)
     violation: float | None = None
+    violation_scale: float = 1.0
     duality_gap: float | None = None
     relative_gap: float | None = None
     kernel_error: float | None = None

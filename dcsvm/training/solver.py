@@ -260,10 +260,11 @@ class FormulationSolver:
 
     @property
     def size_of_values(self) -> float:
-        """Scale of decision values; requires a certificate."""
+        """Size of decision values in violation scales; requires a certificate."""
         assert self.state.certificate is not None
         multipliers = self.state.certificate.multipliers[0]
-        return self.task.size_of_values(self.prepared.targets, *multipliers[:1].tolist())
+        size = self.task.size_of_values(self.prepared.targets, *multipliers[:1].tolist())
+        return size if self.task.divides_by_margin else size / self.problem.violation_scale
 
     def offsets_and_margins(self, parts: Subproblems) -> tuple[np.ndarray, np.ndarray]:
         """Return (rho, r), each float64 (n_parts,).

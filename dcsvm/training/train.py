@@ -151,11 +151,11 @@ def learn_weights(
 
 
 def _loose_tolerance(options: TrainOptions, labels: np.ndarray) -> float:
-    """Return the tolerance of the trainings, in the unit of the targets for a regression."""
+    """Return the tolerance of the trainings, relative to the targets of a regression."""
     if options.svm_type == "c_svc":
         return max(options.tolerance, TOLERANCE)
     if options.svm_type == "epsilon_svr":
-        return max(options.tolerance, TOLERANCE * float(np.std(labels)))
+        return max(options.tolerance, TOLERANCE * max(1.0, float(np.std(labels))))
     return options.tolerance
 
 

@@ -219,6 +219,22 @@ def test_one_class_says_what_is_inside(run, tmp_path, write_libsvm):
     assert result.stdout == "Accuracy = 66.6667% (2/3) (classification)\n"
 
 
+def test_one_class_probabilities_are_those_of_svm_predict(run, tmp_path, write_libsvm):
+    marks = Probability(np.array([-5.0, -4, -3, -2, -1, 1, 2, 3, 4, 5]))
+    path = sums(tmp_path, "one", "one_class", probability=marks)
+    assert "\nprob_density_marks -5 -4 -3 -2 -1 1 2 3 4 5\n" in path.read_text()
+    values = [-6, -5, -4.5, -1, 0, 0.5, 1, 4.5, 6]
+    test = write_libsvm([[value] for value in values], [1] * len(values))
+    result = run("-b", "1", "--metrics", test, path, "out.txt")
+    normal = [0.001, 0.1, 0.1, 0.5, 0.5, 0.5, 0.6, 0.9, 0.999]  # of svm-predict 3.37
+    rows = [f"{1 if f > 0 else -1} {p:g} {1 - p:g}" for f, p in zip(values, normal, strict=True)]
+    assert lines_of("out.txt") == ["label normal outlier", *rows]
+    assert result.stdout.startswith("Accuracy = 44.4444% (4/9) (classification)\n")
+    assert "log loss" not in result.stdout
+    remark = "Model supports probability estimates, but disabled in prediction."
+    assert run(test, path, "out.txt").stdout.startswith(f"{remark}\n")
+
+
 @pytest.mark.parametrize(("svm_type", "labels"), [("c_svc", (1, 2)), ("one_class", ())])
 def test_a_model_without_probabilities_is_one_sentence(run, tmp_path, test_file, svm_type, labels):
     path = sums(tmp_path, "none", svm_type, labels)

@@ -64,7 +64,6 @@ def test_a_value_out_of_range_is_wrong_usage_of_that_option(run, option, value):
      (["-w1", "1e300", "-w1", "1e300"], "error: -w must be positive and finite, got inf for class"),
      (["-l", "1", "--early-level", "2"],
       "error: --early-level must be at most 1, the finest level, got 2;"),
-     (["-s", "2", "-b", "1"], "error: -b is not available for one-class;"),
      (["-t", "4", "--scale", "a"], "a precomputed kernel cannot be scaled"),
      (["-t", "4", "--scale", "auto"], "a precomputed kernel cannot be scaled"),
      (["--early", "--model-format", "libsvm"], "LIBSVM has no early models"),

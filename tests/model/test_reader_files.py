@@ -98,6 +98,8 @@ def made_model(
     if probability and svm_type != "one_class":
         A, B = rng.normal(size=(2, n_pairs))
         said = Probability(A, B if len(labels) else None)
+    elif probability:
+        said = Probability(np.sort(rng.normal(size=10)))
     return Model(kernel, labels, exact_part, early_part, svm_type, said)
 
 

@@ -116,9 +116,7 @@ def test_weights_of_classes_are_blamed_for_what_is_theirs(options, sentence):
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
-    [({"svm_type": "one_class", "probability": True},
-      "probability is not available for one-class"),
-     ({"kernel": "precomputed", "clustering": "kmeans"},
+    [({"kernel": "precomputed", "clustering": "kmeans"},
       "clustering kmeans requires features, not a precomputed kernel"),
      ({"kernel": "sigmoid", "gap": 0.1},
       "gap requires a positive semidefinite kernel, got sigmoid"),

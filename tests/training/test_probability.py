@@ -5,7 +5,10 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, xlog1py, xlogy
 
-from dcsvm.training.probability import fit_sigmoid, laplace_sigma, sigmoid
+import dcsvm
+from dcsvm.model.reader import load_model
+from dcsvm.sklearn import SVC
+from dcsvm.training.probability import density_marks, fit_sigmoid, laplace_sigma, sigmoid
 
 
 def loss_of(A, B, values, is_first):
@@ -25,7 +28,7 @@ def drawn(n, A, B, seed, scale=1.0):
 
 @pytest.mark.parametrize(
     ("n", "A", "B", "scale"),
-    [(2000, -2, 0.5, 1), (500, -0.1, -3, 1), (300, 0, 0, 1), (1000, 1.5, 0, 1), (50, -40, 3, 0.05),
+    [(2000, -2, 0.5, 1), (500, -0.5, -3, 1), (300, 0, 0, 1), (1000, -1.5, 0, 1), (50, -40, 3, 0.05),
      (400, -0.01, 0.3, 200)],
 )  # fmt: skip
 def test_the_fit_is_the_minimum_an_independent_optimiser_finds(n, A, B, scale):
@@ -104,3 +107,92 @@ def test_sigma_of_nothing():
     assert laplace_sigma(np.zeros(4)) == 0.0
     with pytest.raises(ValueError, match="without residuals"):
         laplace_sigma(np.array([]))
+
+
+@pytest.mark.parametrize("centered", [False, True])
+def test_a_sigmoid_that_would_fall_has_no_offset(centered):
+    values, is_first = drawn(1000, 1.5, 0.5, seed=3)
+    A, B = fit_sigmoid(values, is_first, centered=centered)
+    assert fit_sigmoid(values, is_first, centered=True) == (A, B)
+    assert A < 0 and B == 0
+    # exactly where the best sigmoid of all would fall
+    for seed in range(20):
+        values, is_first = drawn(30, 0, 1, seed=seed)
+        best = minimize(lambda at, v, f: loss_of(*at, v, f), (0.0, 0.0), (values, is_first),
+                        method="Nelder-Mead")  # fmt: skip
+        assert (best.x[0] > 0) == (fit_sigmoid(values, is_first)[1] == 0)
+
+
+def noise(labels, n=40, seed=1):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 3)), rng.choice(labels, n)
+
+
+def test_two_rows_have_the_probabilities_of_their_labels_and_a_warning():
+    X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
+    for bias in (True, False):
+        with pytest.warns(UserWarning, match="contradict the labels 1 and -1"):
+            model = dcsvm.train(X, y, kernel="linear", bias=bias, probability=True)
+        shares = model.predict_probability(X)
+        assert np.array_equal(model.labels[shares.argmax(axis=1)], model.predict(X))
+        assert np.allclose(shares, 0.5)
+
+
+def test_contradicted_pairs_are_named():
+    X, y = noise(["a", "b", "c"], 90)
+    y[X[:, 0] > 0] = "c"  # only a and b have no pattern
+    with pytest.warns(UserWarning, match="contradict the labels 'a' and 'b'|'b' and 'a'") as said:
+        dcsvm.train(X, y, gamma=0.01, probability=True)
+    assert "'c'" not in str(said[0].message)
+    with pytest.warns(UserWarning, match=r"contradict the labels classes_\[0\] and classes_\[1\]"):
+        SVC(gamma=0.01, probability=True, random_state=0).fit(X, y)
+
+
+def marks_of(values):
+    """Compute the marks of LIBSVM from their definition, on unweighted values."""
+    negative, others = np.sort(values[values < 0]), np.sort(values[values >= 0])
+    starts = [negative[i * len(negative) // 5] for i in range(5)]
+    ends = [others[i * len(others) // 5 - 1] for i in range(1, 6)]
+    points = np.array([*starts, 0.0, *ends])
+    return (points[1:] + points[:-1]) / 2
+
+
+@pytest.mark.parametrize("n", [12, 23, 57, 200])
+def test_marks_divide_each_side_into_fifths(n):
+    rng = np.random.default_rng(n)
+    values, copies = rng.normal(size=n), rng.integers(2, 5, n)
+    each = np.repeat(values, copies)
+    assert np.array_equal(density_marks(each, np.ones(len(each))), marks_of(each))
+    assert np.array_equal(density_marks(values, copies.astype(float)), marks_of(each))
+
+
+def test_marks_need_five_rows_on_each_side():
+    values = np.array([-1.0] * 4 + [1.0] * 50)
+    assert density_marks(values, np.ones(54)) is None
+    assert density_marks(np.empty(0), np.empty(0)) is None
+    with pytest.warns(UserWarning, match="5 training rows with a negative"):
+        model = dcsvm.train(noise([0])[0][:8], svm_type="one_class", probability=True)
+    assert model.probability is None
+    with pytest.raises(ValueError, match="has no probabilities"):
+        model.predict_probability(np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_a_one_class_model_has_the_marks_of_its_training_rows(kernel, tmp_path):
+    X = noise([0], 300)[0] + 2
+    X[100:150] = X[:50]  # merged rows count twice
+    model = dcsvm.train(X, svm_type="one_class", nu=0.25, kernel=kernel, probability=True,
+                        tolerance=1e-7)  # fmt: skip
+    values = model.decision_function(X)
+    is_at_boundary = np.abs(values) < 1e-4
+    assert np.all(np.diff(model.probability.A) >= 0)
+    if not is_at_boundary.any():
+        assert np.allclose(model.probability.A, marks_of(values), rtol=1e-6)
+    for format in ("dcsvm", "libsvm"):
+        model.save(tmp_path / "m", format)
+        assert "prob_density_marks " in (tmp_path / "m").read_text()
+        assert load_model(tmp_path / "m").probability.A.tobytes() == model.probability.A.tobytes()
+    shares = model.predict_probability(X)
+    expected = (values[:, None] >= model.probability.A).sum(axis=1) / 10
+    assert np.array_equal(shares[:, 0], np.clip(expected, 0.001, 0.999))
+    assert np.array_equal(shares[:, 1], 1 - shares[:, 0])
