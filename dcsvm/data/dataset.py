@@ -169,7 +169,9 @@ class Dataset:
 
     def _set_labels(self, labels: np.ndarray | None, sample_weight: ArrayLike | None) -> None:
         """Set labels and sample weights. Raises ValueError."""
-        n_rows, self.has_labels = self.n_rows, labels is not None and bool(has_label(labels).any())
+        n_rows, self.has_labels = self.n_rows, labels is not None
+        if labels is not None and len(labels):  # an empty column of a file is no label
+            self.has_labels = bool(has_label(labels).any())
         self.labels = np.zeros(n_rows) if labels is None else labels
         if len(self.labels) != n_rows:
             raise ValueError(f"{n_rows} rows have {len(self.labels)} labels")
