@@ -73,6 +73,9 @@ void fail_index(const Line& line, const char* token, std::int64_t previous,
   if (colon == end) fail(line, token, "no colon in " + text + ", expected index:value");
   if (colon == token) fail(line, token, "no index before the colon in " + text);
   const char* digits = token + (*token == '-' || *token == '+');
+  if (previous < first_index && is_query(token)) {
+    fail(line, token, text + " is the query of a ranking file; --lenient skips it");
+  }
   if (digits == colon || !std::all_of(digits, colon, is_digit)) {
     fail(line, token, "the index in " + text + " is not a whole number");
   }

@@ -34,6 +34,10 @@ struct Line {
 inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
 inline bool ends_line(const char* p) { return *p == '\n' || (*p == '\r' && p[1] == '\n'); }
 inline bool is_comment(const char* p) { return *p == '#'; }
+// Whether p begins with "qid:", the query of a row in a file for ranking.
+inline bool is_query(const char* p) {
+  return p[0] == 'q' && p[1] == 'i' && p[2] == 'd' && p[3] == ':';
+}
 inline bool ends_token(const char* p) { return is_blank(*p) || ends_line(p); }
 
 inline const char* skip_blanks(const char* p) {

@@ -75,6 +75,12 @@ const char* end_of_dropped(const char* p) {
   return p;
 }
 
+// Returns the position after "qid:..." of a ranking file, the first token from p on, if there is one.
+const char* skip_query(const char* p) {
+  for (p = skip_blanks(p); is_query(p); p = skip_blanks(p)) p = token_end(p);
+  return p;
+}
+
 // Parses the index at p and moves p past it, or into it if it exceeds max_index.
 std::int64_t scan_index(const char*& p) {
   std::int64_t index = 0;
@@ -190,6 +196,7 @@ void parse_chunk(const Text& text, const TextChunk& chunk, const ChunkLines& lin
     if (ends_line(p)) fail(line, line.begin, "blank line");
     if (n_rows++ == chunk.n_rows) fail_changed();
     p = parse_prefix(p, line, format, prefix);
+    if (format.lenient) p = skip_query(p);
     if (format.serials == Serials::none) {
       p = parse_features<Number>(p, line, format, rows, format.first_index - 1);
     } else {

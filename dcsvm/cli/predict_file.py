@@ -1,6 +1,7 @@
 """The work of dcsvm-predict and dcsvm-compress: read, predict or compress, write, report."""
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -16,6 +17,7 @@ from dcsvm.model.reader import load_model
 from dcsvm.problem.options import CompressOptions
 
 FEW_FEATURES = 0.5  # warn below this share of the features of the model
+QUOTE = '"'
 MIN_DENSE, MIN_SPARSE = 10, 100  # number of rows that usually have most features of the data
 
 
@@ -43,7 +45,7 @@ def predict_file(job: PredictJob, threads: int | None) -> int:
         for line in [*remarks(model, job.probability), *measured.lines()]:
             print_line(line)
         if job.has_metrics:
-            for line in measured.lines_of_metrics(model.text_of):
+            for line in measured.lines_of_metrics(lambda label: word_of(model.text_of(label))):
                 print_line(line)
     if job.report_file is not None:
         seconds = {"total": time.perf_counter() - start}
@@ -63,7 +65,8 @@ def text_parts(
         if is_first:
             yield header(job, model)
         is_first = False
-        lines = model.texts_of(block.predicted)
+        has_numbers = block.probabilities is not None or job.decision_values
+        lines = model.texts_of(block.predicted, word_of if has_numbers else line_of)
         if block.probabilities is not None:
             lines = with_numbers(lines, block.probabilities, "{:g}".format)
         elif job.decision_values:
@@ -79,14 +82,51 @@ def with_numbers(
     return [" ".join([label, *map(format_number, row)]) for label, row in rows]
 
 
+CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\\]")
+ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\\": r"\\"}
+
+
+def word_of(label: str) -> str:
+    """Return a label as one word of a line, plain or quoted.
+
+    Words are separated by spaces. Labels with spaces, commas, quotes or line ends are quoted.
+    """
+    is_plain = label.split() == [label] and not re.search("[,\"']", label)
+    return label if is_plain else quoted(label)
+
+
+def line_of(label: str) -> str:
+    """Return a label as a line: as it is, or quoted where lines could not be told apart."""
+    is_plain = label.splitlines() in ([label], []) and not label.startswith('"')
+    return label if is_plain else quoted(label)
+
+
+def quoted(text: str) -> str:
+    """Return a text in quotation marks, each in it doubled, as CSV does; \\n is a line end in it."""
+    escaped = CONTROLS.sub(lambda c: ESCAPES.get(c[0], f"\\u{ord(c[0]):04x}"), text)
+    return f'"{escaped.replace(QUOTE, 2 * QUOTE)}"'
+
+
+def word_of_pair(first: str, second: str) -> str:
+    """Return first,second as one word; if it is quoted, it has CSV of two columns in the quotes."""
+    if word_of(first) == first and word_of(second) == second:
+        return f"{first},{second}"
+    columns = (
+        f'"{label.replace(QUOTE, 2 * QUOTE)}"' if re.search('[,"\r\n]', label) else label
+        for label in (first, second)
+    )
+    return quoted(",".join(columns))
+
+
 def header(job: PredictJob, model: Any) -> bytes:
     """Format the header, if any: labels for probabilities, or class pairs for decision values."""
-    labels = [model.text_of(label) for label in model.labels]
+    labels = list(map(model.text_of, model.labels))
     if job.probability and not model.is_regression:
-        words = ["labels", *labels] if model.is_classifier else ["label", "normal", "outlier"]
-        return f"{' '.join(words)}\n".encode()
+        words = map(word_of, labels) if model.is_classifier else ["normal", "outlier"]
+        name = "labels" if model.is_classifier else "label"
+        return f"{' '.join([name, *words])}\n".encode()
     if job.decision_values and model.n_pairs > 1:
-        pairs = [f"{a},{b}" for k, a in enumerate(labels) for b in labels[k + 1 :]]
+        pairs = [word_of_pair(a, b) for k, a in enumerate(labels) for b in labels[k + 1 :]]
         return f"{' '.join(['pairs', *pairs])}\n".encode()
     return b""
 
@@ -112,7 +152,7 @@ def warnings(job: PredictJob, model: Any, measured: Any) -> Iterator[str]:
             f"if the training rows were scaled by it, give --scale {range_file}"
         )
     if model.is_classifier and measured.n_measured and not measured.has_known_label:
-        labels = ", ".join(map(model.text_of, model.labels))
+        labels = ", ".join(word_of(model.text_of(label)) for label in model.labels)
         yield f"no label in {job.test_file} is one of the model's: {labels}"
 
 

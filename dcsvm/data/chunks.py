@@ -13,6 +13,7 @@ lack the last columns, as parts of a LIBSVM file do.
 from __future__ import annotations
 
 import os
+from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,7 +25,7 @@ import numpy as np
 from dcsvm.data.arrays import Csr, as_labels
 from dcsvm.data.columns import Frame, TableEncoding
 from dcsvm.data.dataset import OWN_SCALINGS, Dataset, loaded
-from dcsvm.data.files import COMPRESSED, DataError
+from dcsvm.data.files import COMPRESSED, HEAD, DataError, TextForm
 from dcsvm.data.frames import (
     array_of,
     as_arrow,
@@ -104,7 +105,7 @@ class FileRange:
                 text = text[newline + 1 :]
             while text and not text.endswith(b"\n") and (more := file.readline(PIECE)):
                 text += more
-            return text
+            return text if self.begin > 0 else text.removeprefix(BOM_UTF8)
 
     def parsed(self, parse: Callable[..., Parsed]) -> Parsed | None:
         """Return parse(lines, name), or None if no line begins in the range.
@@ -128,17 +129,20 @@ class FileRange:
 
 
 def file_ranges(name: str, opener: Opener, place: Place) -> list[FileRange]:
-    """Divide a file into ranges. Raises DataError for an empty or compressed file.
+    """Divide a file into ranges. Raises DataError for an empty, compressed or UTF-16 file.
 
     A path becomes absolute, since workers may run in other folders.
     """
     with opened(name, opener, place) as file:
-        head = file.read(8)
+        head = file.read(HEAD)
         size = file.seek(0, 2)
     if size == 0:
         raise DataError(f"{name}: no rows")
     if any(head.startswith(magic) for magic in COMPRESSED):
         raise DataError(f"{name}: workers cannot read a compressed file: unpack it first")
+    form = TextForm.of(head, name)
+    if form.is_foreign:
+        raise DataError(f"{name}: workers cannot read {form.description}: save it as UTF-8 first")
     name = os.path.abspath(name) if os.path.exists(name) else name
     step = min(max(size // MIN_RANGES, MIN_RANGE), max(MAX_RANGE, size // MAX_RANGES)) + 1
     begins = range(0, size, step)

@@ -4,15 +4,20 @@ Reading in pieces needs memory for one piece only. A regular file stays open as 
 reads bytes on demand. A thread reads ahead from a pipe; a piece consists of all
 complete lines received so far. Files are written atomically: a crash or a full disk leaves the old
 file unchanged.
+
+Text leaves this module as UTF-8 without a byte order mark, in lines that end in a newline. Its
+first bytes tell whether it has another form in the file.
 """
 
 from __future__ import annotations
 
+import codecs
 import errno
 import importlib
 import io
 import math
 import os
+import re
 import stat
 import tempfile
 import threading
@@ -20,7 +25,8 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING
+from itertools import chain
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from dcsvm.machine import available_memory
 
@@ -51,6 +57,24 @@ PIECE = 2**20  # bytes per read
 # maps the first bytes of a compressed file to the standard library module that reads it
 COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma"}
 MAX_MAGIC = max(map(len, COMPRESSED))
+# maps the first bytes of other files to what they are, and what helps
+FOREIGN = {
+    b"PK\x03\x04": "a zip archive or an Excel file: unpack it, or save the table as CSV",
+    b"\xd0\xcf\x11\xe0": "an Excel file: save the table as CSV",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd, which is not read: unpack it",
+    b"7z\xbc\xaf": "a 7z archive: unpack it",
+}
+BINARY_TABLES = {b"PAR1": "parquet", b"ARROW1": "arrow", b"FEA1": "arrow"}
+# byte order marks; that of UTF-32 begins with that of UTF-16
+MARKS = {
+    codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF32_LE: "utf-32-le", codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be",
+}  # fmt: skip
+DELIMITER_NAMES = {
+    b",": "commas", b"\t": "tabs", b";": "semicolons", b"|": "vertical bars", b" ": "spaces",
+}  # fmt: skip
+LOOKED_AT = 64  # bytes that tell UTF-16 without a mark
+TABLE_LINES = 10  # that tell whether a text is a table
 HELD = 2**25  # longer input, in bytes, is moved from memory to a temporary file
 
 
@@ -93,6 +117,10 @@ class FileText:
     def __bytes__(self) -> bytes:
         return self[:]
 
+    def skip(self, n_bytes: int) -> None:
+        """Begin `n_bytes` later."""
+        self.offset, self.size = self.offset + n_bytes, self.size - n_bytes
+
     def find(self, byte: bytes, begin: int) -> int:
         """Return the index of the first such byte from `begin` on, or -1."""
         for batch in range(begin, self.size, BATCH_READ):
@@ -103,17 +131,135 @@ class FileText:
 
 
 def read_text(name: str) -> bytearray | FileText:
-    """Read a whole file and decompress it.
+    """Read a whole file, decompress it, and convert text to UTF-8.
 
     "-" and /dev/stdin are the standard input, which may be a pipe. Raises DataError for a file that
-    cannot be opened, read, decompressed or stored.
+    cannot be opened, read, decompressed, decoded or stored.
     """
     data = read_bytes(name, is_path=False)
     module = module_for(bytes(data[:MAX_MAGIC]))
-    if module is None:
-        return data
-    with decompressing(as_file(data), name, module) as file:
-        return _read(file, name)
+    if module is not None:
+        with decompressing(as_file(data), name, module) as file:
+            data = _kept(_pieces(file, name), name)
+    return as_utf8(data, name)
+
+
+def as_utf8(data: bytearray | FileText, name: str) -> bytearray | FileText:
+    """Convert text to UTF-8, without a copy where it is; binary tables stay as they are."""
+    form = TextForm.of(bytes(data[:HEAD]), name)
+    if form.is_foreign:
+        return _kept(form.converted(_pieces(as_file(data), name), name), name)
+    if form.mark:
+        if isinstance(data, FileText):
+            data.skip(len(form.mark))
+        else:
+            del data[: len(form.mark)]
+    return data
+
+
+class TextForm(NamedTuple):
+    """The form of a text in its file: byte order mark, encoding, and lines that end in \\r alone.
+
+    The encoding "latin-1" stands for any in which a character ending a line is one byte.
+    """
+
+    mark: bytes = b""
+    encoding: str = "latin-1"
+    has_returns: bool = False
+
+    @staticmethod
+    def of(start: bytes, name: str) -> TextForm:
+        """Look at the first bytes of a file. Raises DataError for archives."""
+        reason = next((what for magic, what in FOREIGN.items() if start.startswith(magic)), None)
+        if reason is not None:
+            raise DataError(f"{name}: the file is {reason}")
+        if start.startswith(tuple(BINARY_TABLES)):
+            return TextForm()
+        mark = next((mark for mark in MARKS if start.startswith(mark)), b"")
+        # UTF-16 without a mark: every other byte of Latin letters and digits is 0
+        lead = start[: min(LOOKED_AT, len(start) // 2 * 2)]
+        even, odd = lead[::2], lead[1::2]
+        encoding = MARKS.get(mark, "utf-8")
+        if not mark and len(lead) >= 4:
+            encoding = "utf-16-le" if all(even) and not any(odd) else encoding
+            encoding = "utf-16-be" if all(odd) and not any(even) else encoding
+        text = start
+        if encoding == "utf-8":
+            encoding = "latin-1"
+        else:
+            text = start.decode(encoding, "ignore").encode("utf-8", "ignore")
+        has_returns = b"\r" in text and b"\n" not in text and b"\0" not in text
+        return TextForm(mark, encoding, has_returns)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the text must be converted, not only its mark skipped."""
+        return self.has_returns or self.encoding != "latin-1"
+
+    @property
+    def description(self) -> str:
+        if self.encoding == "latin-1":
+            return "lines that end in carriage returns"
+        return f"{self.encoding[:6].upper()} text"
+
+    def converted(self, parts: Iterable[bytes], name: str) -> Iterator[bytes]:
+        """Yield a text as UTF-8 with newlines, part by part. Raises DataError."""
+        decoder = io.IncrementalNewlineDecoder(
+            codecs.getincrementaldecoder(self.encoding)(), translate=self.has_returns
+        )
+        encoding = "latin-1" if self.encoding == "latin-1" else "utf-8"
+        rest, n_skipped = chain(parts, [b""]), len(self.mark)
+        try:
+            for part in rest:
+                text = decoder.decode(part[n_skipped:], final=not part)
+                n_skipped = max(n_skipped - len(part), 0)
+                if text:
+                    yield text.encode(encoding)
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{name}: the {self.description} is damaged or cut: {error.reason}"
+            ) from None
+
+
+def table_hint(start: bytes) -> str:
+    """Return the end of an error of a file that is no LIBSVM text but likely a table, or "".
+
+    `start` has its first bytes.
+    """
+    kind = next((kind for magic, kind in BINARY_TABLES.items() if start.startswith(magic)), None)
+    if kind is not None:
+        return f": the file looks like a {kind} table: give --format {kind}"
+    delimiter = delimiter_of(start)
+    if delimiter is None:
+        return ""
+    kind = "tsv" if delimiter == "tabs" else "csv"
+    return f": the file looks like a table with {delimiter}: give --format {kind}"
+
+
+def delimiter_of(start: bytes) -> str | None:
+    """Return the name of the delimiter if the first lines are plainly of a table, else None.
+
+    They have the same number of fields, at least 2, and no index:value.
+    """
+    lines = [line for line in start.splitlines()[:TABLE_LINES] if line.strip()]
+    lines = [line for line in lines if not line.startswith(b"#")]
+    if start[-1:] != b"\n" and len(lines) > 2:
+        lines.pop()  # may be cut
+    if len(lines) < 2 or any(map(_has_pairs, lines)):
+        return None
+    unquoted = [re.sub(rb'"[^"]*"', b"", line).strip() for line in lines]
+    for delimiter, name in DELIMITER_NAMES.items():
+        of_blanks = None if delimiter == b" " else delimiter
+        sizes = {len(line.split(of_blanks)) for line in unquoted}
+        if len(sizes) == 1 and min(sizes) > 1:
+            return name
+    return None
+
+
+def _has_pairs(line: bytes) -> bool:
+    """Return whether a line has index:value, which a time such as 12:30 is not."""
+    pairs = [word for word in line.split() if re.match(rb"[-+]?\d+:", word)]
+    return len(pairs) > 1 or any(not re.match(rb"\d{1,2}:\d\d", word) for word in pairs)
 
 
 def as_file(data: bytearray | FileText) -> IO[bytes]:
@@ -136,7 +282,7 @@ def check_room(name: str, n_bytes: int) -> None:
 def read_bytes(name: str, *, is_path: bool = True) -> bytearray | FileText:
     """Read a whole file without decompression. Raises DataError as `read_text`."""
     with opened(name, is_path=is_path) as file:
-        return file_text(file, name) or _read(file, name)
+        return file_text(file, name) or _kept(_pieces(file, name), name)
 
 
 @contextmanager
@@ -169,9 +315,9 @@ def file_text(file: io.BufferedReader, name: str) -> FileText | None:
     return FileText(file, name)
 
 
-def _read(file: IO[bytes], name: str) -> bytearray | FileText:
-    """Read the rest of a file."""
-    data, pieces = bytearray(), _pieces(file, name)
+def _kept(pieces: Iterator[bytes], name: str) -> bytearray | FileText:
+    """Join the pieces of a text in memory, or in a temporary file if they are long."""
+    data = bytearray()
     for piece in pieces:
         data += piece
         if len(data) > HELD:
@@ -264,8 +410,8 @@ HEAD = 2**18
 def text_pieces(name: str, n_bytes: int | None = None) -> Iterator[bytes]:
     """Yield the text of a file, decompressed, in pieces of whole lines, about `n_bytes` each.
 
-    "-" and /dev/stdin are the standard input. Raises DataError for a file that cannot be opened,
-    read or decompressed.
+    "-" and /dev/stdin are the standard input. The pieces are UTF-8. Raises DataError for a file
+    that cannot be opened, read, decompressed or decoded.
     """
     n_bytes = n_bytes or PIECE_BYTES
     with opened(name) as file:
@@ -276,11 +422,29 @@ def text_pieces(name: str, n_bytes: int | None = None) -> Iterator[bytes]:
         module = module_for(start)
         if module is not None:
             with decompressing(source, name, module) as text:
-                yield from _whole_lines(iter(lambda: text.read(n_bytes), b""))
+                yield from _utf8_lines(iter(lambda: text.read(n_bytes), b""), name)
         elif data is None:
-            yield from _whole_lines(_read_ahead(start, file.raw.read))
+            yield from _utf8_lines(_read_ahead(start, file.raw.read), name)
         else:
+            form = TextForm.of(data[:HEAD], name)
+            if form.is_foreign:
+                yield from _utf8_lines(iter(lambda: source.read(n_bytes), b""), name)
+                return
+            data.skip(len(form.mark))
             yield from (data[piece] for piece in slices_of_lines(data, n_bytes))
+
+
+def _utf8_lines(parts: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """Yield a text as UTF-8 in pieces of whole lines, of which the first tells its form."""
+    lines = _whole_lines(parts)
+    first = next(lines, b"")
+    form = TextForm.of(first[:HEAD], name)
+    if form.is_foreign:
+        yield from _whole_lines(form.converted(chain([first], lines), name))
+        return
+    if first[len(form.mark) :]:
+        yield first[len(form.mark) :]
+    yield from lines
 
 
 def first_lines(name: str) -> bytes:

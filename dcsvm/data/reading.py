@@ -28,7 +28,15 @@ from dcsvm.data.arrays import (
     zeros,
 )
 from dcsvm.data.columns import CATEGORY, Frame, TableEncoding, labels_of
-from dcsvm.data.files import DataError, FileText, check_room, slices_of_lines, table_format
+from dcsvm.data.files import (
+    HEAD,
+    DataError,
+    FileText,
+    check_room,
+    slices_of_lines,
+    table_format,
+    table_hint,
+)
 from dcsvm.data.frames import check_collected, frame_of, frame_of_matrix, is_frame, matrix_of
 from dcsvm.data.rows import Rows, Storage, storage_of, with_ends, zero_bytes
 from dcsvm.data.scaling import ONE_HOT, Extremes, Scaling, quantile_scaling
@@ -196,7 +204,8 @@ class SvmlightRows(Source):
                 self.first_index = 0
                 return work()
         except _svmlight.ParseError as error:
-            raise DataError(f"{self.name}:{error}") from None
+            hint = table_hint(bytes(self.text[:HEAD]))
+            raise DataError(f"{self.name}:{error}{hint}") from None
 
     def fits(self, n_features: int) -> bool:  # noqa: ARG002  # features may be absent in a text
         return True

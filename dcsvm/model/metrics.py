@@ -39,8 +39,8 @@ class Outcome:
     """Rows, their predictions, and the metrics of a classifier on them.
 
     `labels` (n,), empty if the data have none, and `predicted` (n,) are labels, class indices or
-    targets. `values` are decision values (n, n_pairs); metrics need those of two classes (n,),
-    positive for the first. `probabilities` (n, k) are those of `classes` (k,), by default the
+    targets. `values` are decision values (n, n_pairs) of pairs of classes, positive for the first.
+    `probabilities` (n, k) are those of `classes` (k,), by default the
     sorted labels. `weights` (n,) are numbers of copies of the rows. `n_features` is the number of
     features of rows of a file.
     """
@@ -136,19 +136,21 @@ class Outcome:
     def auc(self) -> float:
         """Area under the ROC curve, of several classes the mean of one against the rest.
 
-        nan if it cannot be computed.
+        Those of two classes are ordered by decision values, several ones by probabilities. The mean
+        is over the classes that have rows. nan if it cannot be computed.
         """
         k, probabilities = len(self._known), self.probabilities
         if self._places is None:
             return math.nan
         if k == 2 and self.values is not None:
-            return area_under_curve(self.is_first, self.values, self.weights)
+            return area_under_curve(self.is_first, self.values[:, 0], self.weights)
         if k <= 2 or probabilities is None:
             return math.nan
         areas = [
             area_under_curve(self._places == c, probabilities[:, c], self.weights) for c in range(k)
         ]
-        return float(np.mean(areas))
+        areas = [area for area in areas if not math.isnan(area)]
+        return float(np.mean(areas)) if areas else math.nan
 
     @cached_property
     def log_loss(self) -> float:
@@ -231,7 +233,7 @@ class Metric:
     is_balanced : whether each class has the same total weight in the mean.
     loss_of_all : function of an Outcome: the loss, if it is not computed from the losses of rows.
     is_gain, is_percent : whether reports show 1 minus the loss, and 100 times the value.
-    needs_values, needs_probabilities : what an Outcome must have.
+    needs_values : whether an Outcome must have decision values, or probabilities made of them.
     """
 
     row_losses: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
@@ -242,7 +244,6 @@ class Metric:
     is_gain: bool = False
     is_percent: bool = False
     needs_values: bool = False
-    needs_probabilities: bool = False
 
     def loss(self, outcome: Outcome) -> float:
         """Compute the loss; nan if it is undefined, such as R2 for equal targets."""
@@ -308,9 +309,7 @@ DEFINITIONS = {
         loss_of_all=lambda outcome: 1.0 - outcome.auc,
         is_gain=True, is_percent=True, needs_values=True,
     ),
-    "log-loss": Metric(
-        loss_of_all=lambda outcome: outcome.log_loss, needs_values=True, needs_probabilities=True
-    ),
+    "log-loss": Metric(loss_of_all=lambda outcome: outcome.log_loss, needs_values=True),
     "mse": Metric(row_losses=_squared_errors),
     "rmse": Metric(row_losses=_squared_errors, power=0.5),
     "mae": Metric(row_losses=_absolute_errors),
@@ -339,7 +338,7 @@ def chosen_metric(metric: str | None, options: TrainOptions, labels: np.ndarray)
 def check_labels(metric: str, labels: np.ndarray) -> None:
     """Raise ValueError if a metric is undefined for labels or targets (n,)."""
     definition, n_different = DEFINITIONS[metric], len(distinct(labels))
-    if definition.needs_values and n_different != 2:
+    if definition.needs_values and n_different < 2:
         raise ValueError(f"the metric {metric} needs two classes")
     if definition.is_relative and n_different < 2:
         raise ValueError(f"the metric {metric} needs targets that differ")
@@ -448,7 +447,7 @@ class Measurement:
         return Outcome(
             joined("labels"),
             joined("predicted"),
-            joined("values")[:, 0] if is_of_two and first.values is not None else None,
+            joined("values") if is_of_two and first.values is not None else None,
             joined("probabilities") if has_probabilities else None,
             classes=self.known if len(self.known) else None,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -238,10 +238,10 @@ class Model(ModelParts):
         return label_text(label)
 
     @staticmethod
-    def texts_of(labels: np.ndarray) -> list[str]:
-        """Format labels or values (n,), see `text_of`."""
+    def texts_of(labels: np.ndarray, form: Callable[[str], str] = str) -> list[str]:
+        """Format labels or values (n,), see `text_of`; `form` changes each text."""
         different, index = np.unique(labels, return_inverse=True)
-        texts = [label_text(label) for label in different]
+        texts = [form(label_text(label)) for label in different]
         return [texts[k] for k in index.reshape(-1).tolist()]
 
     def _few_values(

@@ -18,7 +18,7 @@ import numpy as np
 
 from dcsvm import _svmlight
 from dcsvm.data.arrays import BATCH_SIZE, MAX_N_FEATURES, distinct, slices
-from dcsvm.data.files import DataError, FileText, read_bytes
+from dcsvm.data.files import DataError, FileText, as_utf8, read_bytes
 from dcsvm.data.reading import parsed_rows
 from dcsvm.data.rows import Rows, stacked
 from dcsvm.data.scaling import Interval, Quantiles, Scaling
@@ -690,6 +690,6 @@ def load_model(path: str | os.PathLike[str], *, threads: int | None = 1) -> Mode
     """
     name = os.fspath(path)
     try:
-        return ModelReader(read_bytes(name), name, usable_threads(threads)).read()
+        return ModelReader(as_utf8(read_bytes(name), name), name, usable_threads(threads)).read()
     except DataError as error:
         raise ModelError(str(error)) from error.__cause__

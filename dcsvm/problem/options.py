@@ -452,8 +452,9 @@ class SearchOptions(OptionTable):
     # fmt: off
     metric: str | None = of_search(None, Rule.choice(*METRICS).optional, "--metric NAME",
         "choose by accuracy, balanced-accuracy, f1, auc, mae, ...",
-        f"One of {', '.join(METRICS)}. auc and log-loss need two classes. balanced-accuracy and f1 "
-        "are means over the classes.",
+        f"One of {', '.join(METRICS)}. balanced-accuracy and f1 are means over the classes, auc "
+        "of several classes is the mean of one against the rest. Of several classes, auc and "
+        "log-loss use probabilities, fitted to the held-out decision values as by -b 1.",
         keyword=f"what to choose by: one of {', '.join(METRICS)}; None is accuracy, or an error of "
         "a regression",
         default_text="accuracy, mse", is_basic=True)

@@ -417,7 +417,7 @@ class CrossValidationRun:
     largest : largest |alpha|, scaled to a row of weight 1; inf if a variable is at its bound.
     levels : clusters of all levels; runs with other labels on the same rows may share the tree.
     smaller : solutions for a smaller C, used as starts, or None.
-    values : float64 (n_entries,), the first decision value of each entry, nan in folds with one
+    values : float64 (n_entries, n_pairs), the decision values of each entry, nan in folds with one
         training class; None unless they are kept (`keeps_values`).
     """
 
@@ -433,7 +433,8 @@ class CrossValidationRun:
         keeps_values: bool = False,
     ) -> None:
         self.prepared, self.folds, self.progress = prepared, folds, progress
-        self.values = np.full(len(folds.fold), np.nan) if keeps_values else None
+        shape = len(folds.fold), prepared.formulation.n_problems
+        self.values = np.full(shape, np.nan) if keeps_values else None
         self.tree = tree
         self.stop, self.smaller = stop or _core.Stop(), smaller
         task = prepared.task
@@ -466,7 +467,7 @@ class CrossValidationRun:
         for entries, values in held_out_values(solved, folds, batch, known):
             self.predicted[entries] = self.parts.predicted_from(values)
             if self.values is not None:
-                self.values[entries] = values[:, 0]
+                self.values[entries] = values
         if self.smaller is not None and known is not None:
             self.smaller.keep(run.solver, batch, known)
         self.n_done += n_rows

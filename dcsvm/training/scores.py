@@ -22,10 +22,10 @@ from dcsvm.kernel.sources import Assignment, Partition, blended
 from dcsvm.machine import usable_threads
 from dcsvm.model.metrics import DEFINITIONS, Outcome
 from dcsvm.model.model import Model
-from dcsvm.model.parts import most_voted
+from dcsvm.model.parts import coupled, most_voted, pair_probabilities
 from dcsvm.problem.data_gamma import EqualRowsError
 from dcsvm.problem.folds import Folds
-from dcsvm.problem.formulation import BoxQP, balanced_factors
+from dcsvm.problem.formulation import BoxQP, balanced_factors, pairs_of
 from dcsvm.problem.option_table import CLASSIFIERS
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.engine import Prepared, new_tree
@@ -33,20 +33,30 @@ from dcsvm.training.fit import fit
 from dcsvm.training.held_out import Score, Setting
 from dcsvm.training.level_partition import ClusteredFormulation, LevelPartition
 from dcsvm.training.memory import Plan
-from dcsvm.training.probability import fit_sigmoid, sigmoid
+from dcsvm.training.probability import fit_sigmoid
 from dcsvm.training.report import Progress
 from dcsvm.training.state import RunControl
 
-Predictions = tuple[np.ndarray, np.ndarray | None]  # classes or targets, first decision values
+Predictions = tuple[np.ndarray, np.ndarray | None]  # classes or targets, decision values
 Predict = Callable[[int, np.ndarray], Predictions]  # of a setting by index, and entries
 
 
 def with_probabilities(outcome: Outcome) -> Outcome:
-    """Add the probabilities of the sigmoid that fits the decision values best."""
-    assert outcome.values is not None
-    slope, offset = fit_sigmoid(outcome.values, outcome.is_first, outcome.weights)
-    first = sigmoid(outcome.values, slope, offset)
-    return replace(outcome, probabilities=np.column_stack([first, 1 - first]))
+    """Add probabilities: of the sigmoids that fit the decision values of the class pairs best.
+
+    Those of several classes are coupled as by the option -b 1.
+    """
+    values, classes = outcome.values, outcome.classes
+    assert values is not None and classes is not None
+    fits = np.zeros((2, values.shape[1]))  # without rows of a pair its classes are equally likely
+    for pair, (first, second) in enumerate(pairs_of(len(classes))):
+        is_first = outcome.labels == classes[first]
+        own = is_first | (outcome.labels == classes[second])
+        if own.any():
+            weights = None if outcome.weights is None else outcome.weights[own]
+            fits[:, pair] = fit_sigmoid(values[own, pair], is_first[own], weights)
+    probabilities = coupled(pair_probabilities(values, *fits), len(classes))
+    return replace(outcome, probabilities=probabilities)
 
 
 N_DRAWN = 50  # bootstrap samples of a standard error
@@ -58,9 +68,11 @@ def held_out(
     """Train on the other rows and predict the held-out ones. Raises Stopped."""
     trained, tested = np.flatnonzero(~is_held), np.flatnonzero(is_held)
     labels, weights = data.labels[tested], data.sample_weight
+    classes = np.unique(data.labels) if options.svm_type in CLASSIFIERS else None
     first = data.labels[trained][:1]
-    if options.svm_type in CLASSIFIERS and np.all(data.labels[trained] == first):
-        return Outcome(labels, np.repeat(first, len(tested)))
+    if classes is not None and np.all(data.labels[trained] == first):
+        values = _values_of_pairs(first, np.zeros((len(tested), 0)), classes)
+        return Outcome(labels, np.repeat(first, len(tested)), values, classes=classes)
     own = Dataset(
         data.rows.take(trained), data.labels[trained],
         sample_weight=None if weights is None else weights[trained],
@@ -74,23 +86,42 @@ def held_out(
         raise _core.Stopped
     threads = usable_threads(options.threads)
     values = model.pair_values(data.rows.take(tested), None, threads)
-    return Outcome(labels, model.predicted_from(values), _first_sign(model, values))
+    predicted = model.predicted_from(values)
+    if classes is None:
+        return Outcome(labels, predicted)
+    return Outcome(
+        labels, predicted, _values_of_pairs(model.labels, values, classes), classes=classes
+    )
 
 
-def _first_sign(model: Model, values: np.ndarray) -> np.ndarray | None:
-    """Return decision values that are positive for the smaller label of two, else None."""
-    if len(model.labels) != 2:
-        return None
-    return values[:, 0] if model.labels[0] < model.labels[1] else -values[:, 0]
+def _values_of_pairs(labels: np.ndarray, values: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Turn decision values of the pairs of labels into those of the pairs of all sorted classes.
+
+    As in LIBSVM, a value is 1 or -1 for the class that the labels have, 0 if they have neither.
+    """
+    has_class = np.isin(classes, labels).astype(np.float64)
+    first, second = np.triu_indices(len(classes), 1)
+    result = np.tile(has_class[first] - has_class[second], (len(values), 1))
+    pair_of = np.zeros((len(classes), len(classes)), np.int64)
+    pair_of[first, second] = np.arange(len(first))
+    # labels may be in another order, in which the signs of pairs differ
+    place = np.searchsorted(classes, labels)
+    first, second = (place[k] for k in np.triu_indices(len(labels), 1))
+    pairs = pair_of[np.minimum(first, second), np.maximum(first, second)]
+    result[:, pairs] = np.where(first < second, values, -values)
+    return result
 
 
 def _joined(outcomes: list[Outcome]) -> Outcome:
-    """Join outcomes of different rows; they have values only if all have."""
-    labels = np.concatenate([outcome.labels for outcome in outcomes])
-    predicted = np.concatenate([outcome.predicted for outcome in outcomes])
-    values = [outcome.values for outcome in outcomes if outcome.values is not None]
-    all_values = np.concatenate(values) if len(values) == len(outcomes) else None
-    return Outcome(labels, predicted, all_values, classes=np.unique(labels))
+    """Join outcomes of different rows of a data set."""
+
+    def joined(name: str) -> np.ndarray | None:
+        arrays = [getattr(outcome, name) for outcome in outcomes]
+        return None if arrays[0] is None else np.concatenate(arrays)
+
+    return replace(
+        outcomes[0], **{name: joined(name) for name in ("labels", "predicted", "values")}
+    )
 
 
 def loss_with_error(metric: str, outcomes: list[Outcome]) -> tuple[float, float]:
@@ -99,7 +130,7 @@ def loss_with_error(metric: str, outcomes: list[Outcome]) -> tuple[float, float]
     The standard error is a bootstrap estimate.
     """
     definition, outcome = DEFINITIONS[metric], _joined(outcomes)
-    if definition.needs_probabilities:  # of the sigmoid that fits these decision values best
+    if definition.needs_values:
         outcome = with_probabilities(outcome)
     n = len(outcome.labels)
     drawn = np.random.default_rng(0).integers(0, n, (N_DRAWN, n))
@@ -164,6 +195,14 @@ class HeldOutLosses:
         if not self.task.is_classification:
             return np.full(len(self.truth), -1)
         return self.folds.classes_alone(self.truth, self.task.n_classes)
+
+    @cached_property
+    def _values_of_one_class(self) -> np.ndarray:
+        """Values of the pairs of which a fold lacks a class, else 0; float64 (n_folds, n_pairs)."""
+        n_classes = self.task.n_classes
+        has_class = self.folds.learns(self.truth, n_classes).astype(np.float64)
+        first, second = np.triu_indices(n_classes, 1)
+        return has_class[:, first] - has_class[:, second]
 
     def of_rows(self, entries: np.ndarray | slice, predicted: np.ndarray) -> np.ndarray:
         """Compute the losses (m,) of entries from class indices or values (m,).
@@ -234,19 +273,19 @@ class HeldOutLosses:
     ) -> tuple[float, np.ndarray]:
         """Compute the loss of all these entries, and of each fold (n_folds,), nan without rows.
 
-        `values` (m,) are decision values of two classes. A fold with one training class has the
-        value 1 or -1, as for probabilities; a cluster without a model has 0.
+        `values` (m, n_pairs) are decision values of classes. A fold without training rows of one
+        class of a pair has the value 1 or -1, as for probabilities; a cluster without a model has
+        0.
         """
         fold, weights = self.folds.fold[entries], self.folds.weight[entries]
         classes = np.arange(self.task.n_classes)
         outcome = Outcome(self.truth[entries], predicted, None, None, weights, classes)
         if self.metric.needs_values:
             assert values is not None
-            lone = self.lone_class[entries]
-            values = np.where(lone >= 0, 1.0 - 2.0 * lone, values)
-            outcome = replace(outcome, values=np.where(np.isnan(values), 0.0, values))
-        if self.metric.needs_probabilities:
-            outcome = with_probabilities(outcome)
+            of_one_class = self._values_of_one_class[fold]
+            is_known = (of_one_class == 0) & ~np.isnan(values)
+            values = np.where(is_known, values, of_one_class)
+            outcome = with_probabilities(replace(outcome, values=values))
         of_folds = np.full(self.folds.n_folds, np.nan)
         for k in np.unique(fold):
             of_folds[k] = self.metric.loss(outcome.take(fold == k))
@@ -515,7 +554,7 @@ class ClusterScorer:
         return self.folds.weight[entries] * losses
 
     def _predict(self, k: int, entries: np.ndarray) -> Predictions:
-        """Predict classes or targets (m,) of entries; return also the first decision values."""
+        """Predict classes or targets (m,) of entries; return also the decision values."""
 
         def values_by(index: np.ndarray | slice, _cluster: np.ndarray) -> np.ndarray:
             if isinstance(index, slice):
@@ -526,9 +565,9 @@ class ClusterScorer:
         values = blended(values_by, placed, self.division.partition.blend)
         if not self.prepared.task.is_classification:
             means = self._means[self.folds.fold[entries]]
-            return np.where(np.isnan(values[:, 0]), means, values[:, 0]), values[:, 0]
+            return np.where(np.isnan(values[:, 0]), means, values[:, 0]), None
         lone, n_classes = self.losses.lone_class[entries], self.prepared.task.n_classes
-        return np.where(lone >= 0, lone, most_voted(values, n_classes)), values[:, 0]
+        return np.where(lone >= 0, lone, most_voted(values, n_classes)), values
 
     @cached_property
     def _means(self) -> np.ndarray:

@@ -142,7 +142,7 @@ MALFORMED = {
     ),
     "index not whole": (b"1 1.5:1", '1:3: the index in "1.5:1" is not a whole number'),
     "index a sign": (b"1 -:1", '1:3: the index in "-:1" is not a whole number'),
-    "index a word": (b"1 qid:3 1:1", '1:3: the index in "qid:3" is not a whole number'),
+    "index a word": (b"1 qid:3 1:1", '1:3: "qid:3" is the query of a ranking file; --lenient skips it'),
     "no index": (b"1 :1", '1:3: no index before the colon in ":1"'),
     "no colon": (b"1 1:1 25", '1:7: no colon in "25", expected index:value'),
     "no value": (b"1 3:", '1:3: no value after the colon in "3:"'),

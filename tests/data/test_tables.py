@@ -226,10 +226,10 @@ def test_a_table_beyond_the_memory_is_refused(tmp_path, monkeypatch):
         read(tmp_path, "a,b\n" + "1,2\n" * 200)
 
 
-def test_old_ends_of_lines_are_a_sentence(tmp_path):
+def test_old_ends_of_lines_are_read(tmp_path):
     (tmp_path / "x.csv").write_bytes(b"a,label\r1,0\r2,1\r")
-    with pytest.raises(DataError, match="x.csv:1: a carriage return without a newline: lines must"):
-        read_table(str(tmp_path / "x.csv"), "csv")
+    frame = read_table(str(tmp_path / "x.csv"), "csv")
+    assert frame.names == ("a", "label") and frame.column("a").tolist() == [1, 2]
 
 
 def test_a_value_beyond_float32_has_its_line_and_column(tmp_path):

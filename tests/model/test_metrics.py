@@ -66,7 +66,7 @@ def test_probabilities_give_log_loss_and_the_area_of_several_classes():
 
 def test_labels_that_the_model_lacks_are_errors_without_scores():
     true, guess = np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 2.0])
-    outcome = Outcome(true, guess, np.ones(3), np.full((3, 2), 0.5), classes=np.array([1.0, 2.0]))
+    outcome = Outcome(true, guess, np.ones((3, 1)), np.full((3, 2), 0.5), classes=np.array([1.0, 2.0]))
     found = outcome.class_metrics()
     assert (found["auc"], found["log_loss"]) == (None, None)
     assert found["labels"] == [1, 2, 3]
@@ -91,7 +91,7 @@ def test_a_report_has_no_nan():
 
 def test_the_losses_fall_where_the_metrics_rise():
     y, guess = np.array([0.0, 0, 1, 1]), np.array([0.0, 1, 1, 1])
-    values = np.array([3.0, -1, -2, -3])
+    values = np.array([[3.0], [-1], [-2], [-3]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert loss_of("accuracy", y, guess) == 0.25
@@ -117,7 +117,7 @@ def outcome_of(kind, n=80):
     if kind != CLASSES:
         return Outcome(*rng.normal(size=(2, n)), weights=weights)
     first = rng.random(n)
-    values, probabilities = np.round(first - 0.5, 1), np.column_stack([first, 1 - first])
+    values, probabilities = np.round(first[:, None] - 0.5, 1), np.column_stack([first, 1 - first])
     return Outcome(*rng.integers(0, 2, (2, n)), values, probabilities, weights)
 
 

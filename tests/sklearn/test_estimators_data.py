@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.metrics import log_loss
+from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
@@ -306,6 +306,15 @@ def test_log_loss_is_a_negative_error(rows):
     assert log_loss(y, fitted.predict_proba(X)) < np.log(2)
 
 
+def test_several_classes_have_an_auc(rows):
+    X, target = rows
+    y = np.digitize(target, [-0.3, 0.3])
+    ours = SVCCV(**SEARCH, scale="auto", metric="auc").fit(X, y)
+    fitted = SVC(C=ours.C_, gamma=ours.gamma_, scale="auto", probability=True).fit(X, y)
+    own = roc_auc_score(y, fitted.predict_proba(X), multi_class="ovr")
+    assert 0.6 < ours.best_score_ <= own + 0.05
+
+
 def test_metrics_of_the_other_kind_are_refused(rows):
     X, target = rows
     for one, wrong in ((SVCCV(**SEARCH), "mse"), (AutoSVC(**AUTO), "r2")):
@@ -316,8 +325,6 @@ def test_metrics_of_the_other_kind_are_refused(rows):
             clone(one).set_params(metric="auc").fit(X, target)
         with pytest.raises(ValueError, match="'metric' parameter of .* must be one of accuracy"):
             clone(one).set_params(metric="loss").fit(X, target)
-    with pytest.raises(ValueError, match="metric auc needs two classes"):
-        SVCCV(**SEARCH, metric="auc").fit(X, np.digitize(target, [-0.3, 0.3]))
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "balanced-accuracy", "f1", "auc", "log-loss"])

@@ -1,12 +1,16 @@
 """Compare searches by each metric with scikit-learn's models and metrics on the same folds."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
 from reference import spots, surface
 
+from dcsvm import _core
+from dcsvm.data.dataset import Dataset
 from dcsvm.data.rows import Rows
+from dcsvm.model.parts import coupled, pair_probabilities
 from dcsvm.problem.option_table import CLASS_METRICS, REGRESSION_METRICS
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training import race
@@ -16,6 +20,7 @@ from dcsvm.training.held_out import Grid, best_of, folds_of
 from dcsvm.training.probability import CrossValidationRun, fit_sigmoid, sigmoid
 from dcsvm.training.race import Race
 from dcsvm.training.report import Progress
+from dcsvm.training.scores import loss_with_error
 
 metrics = pytest.importorskip("sklearn.metrics")
 svm = pytest.importorskip("sklearn.svm")
@@ -124,11 +129,85 @@ def test_early_scores_are_those_of_early_models(metric):
         held = CrossValidationRun(prepared, folds_of(prepared, 3), Progress(), keeps_values=True)
         for batch in held.batches(held.open):
             held.solve(batch)
-        guess, values = (one[held.folds.entry] for one in (held.predicted, held.values))
+        guess, values = held.predicted[held.folds.entry], held.values[held.folds.entry, 0]
         values = values if prepared.task.labels[0] == y.min() else -values
         loss = LOSSES[metric](y, guess, values, weights)
         assert score.loss == pytest.approx(loss, rel=0.02)
         assert score.loss < 0.68  # of labels alone: 0.69, or 0.5
+
+
+@pytest.mark.parametrize("metric", ["auc", "log-loss"])
+def test_early_scores_of_several_classes_are_those_of_early_models(metric):
+    X, y = spots(900, 3, seed=4)
+    rng = np.random.default_rng(1)
+    y = np.where(rng.random(900) < 0.2, rng.permutation(y), y)
+    options = replace(OPTIONS, early=True, early_level=1, overlap=1.0)
+    rows, fold = Rows.from_array(X), OPTIONS.fold_of_rows(y, 3)
+    search = Race(rows, y, fold, options, metric=metric)
+    (score,) = search.run(Grid((1.0,), (10.0,)))
+    prepared = prepare_rows(rows, y, replace(options, C=1.0, gamma=10.0))
+    held = CrossValidationRun(prepared, folds_of(prepared, 3), Progress(), keeps_values=True)
+    for batch in held.batches(held.open):
+        held.solve(batch)
+    values = np.nan_to_num(held.values[held.folds.entry])
+    place = np.argsort(prepared.task.labels)[np.searchsorted(np.unique(y), y)]
+    p = probabilities_of_pairs(place, values, np.ones(900))
+    loss = metrics.log_loss(place, p)
+    if metric == "auc":
+        loss = 1 - metrics.roc_auc_score(place, p, multi_class="ovr")
+    assert score.loss == pytest.approx(loss, rel=0.02)
+
+
+def probabilities_of_pairs(y, values, weights):
+    """Fit a sigmoid to scikit-learn's values of each pair, and couple the probabilities."""
+    fits = []
+    for pair, (first, second) in enumerate(combinations(np.unique(y), 2)):
+        own = (y == first) | (y == second)
+        fits.append(fit_sigmoid(values[own, pair], y[own] == first, weights[own]))
+    return coupled(pair_probabilities(values, *np.transpose(fits)), len(np.unique(y)))
+
+
+@pytest.mark.parametrize("most_whole", [race.MAX_WHOLE, 0], ids=["whole", "folds"])
+@pytest.mark.parametrize("metric", ["auc", "log-loss", "f1"])
+def test_scores_of_several_classes_are_those_of_scikit_learn(metric, most_whole, monkeypatch):
+    monkeypatch.setattr(race, "MAX_WHOLE", most_whole)
+    X, y = spots(240, 3, seed=2)
+    rng = np.random.default_rng(1)
+    y = np.where(rng.random(240) < 0.2, rng.permutation(y), y)
+    weights, fold = rng.integers(1, 4, 240), OPTIONS.fold_of_rows(y, 3)
+    for score in searched((X, y), OPTIONS, metric, fold, weights, every=True):
+        values, guess = np.empty((240, 3)), np.empty(240)
+        for k in range(3):
+            others, own = fold != k, fold == k
+            model = svm.SVC(
+                C=score.setting.C, gamma=score.setting.gamma, tol=1e-6,
+                decision_function_shape="ovo",
+            )  # fmt: skip
+            model.fit(X[others], y[others], sample_weight=weights[others])
+            values[own], guess[own] = model.decision_function(X[own]), model.predict(X[own])
+        p = probabilities_of_pairs(y, values, weights)
+        loss = {
+            "auc": 1 - metrics.roc_auc_score(y, p, multi_class="ovr", sample_weight=weights),
+            "log-loss": metrics.log_loss(y, p, sample_weight=weights),
+            "f1": 1 - metrics.f1_score(y, guess, average="macro", sample_weight=weights),
+        }[metric]
+        assert score.loss == pytest.approx(loss, rel=5e-3, abs=2e-3)
+        assert len(score.losses) == 3 and np.isfinite(score.losses).all()
+
+
+def test_a_class_that_a_fold_lacks_has_a_score():
+    X, y = spots(60, 3, seed=1)
+    y = np.where(np.arange(60) < 58, np.minimum(y, 1.0), 2.0)  # two rows, of one fold
+    fold = np.where(np.arange(60) < 30, 0, 1)
+    for metric in ("auc", "log-loss"):
+        for score in searched((X, y), OPTIONS, metric, fold, None):
+            assert np.isfinite(score.loss)
+    outcome = score_module.held_out(
+        Dataset(X, y), fold == 1, replace(OPTIONS, gamma=1.0), _core.Stop()
+    )
+    assert outcome.values.shape == (30, 3) and outcome.classes.tolist() == [0.0, 1.0, 2.0]
+    assert np.all(outcome.values[:, 1:] == 1.0)  # of pairs with the class of no training row
+    assert all(np.isfinite(loss_with_error(metric, [outcome])).all() for metric in CLASS_METRICS)
 
 
 @pytest.mark.parametrize("early", [False, True])
@@ -189,9 +268,6 @@ def test_folds_of_one_training_class_have_values_of_one_and_minus_one(monkeypatc
 
 def test_metrics_that_are_undefined_for_the_labels_are_refused():
     X, y = spots(90, 3, seed=1)
-    for metric in ("auc", "log-loss"):
-        with pytest.raises(ValueError, match=f"the metric {metric} needs two classes"):
-            searched((X, y), OPTIONS, metric, OPTIONS.fold_of_rows(y, 3), None)
     fold = np.where((y == y.min()) & (np.arange(90) < 60), 0, -1)
     with pytest.raises(ValueError, match="the metric auc needs two classes"):
         searched((X, np.minimum(y, 1.0)), OPTIONS, "auc", fold, None)
