@@ -102,7 +102,7 @@ def line_of(label: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a text in quotation marks, each in it doubled, as CSV does; \\n is a line end in it."""
+    """Return a text in quotation marks, each in it doubled, as CSV does, with line ends escaped."""
     escaped = CONTROLS.sub(lambda c: ESCAPES.get(c[0], f"\\u{ord(c[0]):04x}"), text)
     return f'"{escaped.replace(QUOTE, 2 * QUOTE)}"'
 

@@ -213,7 +213,10 @@ NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, Decimal)  # real
 
 def as_labels(y: ArrayLike) -> np.ndarray:
     """Convert labels or targets to float64 (n,) or strings. Raises ValueError."""
-    labels = np.asarray(y).reshape(-1)
+    labels = label_array(y).reshape(-1)
+    row = first_missing(labels)
+    if row is not None:
+        raise RowError("the label of row", row, " is missing")
     if labels.dtype.kind in ("O", "T"):
         labels = _labels_of_objects(labels.tolist())
     if labels.dtype.kind == "U":
@@ -233,12 +236,67 @@ def has_label(labels: np.ndarray) -> np.ndarray:
 def _labels_of_objects(labels: list[Any]) -> np.ndarray:
     """Make an array of labels that are any objects. Raises ValueError."""
     are_text = [isinstance(label, str) for label in labels]
-    for row, label in enumerate(labels):
-        if is_missing(label) and (any(are_text) or not isinstance(label, float)):
-            raise ValueError(f"the label of row {row} is missing")
     if any(are_text) and not all(are_text):
         raise ValueError("labels must be numbers, or strings all of them")
     return np.array(labels)
+
+
+def label_array(y: ArrayLike) -> np.ndarray:
+    """Return labels as an array; a list of text with other values becomes one of objects."""
+    labels = np.asarray(unmasked(y))
+    if labels.dtype.kind == "U" and isinstance(y, (list, tuple)):
+        objects = np.array(y, object)  # NumPy has made nan a word
+        return labels if all(isinstance(one, str) for one in objects.flat) else objects
+    return labels
+
+
+def first_missing(labels: np.ndarray) -> int | None:
+    """Return the first row of labels (n,) that has none, or None."""
+    kind = labels.dtype.kind
+    if kind in "OT":
+        is_gap = np.array([is_missing(label) for label in labels.tolist()], bool)
+    elif kind in "fMm":
+        is_gap = np.isnan(labels) if kind == "f" else np.isnat(labels)
+    else:
+        return None
+    return int(np.argmax(is_gap)) if is_gap.any() else None
+
+
+def complete_labels(y: Any) -> Any:
+    """Return labels as they are, without a mask. Raises RowError for the first missing one."""
+    labels = label_array(y)
+    row = first_missing(labels.reshape(-1)) if labels.ndim else None
+    if row is not None:  # scikit-learn's words, and the row
+        raise RowError("Input y contains NaN: the label of row", row, " is missing")
+    return unmasked(y)
+
+
+def unmasked(values: Any) -> Any:
+    """Return a masked array as a plain one, where masked values are nan, or None among objects."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if not np.ma.is_masked(values):
+        return values.data
+    kind = values.dtype.kind
+    number = values.dtype if kind == "f" else np.float64
+    plain = values.data.astype(number if kind in "biuf" else object)
+    plain[np.ma.getmaskarray(values)] = np.nan if kind in "biuf" else None
+    return plain
+
+
+class RowError(ValueError):
+    """An error that names a row, counted from 0; `after` counts it from another row."""
+
+    def __init__(self, before: str, row: int, rest: str):
+        super().__init__(before, row, rest)  # pickles have these arguments
+        self.before, self.row, self.rest = before, row, rest
+
+    def __str__(self) -> str:
+        return f"{self.before} {self.row}{self.rest}"
+
+    def after(self, n_rows: int) -> RowError:
+        """Return the error of rows that follow `n_rows` others."""
+        return RowError(self.before, self.row + n_rows, self.rest)
 
 
 def is_missing(value: object) -> bool:
@@ -249,7 +307,7 @@ def is_missing(value: object) -> bool:
 
 def as_float64(values: ArrayLike, name: str) -> np.ndarray:
     """Convert numbers, which are named in errors, to float64. Raises ValueError."""
-    array = np.asarray(values)
+    array = np.asarray(unmasked(values))
     others = set() if array.dtype.kind in "biuf" else {str(array.dtype)}
     if array.dtype.kind == "O":
         kinds = {type(one) for one in array.flat}
@@ -295,7 +353,7 @@ def check_form(shape: tuple[int, ...], dtype: np.dtype) -> None:
 
 def as_matrix(X: ArrayLike) -> np.ndarray:
     """Return rows as an array; one of objects becomes float64, None is nan. Raises ValueError."""
-    array = np.asarray(X)
+    array = np.asarray(unmasked(X))
     if array.ndim != 2 or array.dtype.kind not in "OUST":
         return array
     numbers = np.full(array.shape, np.nan)
@@ -304,10 +362,10 @@ def as_matrix(X: ArrayLike) -> np.ndarray:
             if isinstance(value, NUMBERS):
                 numbers[row, column] = as_float(value)
             elif not is_missing(value):
-                raise ValueError(
-                    f"expected real numbers, got {value!r:.40} in row {row}, column {column}; "
-                    "words need a data frame"
-                )
+                raise RowError(
+                    f"expected real numbers, got {value!r:.40} in row", row,
+                    f", column {column}; words need a data frame",
+                )  # fmt: skip
     return numbers
 
 
@@ -337,7 +395,7 @@ def check_finite(
     finite = np.isfinite(values)
     if not finite.all():
         row, column = locate(int(np.argmin(finite)))
-        raise ValueError(f"the value in row {row}, column {column} {problem}")
+        raise RowError("the value in row", row, f", column {column} {problem}")
 
 
 class Csr(NamedTuple):

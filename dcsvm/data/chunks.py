@@ -17,12 +17,12 @@ from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
-from dcsvm.data.arrays import Csr, as_labels
+from dcsvm.data.arrays import Csr, RowError, as_labels, label_array, unmasked
 from dcsvm.data.columns import Frame, TableEncoding
 from dcsvm.data.dataset import OWN_SCALINGS, Dataset, loaded
 from dcsvm.data.files import COMPRESSED, HEAD, DataError, TextForm
@@ -167,6 +167,7 @@ class ChunkColumns:
     names: tuple[str, ...] | None = None
     is_sparse: bool = False
     has_gaps: bool = False  # of an array
+    error: RowError | None = None  # of a value that is no finite number
 
     @staticmethod
     def of(chunk: Any) -> ChunkColumns:
@@ -175,9 +176,13 @@ class ChunkColumns:
         if frame is not None:
             names = names_of(frame)
             return ChunkColumns(frame.shape[0], len(names), names)
-        rows = MatrixRows(chunk)
+        try:
+            rows = MatrixRows(chunk)
+            has_gaps = rows.find_gaps()
+        except RowError as error:  # the client knows how many rows are before
+            return ChunkColumns(len(chunk), chunk.shape[1], error=error)
         return ChunkColumns(
-            rows.n_rows, rows.n_features, is_sparse=rows.is_sparse, has_gaps=rows.find_gaps()
+            rows.n_rows, rows.n_features, is_sparse=rows.is_sparse, has_gaps=has_gaps
         )
 
 
@@ -223,10 +228,19 @@ class Chunks:
             return len(self.names)
         return max(one.n_columns for one in self.columns) if self.columns else None
 
+    @property
+    def first_rows(self) -> list[int]:
+        """Number of the first row of each chunk of values; zeros for a file."""
+        sizes = [one.n_rows for one in self.columns] or [0] * len(self.blocks)
+        return [0, *accumulate(sizes)][: len(self.blocks)]
+
     def matched(self) -> Chunks:
         """Return the chunks with the same columns in the same order. Raises DataError."""
         # chunks without rows may have other columns: the first one with rows names them
         columns = self.results("form", ChunkColumns.of, self.blocks)
+        for k, one in enumerate(columns):
+            if one.error is not None:
+                raise one.error.after(sum(other.n_rows for other in columns[:k]))
         first = next((k for k, one in enumerate(columns) if one.n_rows), 0)
         names = columns[first].names
         _check_kinds(columns)
@@ -270,7 +284,7 @@ class Chunks:
         """
         if sections is not None:
             return np.concatenate(self.results("labels", labels_of, sections)), np.dtype(float)
-        of_chunks = self.results("labels", typed_labels, self.labels)
+        of_chunks = self.results("labels", typed_labels, self.labels, self.first_rows)
         labels = np.concatenate([own for own, _ in of_chunks])
         types = [kind for own, kind in of_chunks if len(own)]
         return labels, np.result_type(*types) if types else labels.dtype
@@ -302,8 +316,8 @@ class Chunks:
     def read(self, table: TableEncoding | None, scaling: Scaling | None) -> list[Future]:
         """Submit the tasks that read, encode and scale the chunks, as lists of Sections."""
         return self.tasks.on_chunks(
-            "read", sections_of, self.blocks, self.labels, encoding=Encoding(table, scaling),
-            lenient=self.lenient,
+            "read", sections_of, self.blocks, self.labels, self.first_rows,
+            encoding=Encoding(table, scaling), lenient=self.lenient,
         )  # fmt: skip
 
     def results(
@@ -370,30 +384,42 @@ def chosen_columns(block: Any, places: list[int]) -> Any:
 
 def column_of(block: Any, place: int) -> np.ndarray:
     """Return the column of an array or a data frame at a place."""
-    return array_of(block, place) if is_frame(block) else np.asarray(block)[:, place]
+    return array_of(block, place) if is_frame(block) else np.asarray(unmasked(block))[:, place]
 
 
 def _has_only_numbers(block: Any) -> bool:
     return is_frame(block) and has_only_numbers(block)
 
 
-def typed_labels(labels: Any) -> tuple[np.ndarray, np.dtype]:
-    """Return labels as `as_labels`, and their type as given, of numbers also in objects."""
-    values = np.asarray(labels.to_numpy() if hasattr(labels, "to_numpy") else labels)
-    converted = as_labels(values)
+def typed_labels(labels: Any, first: int) -> tuple[np.ndarray, np.dtype]:
+    """Return labels as `as_labels`, and their type as given, of numbers also in objects.
+
+    The first one belongs to the row `first`, for errors.
+    """
+    values = label_array(labels.to_numpy() if hasattr(labels, "to_numpy") else labels)
+    try:
+        converted = as_labels(values)
+    except RowError as error:
+        raise error.after(first) from None
     if values.dtype.kind == "O" and converted.dtype.kind != "U":
         values = np.array(values.tolist())
     return converted, values.dtype
 
 
-def sections_of(block: Any, labels: Any, encoding: Encoding, *, lenient: bool) -> list[Section]:
+def sections_of(
+    block: Any, labels: Any, first: int, encoding: Encoding, *, lenient: bool
+) -> list[Section]:
     """Read a block, encoded and scaled; a section is a range of a file, or all values.
 
-    Raises ValueError, and DataError, which names the line of the file.
+    The row `first` is the first one of values. Raises ValueError, which names the row, and
+    DataError, which names the line of the file.
     """
     if not is_in_file(block):
-        data = Dataset(block, labels, like=encoding)
-        return [(data.rows, data.labels)]
+        try:
+            data = Dataset(block, labels, like=encoding)
+            return [(data.rows, data.labels)]
+        except RowError as error:
+            raise error.after(first) from None
     read = partial(Dataset.of_text, like=encoding, lenient=lenient)
     parts = [part.parsed(read) for part in block]
     nothing = Rows(0, 0, dense=np.zeros((0, 0), np.float32)), np.zeros(0)

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from dcsvm.data.arrays import as_labels, as_weights, has_label, slices
+from dcsvm.data.arrays import (
+    as_labels,
+    as_weights,
+    complete_labels,
+    has_label,
+    slices,
+    unmasked,
+)
 from dcsvm.data.columns import TableEncoding
 from dcsvm.data.files import DataError, first_lines, read_text, text_pieces
 from dcsvm.data.frames import frame_of, frame_of_matrix, is_frame
@@ -87,6 +94,7 @@ class Dataset:
     """
 
     says_first_index = True
+    unmasked, complete_labels = staticmethod(unmasked), staticmethod(complete_labels)
 
     def __init__(
         self,

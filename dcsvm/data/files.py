@@ -158,7 +158,7 @@ def as_utf8(data: bytearray | FileText, name: str) -> bytearray | FileText:
 
 
 class TextForm(NamedTuple):
-    """The form of a text in its file: byte order mark, encoding, and lines that end in \\r alone.
+    """The form of a text in its file: byte order mark, encoding, lines that end in returns alone.
 
     The encoding "latin-1" stands for any in which a character ending a line is one byte.
     """
@@ -228,7 +228,7 @@ def table_hint(start: bytes) -> str:
     """
     kind = next((kind for magic, kind in BINARY_TABLES.items() if start.startswith(magic)), None)
     if kind is not None:
-        return f": the file looks like a {kind} table: give --format {kind}"
+        return f": the file has the format {kind}: give --format {kind}"
     delimiter = delimiter_of(start)
     if delimiter is None:
         return ""

@@ -231,7 +231,7 @@ class RemoteDataset(Dataset):
 
 def computed(client: Client, X: Collection, y: Collection | None) -> Chunks:
     """Start to compute collections on the workers. Raises ValueError and TypeError."""
-    parts, labels = _parts(X), [] if y is None else _parts(_chunked_as(X, y))
+    parts, labels = parts_of(X), [] if y is None else parts_of(_chunked_as(X, y))
     if y is not None and len(parts) != len(labels):
         raise ValueError(f"X has {len(parts)} chunks, y has {len(labels)}")
     futures = client.compute([*parts, *labels])
@@ -253,16 +253,19 @@ def is_collection(values: object) -> bool:
 
 
 def whole_array(client: Client, values: Any) -> np.ndarray | None:
-    """Fetch a dask array or delayed chunks to the client as an array; return others unchanged."""
+    """Fetch a dask array or delayed chunks to the client as an array; return others unchanged.
+
+    The array of masked chunks is masked.
+    """
     if isinstance(values, (list, tuple)) and is_collection(values):
         chunks = client.gather(client.compute(list(values)))
-        return np.concatenate([np.asarray(one) for one in chunks])
+        return np.ma.concatenate(chunks)
     if values is None or not hasattr(values, "dask"):
         return values
-    return np.asarray(client.compute(values).result())
+    return np.asanyarray(client.compute(values).result())
 
 
-def _parts(collection: Collection) -> list[Delayed]:
+def parts_of(collection: Collection) -> list[Delayed]:
     """Split a collection along its rows into delayed chunks. Raises TypeError."""
     if isinstance(collection, (list, tuple)):
         return list(collection)

@@ -12,7 +12,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from dask.delayed import delayed
+from dask.delayed import Delayed, delayed
 from distributed import Client, default_client
 from sklearn.base import clone, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from dcsvm.data.dataset import Dataset
 from dcsvm.distributed.connection import check_workers
-from dcsvm.distributed.dataset import RemoteDataset, is_collection, whole_array
+from dcsvm.distributed.dataset import RemoteDataset, is_collection, parts_of, whole_array
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.sklearn import SVC, SVR
@@ -146,10 +146,10 @@ class OnWorkers(Estimator):
         local = self.to_local()
         shape = () if width is None else (width,)
         call = partial(_of_block, partial(getattr(local, name), **kwargs), shape, dtype)
-        if columns is not None and has_table:
+        if (columns is not None and has_table) or isinstance(X, (list, tuple, Delayed)):
             blocks = [
                 da.from_delayed(delayed(call)(part), (np.nan, *shape), dtype)
-                for part in X.to_delayed()
+                for part in parts_of(X)
             ]
             return da.concatenate(blocks, allow_unknown_chunksizes=True)
         local.__dict__.pop("feature_names_in_", None)  # blocks are arrays
@@ -173,7 +173,7 @@ def _of_block(
     block: Any,
 ) -> np.ndarray:
     """Apply a method to a block of rows; scikit-learn refuses empty blocks."""
-    return call(block) if len(block) else np.empty((0, *shape), dtype)
+    return call(block) if block.shape[0] else np.empty((0, *shape), dtype)
 
 
 @with_parameters(*signature(SVC).parameters, client=CLIENT)

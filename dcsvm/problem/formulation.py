@@ -541,7 +541,8 @@ def check_labels(labels: np.ndarray, options: TrainOptions) -> None:
     """Raise ValueError for labels or targets (n,) that cannot be trained."""
     is_text = labels.dtype.kind == "U"
     if not is_text and not np.all(np.isfinite(labels)):
-        raise ValueError("labels must be finite numbers")
+        row = int(np.argmin(np.isfinite(labels)))
+        raise ValueError(f"labels must be finite numbers, got {labels[row]} (row {row})")
     if is_text and options.svm_type in REGRESSIONS:
         raise ValueError("the targets of a regression must be numbers, not strings")
 

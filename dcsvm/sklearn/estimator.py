@@ -196,7 +196,7 @@ class Estimator(BaseEstimator):
         """Check the arguments of fit. Raises ValueError and TypeError."""
         if sparse.issparse(X) and is_precomputed(self.kernel):
             raise TypeError("Sparse precomputed kernels are not supported.")
-        X = in_known_frame(X)
+        X, y = in_known_frame(X), Dataset.complete_labels(y)
         rows, labels = self._checked_input(X, y)
         weights = checked_weights(sample_weight, rows.shape)
         labels, weights = self._targets(labels, weights)

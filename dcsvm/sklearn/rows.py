@@ -142,12 +142,12 @@ CHECKS: dict[str, Any] = {"dtype": DTYPES, "order": "C", "accept_sparse": "csr"}
 def in_known_frame(X: Any) -> Any:
     """Return X, but a stream of Arrow, which may be read once, as a table of pyarrow.
 
-    Raises TypeError for a Dataset.
+    Masked values become nan. Raises TypeError for a Dataset.
     """
     if isinstance(X, Dataset):
         raise TypeError("estimators take X and y, not a Dataset: dcsvm.train takes a Dataset")
     frame = known_frame(X)
-    return X if frame is None else frame
+    return Dataset.unmasked(X) if frame is None else frame
 
 
 def _finite(X: Input, allows_gaps: bool) -> bool | str:

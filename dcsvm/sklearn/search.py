@@ -70,7 +70,7 @@ class AutoEstimator(BaseEstimator):
         stop : dcsvm.Stop or None
             Ends the search early, as in `dcsvm.easy`.
         """
-        X = in_known_frame(X)
+        X, y = in_known_frame(X), Dataset.complete_labels(y)
         X, y, self._encoding_of_gaps = checked_data(self, X, y, takes_gaps=True, least_rows=2)
         weights = given_weights(sample_weight, X.shape)
         data = Dataset(X, sample_weight=weights, scale=self.scale)

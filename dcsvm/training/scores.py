@@ -21,7 +21,6 @@ from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.sources import Assignment, Partition, blended
 from dcsvm.machine import usable_threads
 from dcsvm.model.metrics import DEFINITIONS, Outcome
-from dcsvm.model.model import Model
 from dcsvm.model.parts import coupled, most_voted, pair_probabilities
 from dcsvm.problem.data_gamma import EqualRowsError
 from dcsvm.problem.folds import Folds
@@ -115,13 +114,11 @@ def _values_of_pairs(labels: np.ndarray, values: np.ndarray, classes: np.ndarray
 def _joined(outcomes: list[Outcome]) -> Outcome:
     """Join outcomes of different rows of a data set."""
 
-    def joined(name: str) -> np.ndarray | None:
-        arrays = [getattr(outcome, name) for outcome in outcomes]
-        return None if arrays[0] is None else np.concatenate(arrays)
+    def joined(name: str) -> np.ndarray:
+        return np.concatenate([getattr(outcome, name) for outcome in outcomes])
 
-    return replace(
-        outcomes[0], **{name: joined(name) for name in ("labels", "predicted", "values")}
-    )
+    values = None if outcomes[0].values is None else joined("values")
+    return Outcome(joined("labels"), joined("predicted"), values, classes=outcomes[0].classes)
 
 
 def loss_with_error(metric: str, outcomes: list[Outcome]) -> tuple[float, float]:

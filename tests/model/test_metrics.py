@@ -66,7 +66,9 @@ def test_probabilities_give_log_loss_and_the_area_of_several_classes():
 
 def test_labels_that_the_model_lacks_are_errors_without_scores():
     true, guess = np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 2.0])
-    outcome = Outcome(true, guess, np.ones((3, 1)), np.full((3, 2), 0.5), classes=np.array([1.0, 2.0]))
+    outcome = Outcome(
+        true, guess, np.ones((3, 1)), np.full((3, 2), 0.5), classes=np.array([1.0, 2.0])
+    )
     found = outcome.class_metrics()
     assert (found["auc"], found["log_loss"]) == (None, None)
     assert found["labels"] == [1, 2, 3]
