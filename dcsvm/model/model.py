@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -202,7 +203,7 @@ class Model(ModelParts):
         """Yield lines on the problem, the parts, the scaling and the feature weights."""
         yield f"type: {self.svm_type}"
         if self.is_classifier:
-            yield f"labels: {', '.join(map(label_text, self.labels))}"
+            yield f"labels: {', '.join(map(_shown, self.labels))}"
         yield f"kernel: {self.kernel.describe()}"
         if self.exact is not None:
             yield f"exact: {self.exact.rows.n_samples} support vectors"
@@ -439,6 +440,13 @@ class Model(ModelParts):
         if has_range_file and range_file is not None and self.scaling is not None:
             write_beside(range_file, [range_text(self.scaling)])
         write_beside(path, model_text(self, format))
+
+
+def _shown(label: float | str) -> str:
+    """Return a label in a list with commas: as JSON if it has a comma, a quote or a line end."""
+    text = label_text(label)
+    is_plain = text.isprintable() and "," not in text and '"' not in text
+    return text if is_plain else json.dumps(text, ensure_ascii=False)
 
 
 def _widened(model: ModelParts, n_features: int) -> ModelParts:

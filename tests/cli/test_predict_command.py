@@ -1,7 +1,9 @@
 """Test dcsvm-predict: labels, decision values, accuracy, and each kind of bad input."""
 
+import csv
 import json
 import os
+import shlex
 from functools import partial
 from pathlib import Path
 
@@ -309,6 +311,58 @@ def test_metrics_and_a_report_of_a_regression(invoke, write_libsvm, tmp_path):
     report = json.loads(Path("r.json").read_text())
     assert report["n_rows"] == 120
     assert report["metrics"]["r2"] > 0.9
+
+
+TOWNS = {
+    "plain": ["Rio", "Bern", "Oslo"],
+    "spaces": ["Rio", "New York", "Los Angeles"],
+    "CSV": ['the "Big" one', "a,b", "it's"],
+    "line ends": ["two\nlines", "tab\tand\\back", "x\u2028y"],
+}
+
+
+def unquoted(word):
+    return json.loads(f'"{word}"') if "\\" in word else word
+
+
+@pytest.mark.parametrize("kind", TOWNS)
+def test_lines_have_a_word_for_each_label(invoke, kind):
+    X = np.random.default_rng(0).uniform(-1, 1, (150, 2)).round(3)
+    towns = np.array(TOWNS[kind], object)[np.digitize(X[:, 0], [-0.3, 0.3])]
+    with open("t.csv", "w", newline="") as file:
+        csv.writer(file).writerows([["a", "b", "town"], *zip(*X.T, towns, strict=True)])
+    how = ["--format", "csv", "--scale", "auto", "-g", "1", "-c", "10"]
+    assert invoke(train.main, "-q", "-b", "1", *how, "t.csv", "m").exit_code == 0
+    for options, n_numbers in ((["-b", "1"], 3), (["--decision-values"], 3)):
+        done = invoke(main, "--metrics", *options, "t.csv", "m", "out")
+        assert done.exit_code == 0 and len(done.stdout.splitlines()) < 20
+        lines = Path("out").read_text().splitlines()
+        assert len(lines) == 151
+        for words in (
+            [next(csv.reader([line], delimiter=" ")) for line in lines],
+            list(map(shlex.split, lines)),
+        ):
+            assert {len(line) for line in words} == {1 + n_numbers}
+        head, *rows = [next(csv.reader([line], delimiter=" ")) for line in lines]
+        assert {unquoted(row[0]) for row in rows} == set(towns)
+        if options[0] == "-b":
+            assert set(map(unquoted, head[1:])) == set(towns)
+        else:
+            pairs = [next(csv.reader([unquoted(pair)])) for pair in head[1:]]
+            assert all(len(pair) == 2 and set(pair) < set(towns) for pair in pairs)
+        if kind == "plain":
+            assert '"' not in "".join(lines)
+    invoke(main, "-q", "t.csv", "m", "out")
+    lines = Path("out").read_text().splitlines()
+    assert len(lines) == 150
+    if kind in ("plain", "spaces"):
+        assert set(lines) == set(towns)
+    assert (
+        np.mean(
+            [unquoted(line.strip('"')) == town for line, town in zip(lines, towns, strict=True)]
+        )
+        > 0.9
+    )
 
 
 def test_metrics_of_three_classes_with_probabilities(invoke, write_libsvm):

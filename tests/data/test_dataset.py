@@ -3,6 +3,7 @@
 import contextlib
 import os
 import random
+import re
 import subprocess
 import sys
 
@@ -257,6 +258,45 @@ def test_lenient_text_is_read_as_libsvm_reads_it(text, plain):
     expected = Dataset.of_text(plain, "plain")
     assert lenient.labels.tolist() == expected.labels.tolist()
     assert lenient.rows.dense.tolist() == expected.rows.dense.tolist()
+
+
+RANKING = b"""2 qid:1 1:0.5 3:2 #docid = GX00 inc = 1
+-1 qid:1  2:1
+0.5\tqid:20
+1 2:4
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_lenient_reading_skips_the_query_of_a_ranking_file(threads):
+    plain = re.sub(rb"[ \t]qid:\d+| #.*", b"", RANKING)
+    data = Dataset.of_text(RANKING * 500, "t.txt", lenient=True, threads=threads)
+    same = Dataset.of_text(plain * 500, "t.txt", threads=threads)
+    assert data.labels.tolist() == same.labels.tolist()
+    assert data.rows.dense.tolist() == same.rows.dense.tolist()
+    kernel = b"1 qid:3 0:1 1:1 2:.5\n-1 qid:4 0:2 1:.5 2:1\n"
+    rows = Dataset.of_text(kernel, "k", lenient=True, kernel_values=True).rows
+    assert rows.dense.tolist() == [[1, 0.5], [0.5, 1]]
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        (b"1 1:2 qid:3", '1:7: the index in "qid:3" is not a whole number'),
+        (b"qid:3 1:2", '1:1: missing label before "qid:3"'),
+        (b"1 qi:3", '1:3: the index in "qi:3" is not a whole number'),
+    ],
+)
+def test_a_query_elsewhere_is_an_error(text, message):
+    for lenient in (False, True):
+        with pytest.raises(DataError) as error:
+            Dataset.of_text(text, "t", lenient=lenient)
+        assert str(error.value) == f"t:{message}"
+
+
+def test_a_query_of_a_precomputed_kernel_is_named():
+    with pytest.raises(DataError, match='k:1:3: "qid:3" is the query of a ranking file; --lenient'):
+        Dataset.of_text(b"1 qid:3 0:1 1:1\n", "k", kernel_values=True)
 
 
 STILL_MALFORMED = [kind for kind in MALFORMED if kind not in (

@@ -24,7 +24,7 @@ def ranges_of(path):
 
 def read(part):
     """Return the rows and the labels of a range."""
-    return sections_of([part], None, Encoding(), lenient=False)[0]
+    return sections_of([part], None, 0, Encoding(), lenient=False)[0]
 
 
 @pytest.mark.parametrize("text", [TEXT, TEXT + b"\n", b"\n".join([b"1 1:1"] * 9)])
@@ -89,7 +89,14 @@ def test_urls_of_fsspec_are_read(tmp_path, protocol):
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [(None, "no such file"), (b"", "no rows"), (b"\x1f\x8b\x08\x00", "unpack it first")],
+    [
+        (None, "no such file"),
+        (b"", "no rows"),
+        (b"\x1f\x8b\x08\x00", "unpack it first"),
+        (b"PK\x03\x04", "the file is a zip archive or an Excel file"),
+        (TEXT.decode().encode("utf-16"), "workers cannot read UTF-16 text: save it as UTF-8 first"),
+        (TEXT.replace(b"\n", b"\r"), "workers cannot read lines that end in carriage returns"),
+    ],
 )
 def test_a_file_that_cannot_be_cut_is_an_error(tmp_path, content, reason):
     path = tmp_path / "rows"
@@ -97,6 +104,30 @@ def test_a_file_that_cannot_be_cut_is_an_error(tmp_path, content, reason):
         path.write_bytes(content)
     with pytest.raises(DataError, match=reason):
         ranges_of(path)
+
+
+@pytest.mark.parametrize("step", [2, 4, 45])
+def test_a_byte_order_mark_is_skipped(tmp_path, step):
+    path = tmp_path / "rows"
+    path.write_bytes(b"\xef\xbb\xbf" + TEXT)
+    ends = range(0, len(TEXT) + 3, step)
+    parts = [read(part_of(path, begin, min(begin + step, len(TEXT) + 3))) for begin in ends]
+    assert np.concatenate([labels for _, labels in parts]).tolist() == [1, -1, 1, -1, 1]
+    path.write_bytes(b"\xef\xbb\xbf1 1:x\n")
+    with pytest.raises(DataError, match="rows:1:5: value"):
+        read(ranges_of(path)[0])
+
+
+def test_a_table_and_the_query_of_a_ranking_file_are_named(tmp_path):
+    path = tmp_path / "rows"
+    path.write_bytes(b"a;b\n1;2\n")
+    with pytest.raises(DataError, match="looks like a table with semicolons: give --format csv"):
+        read(ranges_of(path)[0])
+    path.write_bytes(b"1 qid:3 1:0.5 2:4\n")
+    with pytest.raises(DataError, match='"qid:3" is the query of a ranking file'):
+        read(ranges_of(path)[0])
+    ((rows, labels),) = sections_of(ranges_of(path), None, 0, Encoding(), lenient=True)
+    assert rows.dense.tolist() == [[0.5, 4]] and labels.tolist() == [1]
 
 
 def test_an_unknown_protocol_and_a_folder_are_errors(tmp_path):

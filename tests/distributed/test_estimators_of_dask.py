@@ -11,6 +11,9 @@ import pytest
 pytest.importorskip("sklearn")
 import dask
 import dask.array as da
+import dask.dataframe as dd  # noqa: E402
+import pandas as pd  # noqa: E402
+from scipy.sparse import csr_matrix  # noqa: E402
 from sklearn.base import clone  # noqa: E402
 
 import dcsvm  # noqa: E402
@@ -241,6 +244,64 @@ def test_values_of_words_have_a_column_for_each_class(client, tables):
         lazy = getattr(found, name)(collection)
         assert lazy.shape[1] == 3
         assert np.array_equal(client.compute(lazy).result(), getattr(local, name)(table))
+
+
+def test_delayed_chunks_are_predicted(client, rows_in_spots):
+    X, y = (one[:300] for one in rows_in_spots)
+    cut = [slice(0, 0), slice(0, 200), slice(200, 300)]
+    rows, labels = ([dask.delayed(one[part]) for part in cut] for one in (X, y))
+    found = DaskSVC(C=4, client=client, probability=True).fit(rows, labels)
+    local = found.to_local()
+    sparse = [dask.delayed(csr_matrix(X[part])) for part in cut]
+    for name in ("predict", "decision_function", "predict_proba"):
+        for chunks in (rows, sparse, dask.delayed(X)):
+            lazy = getattr(found, name)(chunks)
+            assert np.array_equal(client.compute(lazy).result(), getattr(local, name)(X))
+    assert found.score(rows, labels) == local.score(X, y)
+
+
+def test_masked_values_are_missing(client, rows_in_spots):
+    X, y = (one[:300] for one in rows_in_spots)
+    is_gap = np.random.default_rng(1).random(X.shape) < 0.1
+    masked = da.ma.masked_array(da.from_array(X, (100, -1)), da.from_array(is_gap, (100, -1)))
+    labels, gaps = da.from_array(y, 100), np.where(is_gap, np.nan, X)
+    how = {"C": 4, "gamma": 1}
+    model, local = train(client, masked, labels, **how), dcsvm.train(gaps, y, **how)
+    assert np.allclose(model.decision_function(gaps), local.decision_function(gaps), atol=0.01)
+    masked_here = np.ma.masked_array(X, is_gap)
+    assert np.array_equal(model.predict(masked_here), model.predict(gaps))
+    fitted = DaskSVC(client=client).fit(da.ma.masked_array(da.from_array(X, (100, -1))), labels)
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        DaskSVC(client=client).fit(masked, labels)
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        client.compute(fitted.predict(masked)).result()
+    weights = da.ma.masked_array(da.ones(300, chunks=100), da.arange(300, chunks=100) == 123)
+    with pytest.raises(ValueError, match=r"sample weights must be finite .* \(row 123\)"):
+        train(client, masked, labels, sample_weight=weights, **how)
+
+
+@pytest.mark.parametrize("fit", [train, lambda client, X, y: DaskSVC(client=client).fit(X, y)])
+def test_an_error_names_the_row_of_the_collection(client, rows_in_spots, fit):
+    X, y = (one[:300] for one in rows_in_spots)
+    rows = da.from_array(X, (100, -1))
+    for row, value in ((250, np.inf), (123, -np.inf)):
+        wrong = X.copy()
+        wrong[[row, 270], 1] = value
+        with pytest.raises(ValueError, match=f"the value in row {row}, column 1 is not finite"):
+            fit(client, da.from_array(wrong, (100, -1)), da.from_array(y, 100))
+    words = np.where(y > 0, "in", "out").astype(object)
+    words[[223, 290]] = None
+    series = dd.from_pandas(pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": words}), npartitions=3)
+    numbers = da.ma.masked_array(da.from_array(y, 100), da.arange(300, chunks=100) >= 223)
+    collections = [
+        (rows, da.from_array(words, 100)),
+        (rows, da.from_array(np.where(words == None, np.nan, y), 100)),  # noqa: E711
+        (rows, numbers),
+        (series[["a", "b"]], series.y),
+    ]
+    for collection in collections:
+        with pytest.raises(ValueError, match="the label of row 223 is missing"):
+            fit(client, *collection)
 
 
 def test_nan_in_an_array_is_refused_as_here(client, data):
