@@ -163,7 +163,7 @@ class OnWorkers(Estimator):
 
 def _columns_of(X: Any) -> Any | None:
     """Return an empty data frame with the columns of a dask dataframe; None for other rows."""
-    return X._meta if hasattr(X, "map_partitions") else None  # noqa: SLF001 (Dask's word for it)
+    return X._meta if hasattr(type(X), "map_partitions") else None  # noqa: SLF001 (Dask's word for it)
 
 
 def _of_block(

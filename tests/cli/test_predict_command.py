@@ -322,7 +322,9 @@ TOWNS = {
 
 
 def unquoted(word):
-    return json.loads(f'"{word}"') if "\\" in word else word
+    """Undo the escapes in a word that a CSV reader has taken out of its quotes."""
+    quote = '"'
+    return json.loads(f'"{word.replace(quote, chr(92) + quote)}"') if "\\" in word else word
 
 
 @pytest.mark.parametrize("kind", TOWNS)
@@ -357,12 +359,10 @@ def test_lines_have_a_word_for_each_label(invoke, kind):
     assert len(lines) == 150
     if kind in ("plain", "spaces"):
         assert set(lines) == set(towns)
-    assert (
-        np.mean(
-            [unquoted(line.strip('"')) == town for line, town in zip(lines, towns, strict=True)]
-        )
-        > 0.9
+    found = np.array(
+        [unquoted(line[1:-1]) if line.startswith('"') else line for line in lines], object
     )
+    assert np.mean(found == towns) > 0.9
 
 
 def test_metrics_of_three_classes_with_probabilities(invoke, write_libsvm):

@@ -139,7 +139,7 @@ def test_an_unknown_protocol_and_a_folder_are_errors(tmp_path):
 
 def test_a_worker_that_does_not_see_the_file_is_named(client):
     part = part_of("/nowhere/rows", 0, 10)
-    task = client.submit(sections_of, [part], None, Encoding(), lenient=False)
+    task = client.submit(sections_of, [part], None, 0, Encoding(), lenient=False)
     with pytest.raises(DataError, match=r"/nowhere/rows: no such file on the worker tcp://"):
         task.result()
 
