@@ -13,12 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dcsvm.data.columns import CATEGORY, MISSING_TEXTS, TableEncoding
+from dcsvm.data.files import BINARY_TABLES
 
 DELIMITERS = (",", ";", "\t", "|")
 BLANKS = " "  # the delimiter of columns separated by runs of blanks and tabs
 DELIMITER_NAMES = {
     ",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", BLANKS: "blanks",
 }  # fmt: skip
+PLAIN_LINES = 10  # that tell whether a text is a table
 SAMPLE = 200  # records that show the dialect
 MOST = 0.9  # of the records have the usual number of fields
 YEARS = range(1900, 2101)  # numbers that are names, if they are consecutive
@@ -286,3 +288,43 @@ def _decimal(delimiter: str, rows: Sequence[Sequence[str]]) -> str:
     commas = list(filter(COMMA_NUMBER.fullmatch, fields))
     is_clear = delimiter == ";" or not all(map(THOUSANDS.fullmatch, commas))
     return "," if commas and is_clear else "."
+
+
+def table_hint(start: bytes) -> str:
+    """Return the end of an error of a file that is no LIBSVM text but likely a table, or "".
+
+    `start` has its first bytes.
+    """
+    kind = next((kind for magic, kind in BINARY_TABLES.items() if start.startswith(magic)), None)
+    if kind is not None:
+        return f": the file has the format {kind}: give --format {kind}"
+    delimiter = _plain_delimiter(start)
+    if delimiter is None:
+        return ""
+    kind = "tsv" if delimiter == "\t" else "csv"
+    return f": the file looks like a table with {DELIMITER_NAMES[delimiter]}: give --format {kind}"
+
+
+def _plain_delimiter(start: bytes) -> str | None:
+    """Return the delimiter if the first lines are plainly of a table, else None.
+
+    They have the same number of fields, at least 2, and no index:value.
+    """
+    lines = start.decode("latin-1").split("\n")[:PLAIN_LINES]
+    if len(lines) > 2 and lines[-1]:
+        lines.pop()  # may be cut
+    lines = [line for line in lines if line.strip() and not line.startswith("#")]
+    if len(lines) < 2 or any(map(_has_pairs, lines)):
+        return None
+    unquoted = [re.sub(r'"[^"]*"', "", line).strip() for line in lines]
+    for delimiter in (*DELIMITERS, BLANKS):
+        sizes = {len(line.split(None if delimiter == BLANKS else delimiter)) for line in unquoted}
+        if len(sizes) == 1 and min(sizes) > 1:
+            return delimiter
+    return None
+
+
+def _has_pairs(line: str) -> bool:
+    """Return whether a line has index:value, which a time such as 12:30 is not."""
+    pairs = [word for word in line.split() if re.match(r"[-+]?\d+:", word)]
+    return len(pairs) > 1 or any(not re.match(r"\d{1,2}:\d\d", word) for word in pairs)

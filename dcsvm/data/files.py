@@ -17,7 +17,6 @@ import importlib
 import io
 import math
 import os
-import re
 import stat
 import tempfile
 import threading
@@ -70,11 +69,7 @@ MARKS = {
     codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF32_LE: "utf-32-le", codecs.BOM_UTF32_BE: "utf-32-be",
     codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be",
 }  # fmt: skip
-DELIMITER_NAMES = {
-    b",": "commas", b"\t": "tabs", b";": "semicolons", b"|": "vertical bars", b" ": "spaces",
-}  # fmt: skip
 LOOKED_AT = 64  # bytes that tell UTF-16 without a mark
-TABLE_LINES = 10  # that tell whether a text is a table
 HELD = 2**25  # longer input, in bytes, is moved from memory to a temporary file
 
 
@@ -219,47 +214,6 @@ class TextForm(NamedTuple):
             raise DataError(
                 f"{name}: the {self.description} is damaged or cut: {error.reason}"
             ) from None
-
-
-def table_hint(start: bytes) -> str:
-    """Return the end of an error of a file that is no LIBSVM text but likely a table, or "".
-
-    `start` has its first bytes.
-    """
-    kind = next((kind for magic, kind in BINARY_TABLES.items() if start.startswith(magic)), None)
-    if kind is not None:
-        return f": the file has the format {kind}: give --format {kind}"
-    delimiter = delimiter_of(start)
-    if delimiter is None:
-        return ""
-    kind = "tsv" if delimiter == "tabs" else "csv"
-    return f": the file looks like a table with {delimiter}: give --format {kind}"
-
-
-def delimiter_of(start: bytes) -> str | None:
-    """Return the name of the delimiter if the first lines are plainly of a table, else None.
-
-    They have the same number of fields, at least 2, and no index:value.
-    """
-    lines = [line for line in start.splitlines()[:TABLE_LINES] if line.strip()]
-    lines = [line for line in lines if not line.startswith(b"#")]
-    if start[-1:] != b"\n" and len(lines) > 2:
-        lines.pop()  # may be cut
-    if len(lines) < 2 or any(map(_has_pairs, lines)):
-        return None
-    unquoted = [re.sub(rb'"[^"]*"', b"", line).strip() for line in lines]
-    for delimiter, name in DELIMITER_NAMES.items():
-        of_blanks = None if delimiter == b" " else delimiter
-        sizes = {len(line.split(of_blanks)) for line in unquoted}
-        if len(sizes) == 1 and min(sizes) > 1:
-            return name
-    return None
-
-
-def _has_pairs(line: bytes) -> bool:
-    """Return whether a line has index:value, which a time such as 12:30 is not."""
-    pairs = [word for word in line.split() if re.match(rb"[-+]?\d+:", word)]
-    return len(pairs) > 1 or any(not re.match(rb"\d{1,2}:\d\d", word) for word in pairs)
 
 
 def as_file(data: bytearray | FileText) -> IO[bytes]:

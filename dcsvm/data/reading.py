@@ -28,6 +28,7 @@ from dcsvm.data.arrays import (
     zeros,
 )
 from dcsvm.data.columns import CATEGORY, Frame, TableEncoding, labels_of
+from dcsvm.data.dialect import table_hint
 from dcsvm.data.files import (
     HEAD,
     DataError,
@@ -35,7 +36,6 @@ from dcsvm.data.files import (
     check_room,
     slices_of_lines,
     table_format,
-    table_hint,
 )
 from dcsvm.data.frames import check_collected, frame_of, frame_of_matrix, is_frame, matrix_of
 from dcsvm.data.rows import Rows, Storage, storage_of, with_ends, zero_bytes

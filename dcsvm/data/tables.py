@@ -33,7 +33,7 @@ from dcsvm.data.columns import (
     columns_of,
     label_column,
 )
-from dcsvm.data.dialect import BLANKS, collapsed, find_dialect, records
+from dcsvm.data.dialect import BLANKS, collapsed, find_dialect, records, table_hint
 from dcsvm.data.files import HEAD, DataError, FileText, as_file, check_room, first_lines, read_text
 from dcsvm.data.frames import frame_of_arrow, without_index
 from dcsvm.data.reading import Encoded, FileOptions, TableRows, encoding_of
@@ -192,7 +192,7 @@ class _Csv:
         self.is_head = reader.is_head
         head = bytes(self.text[:HEAD_BYTES])
         if b"\0" in head:
-            raise DataError(f"{self.path}: not a text file")
+            raise DataError(f"{self.path}: not a text file{table_hint(head)}")
         lines = head.splitlines(keepends=True)
         decoded = [self._decoded(line, number) for number, line in enumerate(lines)]
         is_cut = len(head) >= (HEAD if self.is_head else HEAD_BYTES)

@@ -8,7 +8,7 @@ import pytest
 
 from dcsvm.data.columns import Column, TableEncoding
 from dcsvm.data.dataset import Dataset
-from dcsvm.data.dialect import find_dialect
+from dcsvm.data.dialect import find_dialect, table_hint
 from dcsvm.data.files import DataError
 
 ROWS = [(f"{k * 0.37 - 2:.2f}", str(k % 5), "yes" if k % 3 else "no") for k in range(40)]
@@ -244,3 +244,25 @@ def test_a_pandas_index_in_parquet_is_no_column(tmp_path):
             data = Dataset.read(path)
             assert (data.table.label, data.table.feature_names) == ("income", ["a", "b"])
         assert Dataset(pyarrow.Table.from_pandas(changed[["a", "b"]])).n_features == 2
+
+
+@pytest.mark.parametrize(
+    "text, name",
+    [
+        (b"2020-01-01 12:30,5\n2020-01-02 12:45,6\n", "commas"),
+        (b'"a,b";c\n1;2\n', "semicolons"),
+        (b"# about\na,b\n\n1,2\n", "commas"),
+        (b"1 1:0,5 2:0,7\n1 1:0,5 2:0,7\n", ""),
+        (b"1 1:2 2:x\n1 1:2 2:x\n", ""),
+        (b"1\t1:2\t2:x\n1\t1:2\t2:x\n", ""),
+        (b"a,b\n", ""),
+        (b"a,b\n1\n", ""),
+        (b"1,2\n1,2\n1,", "commas"),
+        (b"yes\nno\n", ""),
+        (b"", ""),
+    ],
+)
+def test_the_first_lines_tell_a_table(text, name):
+    assert table_hint(text) == (
+        name and f": the file looks like a table with {name}: give --format csv"
+    )

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import dcsvm
 from dcsvm.data import files
 from dcsvm.data.dataset import Dataset
-from dcsvm.data.files import DataError, FileText, delimiter_of, first_lines, read_text, text_pieces
+from dcsvm.data.files import DataError, FileText, first_lines, read_text, text_pieces
 from dcsvm.data.scaling import load_scaling
 
 LINES = [f"{k % 2} 1:{k} 3:{k / 7:.5f}" for k in range(3000)]
@@ -159,7 +159,7 @@ def zipped(text):
         (b"1;2\n1;2", "the file looks like a table with semicolons: give --format csv"),
         (b"a\tb\n1\t2\n", "the file looks like a table with tabs: give --format tsv"),
         (b"a|b\n1|2\n", "the file looks like a table with vertical bars: give --format csv"),
-        (b"1 2 3\n4 5 6\n", "the file looks like a table with spaces: give --format csv"),
+        (b"1 2 3\n4 5 6\n", "the file looks like a table with blanks: give --format csv"),
     ],
 )
 def test_other_files_than_libsvm_text_are_named(data, hint, tmp_path):
@@ -181,23 +181,3 @@ def test_archives_are_named_whatever_their_ending(tmp_path):
         read = load_scaling if ending == "range" else Dataset.read
         with pytest.raises(DataError, match="the file is a zip archive or an Excel file"):
             read(str(tmp_path / f"t.{ending}"))
-
-
-@pytest.mark.parametrize(
-    "text, name",
-    [
-        (b"2020-01-01 12:30,5\n2020-01-02 12:45,6\n", "commas"),
-        (b'"a,b";c\n1;2\n', "semicolons"),
-        (b"# about\na,b\n\n1,2\n", "commas"),
-        (b"1 1:0,5 2:0,7\n1 1:0,5 2:0,7\n", None),
-        (b"1 1:2 2:x\n1 1:2 2:x\n", None),
-        (b"1\t1:2\t2:x\n1\t1:2\t2:x\n", None),
-        (b"a,b\n", None),
-        (b"a,b\n1\n", None),
-        (b"1,2\n1,2\n1,", "commas"),
-        (b"yes\nno\n", None),
-        (b"", None),
-    ],
-)
-def test_the_first_lines_tell_a_table(text, name):
-    assert delimiter_of(text) == name
