@@ -151,7 +151,7 @@ def check_is_sklearns(kernel: object, model: Model | None) -> None:
             "an early model has a decision function for each cluster, which scikit-learn's"
             " estimators do not support"
         )
-    if model.scaling is not None:
+    if model.scaling is not None and model.is_scaled:
         raise ValueError(
             f"the rows of the model are scaled by {model.scaling.name}: scikit-learn's"
             " estimator cannot scale"
