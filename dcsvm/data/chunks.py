@@ -308,7 +308,8 @@ class Chunks:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return what `Source.rounded_away` returns without workers; `sections` are of `read`."""
         suspects = self.results("suspects", suspects_of, sections)
-        columns = reduce(np.intersect1d, [own for own in suspects if own is not None])
+        own = [columns for columns in suspects if columns is not None]
+        columns = reduce(np.intersect1d, own) if own else np.zeros(0, np.int64)
         if len(columns) == 0:
             return columns, np.zeros((3, 0))
         rounding = self.results(

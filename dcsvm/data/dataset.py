@@ -400,8 +400,9 @@ class Dataset:
         name = f"feature {column + (self.first_index if self._counts_in_file else 0)}"
         if self.table is not None:
             name = f"column {self.table.feature_names[column]}"
-        others = f" (as {len(columns) - 1} others)" if len(columns) > 1 else ""
-        advice = f"subtract its smallest value, {-lowest!r}, or scale the features (--scale auto)"
+        others = f" ({len(columns) - 1} more alike)" if len(columns) > 1 else ""
+        advice = f"subtract its smallest value, {-lowest:.17g}, or scale the features"
+        advice += " (--scale auto)"
         if kernel_type.is_precomputed:
             advice = "compute the kernel of features less their smallest values"
         return (

@@ -208,15 +208,12 @@ class Estimator(BaseEstimator):
         # features must fit float32: as they are, or scaled
         if self._has_kernel_matrix and self.scale is not None:
             raise ValueError("scale needs features, not a precomputed kernel")
-        is_matrix = isinstance(rows, np.ndarray) or sparse.issparse(rows)
-        if is_matrix and self.scale is None:
-            check_sizes(rows)
         data = Dataset(rows, scale=self.scale).with_labels(labels, weights)
         data = self._shifted(data)
         trained_rows = rows  # float64, for a more accurate variance
         if data.table is not None or data.scaling is not None:
             trained_rows = matrix_of(data.rows.with_features(data.n_features))
-            check_sizes(trained_rows)
+        check_sizes(trained_rows)
         rows_at = rows.__getitem__ if data.table is None else partial(rows_of_table, data)
         variance = partial(variance_of, trained_rows, weights)
         return FitInput((X, y, sample_weight), data, variance, rows_at)
