@@ -221,7 +221,7 @@ class Estimator(BaseEstimator):
     def _shifted(self, data: Any) -> Any:
         """Shift columns for float32, as in the previous model if training starts from it."""
         previous = getattr(self, "model_", None) if self.warm_start else None
-        tell = partial(warnings.warn, stacklevel=6)
+        tell = partial(warnings.warn, stacklevel=7)
         return data.shifted(kernel_type(self.kernel), tell, previous)
 
     def _checked_input(self, X: Input, y: ArrayLike) -> tuple[Any, ArrayLike]:

@@ -83,8 +83,11 @@ def gamma_option(
 def rows_of_table(data: Any, row_numbers: np.ndarray) -> Matrix:
     """Return the encoded rows, unscaled, of a Dataset of a data frame."""
     ascending, places = np.unique(row_numbers, return_inverse=True)
-    rows = data.take(ascending).scaled(None).rows.with_features(data.n_features)
-    matrix = matrix_of(rows)[places]
+    taken = data.take(ascending)
+    if data.scaling is not None and not data.scaling.is_shift:
+        taken = taken.scaled(None)
+    rows = taken.rows.with_features(data.n_features)
+    matrix = matrix_of(rows, taken.scaling)[places]
     return dense(matrix) if data.rows.is_dense else sparse.csr_matrix(matrix)
 
 

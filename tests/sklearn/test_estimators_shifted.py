@@ -73,6 +73,17 @@ def test_an_estimator_is_as_on_centred_rows(made, form, ours, theirs, params, tm
     assert np.array_equal(fitted.predict(given)[:1], fitted.predict(given[:1]))
 
 
+def test_columns_of_text_and_gaps_stand_beside_shifted_ones(made):
+    X, y, _ = made
+    frame = pandas.DataFrame(X, columns=["east", "north"]).assign(kind=np.where(y > 0, "a", "b"))
+    frame.loc[3, "east"] = np.nan
+    fitted = SVC(gamma=2.0, C=10).fit(frame, y)
+    assert fitted.score(frame, y) == 1
+    known = fitted.support_ != 3
+    wanted = X[fitted.support_[known]]
+    assert fitted.support_vectors_[known][:, [0, 2]] == pytest.approx(wanted, abs=2e-7)
+
+
 def test_default_gamma_is_that_of_the_differences(made):
     X, y, _ = made
     fitted = SVC(C=100).fit(X, y)

@@ -10,6 +10,7 @@ from scipy import sparse
 import dcsvm
 from dcsvm.distributed import DaskSVC, RemoteDataset, train
 from dcsvm.distributed.dataset import read_on_workers
+from dcsvm.kernel.kernels import TYPES
 
 OPTIONS = {"C": 10.0, "gamma": 2.0, "bias": True}
 
@@ -21,7 +22,7 @@ def made():
 
 
 def shifted(data):
-    return data.shifted(dcsvm.kernel.kernels.TYPES["rbf"], pytest.fail)
+    return data.shifted(TYPES["rbf"], pytest.fail)
 
 
 @pytest.mark.parametrize("form", ["array", "sparse", "frame", "file"])
