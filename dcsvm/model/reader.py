@@ -432,10 +432,10 @@ class ModelReader:
         # the scaled columns
         n = len(values.get(COLUMNS, []))
         columns = self.integers(self.numbers(values, COLUMNS, n)) - self.first_index
-        if np.any(np.diff(columns, prepend=-1) <= 0) or np.any(columns >= MAX_N_FEATURES):
+        limit = self.number(values, "n_features", int) if kind == "shift" else MAX_N_FEATURES
+        if np.any(np.diff(columns, prepend=-1) <= 0) or np.any(columns >= limit):
             raise self.error(f"{COLUMNS} must be ascending indices of features", COLUMNS)
-        # a map of each column
-        features: Interval | Quantiles | Offsets
+        features: Interval | Quantiles | Offsets  # a map of each column
         if kind == "minmax":
             limits, minima, maxima = (
                 self.numbers(values, key, size)
@@ -459,8 +459,6 @@ class ModelReader:
             features = Quantiles(start, knots, levels)
         elif kind == "shift":
             features = Offsets(self.numbers(values, MINIMA, n))
-            if np.any(columns >= self.number(values, "n_features", int)):
-                raise self.error(f"{COLUMNS} must be features up to n_features", COLUMNS)
         else:
             raise self.error(
                 f"{SCALING} must be minmax, quantile or shift, got {shown([kind])!r}", SCALING

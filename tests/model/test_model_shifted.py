@@ -217,5 +217,5 @@ def test_a_shift_beyond_the_features_is_an_error(tmp_path):
     (tmp_path / "a.model").write_text(
         text.replace("scaling_columns 1", "scaling_columns 2000000000")
     )
-    with pytest.raises(ModelError, match="scaling_columns must be features up to n_features"):
+    with pytest.raises(ModelError, match="scaling_columns must be ascending indices of features"):
         load_model(tmp_path / "a.model")

@@ -241,7 +241,7 @@ def test_a_scaling_comes_back(tmp_path, exact, early, features, weights):
         (1, "scaling_levels", "0.0 9.0 0.1 1.0 2.0", "scaling_levels of a column must ascend"),
         (1, "scaling_levels", "0.0", "scaling_levels must have 5 numbers, got 1"),
         (2, "scaling_minima", "0.0", "scaling_minima must have 2 numbers, got 1"),
-        (2, "scaling_columns", "1 9", "scaling_columns must be features up to n_features"),
+        (2, "scaling_columns", "1 9", "scaling_columns must be ascending indices of features"),
     ],
 )
 def test_a_scaling_that_cannot_be_is_an_error(tmp_path, kind, key, text, reason):
