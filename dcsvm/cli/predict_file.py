@@ -162,7 +162,7 @@ def has_other_features(job: PredictJob, model: Any, measured: Any, *, is_libsvm:
         return False
     rows = (model.exact or model.early).rows
     # scaling drops constant training features, which test rows may have
-    is_scaled = model.scaling is not None or job.scale is not None
+    is_scaled = model.is_scaled or job.scale is not None
     # LIBSVM's format does not record features beyond the last one of the support vectors
     if measured.n_features > rows.n_features and not is_libsvm and not is_scaled:
         return True

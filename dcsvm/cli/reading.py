@@ -107,16 +107,26 @@ def write_report(path: str, values: dict[str, Any]) -> None:
 
 
 def read_training_set(
-    job: TrainingJob | EasyJob, options: TrainOptions, **keywords: Any
+    job: TrainingJob | EasyJob,
+    options: TrainOptions,
+    *,
+    is_lazy: bool = False,
+    init_model: Any = None,
 ) -> Dataset:
-    """Read and scale a training set; print its description and warnings about it."""
+    """Read and scale a training set; print its description and warnings about it.
+
+    Unless lazy, as a search chooses a scaling, columns are shifted; see Dataset.shifted.
+    """
     with telling_warnings(quiet=job.quiet):
         data = Dataset.read(
             job.training_set_file, scale=job.scale, threads=options.threads, drop=job.drop,
             category=job.category, weight=job.weight,
             is_labelled=options.svm_type != "one_class",
-            kernel_values=options.kernel_type.is_precomputed, **job.reading, **keywords,
+            kernel_values=options.kernel_type.is_precomputed, is_lazy=is_lazy,
+            **job.reading,
         )  # fmt: skip
+    if not is_lazy:
+        data = data.shifted(options.kernel_type, TerminalProgress(job.quiet).warn, init_model)
     if data.description and not job.quiet:
         print_status(data.description)
     return data

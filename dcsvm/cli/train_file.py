@@ -43,7 +43,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
     if job.init_model_file is not None:
         init_model = load_model(job.init_model_file, threads=options.threads)
     with ExitStack() as at_end:
-        data = training_set(job, options, at_end)
+        data = training_set(job, options, init_model, at_end)
         if job.n_folds is not None:
             return cross_validate_data(data, options, job.n_folds, progress)
         data, learned = apply_feature_weights(job, data, options)
@@ -86,7 +86,9 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
     return 0 if report.converged else NOT_CONVERGED
 
 
-def training_set(job: TrainJob, options: TrainOptions, at_end: ExitStack) -> Dataset:
+def training_set(
+    job: TrainJob, options: TrainOptions, init_model: Any, at_end: ExitStack
+) -> Dataset:
     """Read the training set, in this process or on workers, which `at_end` releases."""
     if job.is_remote:
         try:
@@ -102,7 +104,7 @@ def training_set(job: TrainJob, options: TrainOptions, at_end: ExitStack) -> Dat
             )
         )  # fmt: skip
         return remote.disposable()
-    data = read_training_set(job, options, is_disposable=True)
+    data = read_training_set(job, options, init_model=init_model).disposable()
     if not job.quiet:
         print_warnings(data, options)
     return data

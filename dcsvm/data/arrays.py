@@ -436,6 +436,30 @@ class Csr(NamedTuple):
         indptr = np.concatenate(([0], np.cumsum(stored)))[self.indptr]
         return Csr(indptr, self.indices[stored], self.values[stored])
 
+    def of_columns(self, columns: np.ndarray) -> np.ndarray:
+        """Return the values of ascending columns, (n, n_columns); 0 where a row has none."""
+        row, place, listed = self._places(columns)
+        values = np.zeros((len(self.indptr) - 1, len(columns)), self.values.dtype)
+        values[row[listed], place[listed]] = self.values[listed]
+        return values
+
+    def with_columns(self, columns: np.ndarray, values: np.ndarray) -> Csr:
+        """Replace the values of ascending columns by those of `values` (n, n_columns)."""
+        row, _, listed = self._places(columns)
+        own_row, own = np.nonzero(values)
+        rows = np.concatenate((row[~listed], own_row))
+        indices = np.concatenate((self.indices[~listed], columns[own].astype(self.indices.dtype)))
+        order = np.lexsort((indices, rows))
+        merged = np.concatenate((self.values[~listed], values[own_row, own]))
+        indptr = _indptr(np.bincount(rows, minlength=len(values)))
+        return Csr(indptr, indices[order], merged[order])
+
+    def _places(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return for each value its row, its place in ascending columns, and whether it is one."""
+        row = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+        place = np.searchsorted(columns, self.indices)
+        return row, place, np.append(columns, -1)[place] == self.indices
+
     def place_of(self, k: int) -> tuple[int, int]:
         """Return the row and the column of the k-th value."""
         return int(np.searchsorted(self.indptr, k, side="right")) - 1, int(self.indices[k])

@@ -16,7 +16,7 @@ import os
 from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import accumulate, pairwise
 from typing import Any, BinaryIO, TypeVar
 
@@ -47,7 +47,15 @@ from dcsvm.data.reading import (
     text_rows,
 )
 from dcsvm.data.rows import Rows
-from dcsvm.data.scaling import RANKED_VALUES, Extremes, Scaling, quantile_scaling
+from dcsvm.data.scaling import (
+    RANKED_VALUES,
+    Extremes,
+    Scaling,
+    quantile_scaling,
+    rounded_away,
+    rounding_of,
+)
+from dcsvm.data.used_columns import columns_far_from_zero
 
 Parsed = TypeVar("Parsed")
 Future = Any  # the result of a task, which stays on a worker
@@ -313,6 +321,21 @@ class Chunks:
         parts = [part for own in samples for part in own]
         return quantile_scaling(parts, self.name, one_hot=one_hot)
 
+    def rounded_away(
+        self, sections: list[Future], table: TableEncoding | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what `Source.rounded_away` returns without workers; `sections` are of `read`."""
+        suspects = self.results("suspects", suspects_of, sections)
+        own = [columns for columns in suspects if columns is not None]
+        columns = reduce(np.intersect1d, own) if own else np.zeros(0, np.int64)
+        if len(columns) == 0:
+            return columns, np.zeros((3, 0))
+        rounding = self.results(
+            "rounding", rounding_of_block, self.blocks, columns=columns, encoding=Encoding(table),
+            lenient=self.lenient,
+        )  # fmt: skip
+        return rounded_away(columns, np.max(rounding, axis=0))
+
     def read(self, table: TableEncoding | None, scaling: Scaling | None) -> list[Future]:
         """Submit the tasks that read, encode and scale the chunks, as lists of Sections."""
         return self.tasks.on_chunks(
@@ -429,6 +452,24 @@ def sections_of(
 def labels_of(sections: Sequence[Section]) -> np.ndarray:
     """Return the labels of a chunk."""
     return np.concatenate([labels for _, labels in sections])
+
+
+def suspects_of(sections: Sequence[Section]) -> np.ndarray | None:
+    """Return the columns of a chunk that float32 may round too much, None for no rows."""
+    own = [columns_far_from_zero(rows) for rows, _ in sections if rows.n_samples]
+    return reduce(np.intersect1d, own) if own else None
+
+
+def rounding_of_block(
+    block: Any, columns: np.ndarray, encoding: Encoding, *, lenient: bool
+) -> np.ndarray:
+    """Compute `rounding_of` the columns of a block before scaling, float64 (3, n_columns)."""
+    none = rounding_of(np.zeros((0, len(columns))))
+
+    def work(rows: Source) -> np.ndarray:
+        return rounding_of(rows.of_columns(columns))
+
+    return np.max([none, *_of_sources(block, encoding, work, lenient=lenient)], axis=0)
 
 
 def extremes_of(block: Any, encoding: Encoding, *, lenient: bool) -> Extremes:

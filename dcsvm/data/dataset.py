@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -36,7 +36,7 @@ from dcsvm.data.reading import (
     text_rows,
 )
 from dcsvm.data.rows import Rows, Storage, of_columns, stacked
-from dcsvm.data.scaling import Scaling
+from dcsvm.data.scaling import Scaling, shift_of
 from dcsvm.data.used_columns import data_warnings
 
 if TYPE_CHECKING:
@@ -212,7 +212,11 @@ class Dataset:
         """Make the rows, once."""
         if self._rows is None:
             source, scaling = self._known_source, self.scaling
-            self._rows = source.unscaled() if scaling is None else source.scaled(scaling)
+            if scaling is None:
+                self._rows = source.unscaled()
+            else:
+                make = source.shifted if scaling.is_shift else source.scaled
+                self._rows = make(scaling)
         return self._rows
 
     @staticmethod
@@ -362,6 +366,63 @@ class Dataset:
         """Return the data set in a scaling, without weights; for `scale` see the constructor."""
         return self._in_scaling(self._scaling_of(scale, None), is_scaling_stored=True)
 
+    def shifted(
+        self, kernel_type: Any, tell: Callable[[str], None], like: Encoded | None = None
+    ) -> Dataset:
+        """Return the rows for a KernelType, with columns shifted that float32 rounds too much.
+
+        Only kernels of differences allow it; for others a sentence about such a column is told. The
+        shift of `like`, a model to start from, is kept. Scaled rows, and rows whose source is not
+        kept, stay as they are. Raises ValueError.
+        """
+        scaling = self.scaling
+        if not self._has_source or not (scaling is None or scaling.has_only_weights):
+            return self
+        shift = None if like is None else like.scaling
+        if shift is None or not shift.is_shift:
+            columns, rounding = self._rounded_away()
+            if len(columns) == 0:
+                return self
+            if not kernel_type.is_of_distance:
+                tell(self._rounding_sentence(columns, rounding, kernel_type))
+                return self
+            shift = shift_of(columns, rounding, self.name, self.first_index)
+        data = self._in_scaling(shift)
+        if scaling is None or scaling.weights is None:
+            return data
+        return data.weighted(scaling.weights, scaling.columns)
+
+    @property
+    def _has_source(self) -> bool:
+        return self._source is not None
+
+    def _rounded_away(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns that float32 rounds too much, see `Source.rounded_away`."""
+        return self._known_source.rounded_away(self.rows)
+
+    def _rounding_sentence(
+        self, columns: np.ndarray, rounding: np.ndarray, kernel_type: Any
+    ) -> str:
+        """Tell by how much float32 rounds the first of some columns, and what to do."""
+        column, (lowest, highest, error) = int(columns[0]), rounding[:, 0].tolist()
+        name = f"feature {column + (self.first_index if self._counts_in_file else 0)}"
+        if self.table is not None:
+            name = f"column {self.table.feature_names[column]}"
+        others = f" ({len(columns) - 1} more alike)" if len(columns) > 1 else ""
+        advice = f"subtract its smallest value, {-lowest:.17g}, or scale the features"
+        advice += " (--scale auto)"
+        if kernel_type.is_precomputed:
+            advice = "compute the kernel of features less their smallest values"
+        return (
+            f"{name}{others} is rounded to float32 by up to {error:.2g}, and its values differ by "
+            f"at most {lowest + highest:.3g}: {advice}"
+        )
+
+    @property
+    def _counts_in_file(self) -> bool:
+        """Whether users count the columns from `first_index`, as in a text, not from 0."""
+        return isinstance(self._source, SvmlightRows)
+
     def _in_scaling(self, scaling: Scaling | None, **changes: Any) -> Dataset:
         """Return the data set in a scaling of the same features. Raises ValueError."""
         data = self._with(scaling=scaling, _source=self._known_source, _rows=None, **changes)
@@ -400,6 +461,7 @@ class Dataset:
             raise ValueError("feature_weights must be finite and at least 0")
         used = np.arange(len(values)) if columns is None else columns
         scaling = self.scaling or Scaling.identity(used, self.name, self.first_index)
+        scaling = scaling.with_all(used) if scaling.is_shift else scaling
         return scaling.weighted(of_columns(values, used, scaling.columns))
 
     def weighted_as(self, other: Encoded, name: str) -> Dataset:

@@ -39,7 +39,16 @@ from dcsvm.data.files import (
 )
 from dcsvm.data.frames import check_collected, frame_of, frame_of_matrix, is_frame, matrix_of
 from dcsvm.data.rows import Rows, Storage, storage_of, with_ends, zero_bytes
-from dcsvm.data.scaling import ONE_HOT, Extremes, Scaling, quantile_scaling
+from dcsvm.data.scaling import (
+    ONE_HOT,
+    Extremes,
+    Scaling,
+    quantile_scaling,
+    rounded_away,
+    rounding_of,
+    shift_of,
+)
+from dcsvm.data.used_columns import columns_far_from_zero
 from dcsvm.machine import usable_threads
 
 if TYPE_CHECKING:
@@ -91,6 +100,32 @@ class Source:
     def scaled(self, scaling: Scaling) -> Rows:
         """Return the scaled rows. Raises DataError for values beyond float32."""
         return scaling.scaled_rows(self, self.name)
+
+    def shifted(self, scaling: Scaling) -> Rows:
+        """Return the rows as `unscaled`, but for the columns of a shift. Raises ValueError."""
+        rows = self.unscaled()  # tells the first index
+        scaling = scaling.with_first_index(self.first_index)
+        values = self.of_columns(scaling.columns)
+        return scaling.shifted(rows, values).in_chosen_storage()
+
+    def of_columns(self, columns: np.ndarray) -> np.ndarray:
+        """Return the values of ascending columns, float64 (n_rows, n_columns)."""
+        none = np.zeros((0, len(columns)))
+        return np.concatenate([none, *(part.of_columns(columns) for part in self)])
+
+    def rounded_away(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns that float32 rounds too much, ascending, and their `rounding_of`.
+
+        `rows` are these as float32. Columns whose first batch is exact in float32, such as years,
+        are taken for exact, so that a text is rarely read again.
+        """
+        columns = columns_far_from_zero(rows)
+        if len(columns):
+            first = next(iter(copy(self))).of_columns(columns)
+            columns = columns[rounding_of(first)[2] > 0]
+        if len(columns) == 0:
+            return columns, np.zeros((3, 0))
+        return rounded_away(columns, rounding_of(self.of_columns(columns)))
 
     def unscaled(self) -> Rows:
         """Return the rows as they are, in the storage that suits them. Raises ValueError."""
@@ -150,6 +185,11 @@ class MatrixRows(Source):
 
     def take(self, row_numbers: np.ndarray) -> MatrixRows:
         return MatrixRows(self.matrix[row_numbers], self.name, self.table)
+
+    def of_columns(self, columns: np.ndarray) -> np.ndarray:
+        if self.is_sparse or not self.n_features > columns.max(initial=-1):
+            return super().of_columns(columns)
+        return self.matrix[:, columns].astype(np.float64)
 
     def fits(self, n_features: int) -> bool:
         """Sparse rows may lack the last features."""
@@ -321,6 +361,29 @@ def parsed_rows(
         del parsed, prefix, dense
     prefix, rows = _csr_rows(text, name)
     return prefix, rows.in_chosen_storage()
+
+
+def shift_of_text(text: _svmlight.Text, rows: Rows, name: str, first_index: int) -> Scaling | None:
+    """Return the shift of the rows of a text, None if float32 keeps their differences."""
+    columns = columns_far_from_zero(rows)
+    if len(columns):
+        columns, rounding = rounded_away(columns, rounding_of(_float64(text).of_columns(columns)))
+    return shift_of(columns, rounding, name, first_index) if len(columns) else None
+
+
+def shifted_text(text: _svmlight.Text, rows: Rows, shift: Scaling | None, kind: str | None) -> Rows:
+    """Shift the rows of a text, if they have a shift; `kind` is as of `parsed_rows`."""
+    if shift is None:
+        return rows
+    rows = shift.shifted(rows, _float64(text).of_columns(shift.columns))
+    if kind is None:
+        return rows.in_chosen_storage()
+    is_bytes = kind == "dense" and rows.are_bytes() and _core.suit_bytes(rows.n_features)
+    return rows.in_storage(Storage.BYTES) if is_bytes else rows
+
+
+def _float64(text: _svmlight.Text) -> Csr:
+    return Csr(*text.csr(float64=True)[1:4])
 
 
 def _dense_rows(

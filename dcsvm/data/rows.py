@@ -475,6 +475,24 @@ class Rows:
         dense[:, : self.n_features] = self.dense
         return replace(self, n_features=n_features, dense=dense)
 
+    def with_columns(self, columns: np.ndarray, values: np.ndarray) -> Rows:
+        """Replace ascending columns by float32 values (n_samples, n_columns), in a copy.
+
+        Rows with fewer columns get those that they lack. Dense rows become floats.
+        """
+        if self.n_samples == 0 or len(columns) == 0:
+            return self
+        rows = self.with_features(max(self.n_features, int(columns[-1]) + 1))
+        if not rows.is_dense:
+            parts = [rows.csr.part(at).with_columns(columns, values[at]) for at in rows.slices()]
+            indptr, indices, values = Csr.joined(parts)
+            return replace(rows, indptr=indptr, indices=indices, values=values)
+        dense = zeros((rows.n_samples, rows.n_features), np.float32, "the rows")
+        for batch in rows.slices():
+            dense[batch] = rows.part(batch).features
+            dense[batch, columns] = values[batch]
+        return Rows(rows.n_samples, rows.n_features, dense=dense)
+
     def after_empty_column(self) -> Rows:
         """Return the rows with a column of zeros inserted before the first."""
         csr = self.in_storage(Storage.SPARSE).csr
@@ -531,6 +549,12 @@ def stacked(*parts: Rows) -> Rows:
         return Rows(n_samples, n_features, dense=dense)
     csr = Csr.joined([part.csr for part in parts])
     return Rows(n_samples, n_features, **csr._asdict(), is_packed=parts[0].is_packed)
+
+
+def copy_rows(target: np.ndarray, at: np.ndarray, source: np.ndarray, index: np.ndarray) -> None:
+    """Copy row index[k] of `source` (n, d) to row at[k] of `target` (m, d), for all k."""
+    for batch in slices(len(index), BATCH_SIZE // max(source.shape[1], 1)):
+        target[at[batch]] = source[index[batch]]
 
 
 def row_hashes(rows: Rows, seed: int = 0, *, by_value: bool = False) -> np.ndarray:

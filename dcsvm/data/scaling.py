@@ -12,6 +12,10 @@ to half a unit of the sixth digit.
 
 Quantile scaling maps the values of a column to a normal distribution by their ranks. Skewed columns
 and columns with outliers then have the same range as others. Equal values stay equal.
+
+Values far from 0 that differ little, such as dates written as 20180131, lose their differences in
+float32. A shift subtracts the smallest value of such columns in float64; other columns stay as they
+are. It does not change kernels of differences.
 """
 
 from __future__ import annotations
@@ -28,12 +32,22 @@ import numpy as np
 
 from dcsvm.data.arrays import BATCH_SIZE, BYTES_OF_VALUE, MAX_N_FEATURES, Csr, group_order, slices
 from dcsvm.data.files import DataError, check_room, read_text
-from dcsvm.data.rows import Rows, Storage, are_byte_values, storage_of, zero_bytes
+from dcsvm.data.rows import (
+    Rows,
+    Storage,
+    are_byte_values,
+    of_columns,
+    storage_of,
+    zero_bytes,
+)
 
 FOUND_LIMITS = (-1.0, 1.0)  # svm-scale's default
 ONE_HOT = 0.5  # |u - v|_1 of two categories is 1, the width of a range [0, 1]
 MAX_KNOTS = 254  # per column, in addition to the smallest and largest value
 RANKED_VALUES = 2**24  # largest number of values to rank; larger data are sampled
+# Rounding to float32 changes a value v by up to 2^-24 |v|. A column is shifted if this is more than
+# ROUNDED of its spread, unless the spread is itself rounding of float64: below NOISE of the values.
+ROUNDED, NOISE = 2.0**-16, 2.0**-45
 
 
 @dataclass(frozen=True)
@@ -103,6 +117,21 @@ class Quantiles:
         return self.knots[entries], self.levels[entries]
 
 
+@dataclass(frozen=True, eq=False)
+class Offsets:
+    """Maps of columns that subtract an offset from each, float64 (n_columns,)."""
+
+    offset: np.ndarray
+
+    def of(self, which: np.ndarray) -> Offsets:
+        """Return the maps of the columns `which`."""
+        return Offsets(self.offset[which])
+
+    def scaled_at(self, which: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Scale each values[k] (m,) by the map of column which[k]."""
+        return values - self.offset[which]
+
+
 @dataclass(frozen=True)
 class Scaling:
     """Scaling of the features of a data set, and of its labels.
@@ -113,11 +142,14 @@ class Scaling:
     interval of the labels, None if they are not scaled. `first_index` is the index of column 0 in
     files, 0 or 1. `n_features` is the number of features of the arrays or tables that it was made
     of, constant ones included; None for files, in which features may be absent.
+
+    Other columns are dropped, but a shift, which has offsets and no weights, leaves them as they
+    are.
     """
 
     name: str
     columns: np.ndarray
-    features: Interval | Quantiles
+    features: Interval | Quantiles | Offsets
     labels: Interval | None
     first_index: int = 1
     weights: np.ndarray | None = None
@@ -129,6 +161,52 @@ class Scaling:
         columns = np.arange(columns) if isinstance(columns, int) else columns
         features = Interval(0.0, 1.0, np.zeros(len(columns)), np.ones(len(columns)))
         return Scaling(name, columns, features, None, first_index)
+
+    @property
+    def is_shift(self) -> bool:
+        """Whether only offsets are subtracted from the columns, and others stay as they are."""
+        return isinstance(self.features, Offsets) and self.weights is None
+
+    @property
+    def has_only_weights(self) -> bool:
+        """Whether this is `identity`, with weights."""
+        maps = self.features
+        if self.weights is None or not isinstance(maps, Interval):
+            return False
+        is_same = not maps.minimum.any() and (maps.maximum == 1).all()
+        return bool(is_same and (maps.lower, maps.upper) == (0, 1))
+
+    def with_all(self, columns: np.ndarray) -> Scaling:
+        """Return a shift with an offset for each of ascending columns, 0 for further ones."""
+        assert isinstance(self.features, Offsets)
+        offset = of_columns(self.features.offset, self.columns, columns)
+        return replace(self, columns=columns, features=Offsets(offset))
+
+    def shifted(self, rows: Rows, values: np.ndarray) -> Rows:
+        """Shift rows, given the float64 values (n_samples, n_columns) of the shifted columns."""
+        assert isinstance(self.features, Offsets)
+        with np.errstate(over="ignore"):
+            differences = (values - self.features.offset).astype(np.float32)
+        return rows.with_columns(self.columns, differences)
+
+    def shifted_array(self, X: Any) -> Any:
+        """Shift an array (n, d) of real numbers, in float64; return anything else unchanged."""
+        assert isinstance(self.features, Offsets)
+        if type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "biuf":
+            return X
+        if len(self.columns) == 0 or X.shape[1] <= self.columns[-1]:
+            return X
+        shifted = X.astype(np.float64)
+        shifted[:, self.columns] -= self.features.offset
+        return shifted
+
+    def restored(self, rows: Rows) -> Csr:
+        """Return shifted rows in the units of the data, float64; `shifted` reverses this."""
+        assert isinstance(self.features, Offsets)
+        csr = Csr.of_dense(rows.features) if rows.is_dense else rows.csr
+        csr = csr._replace(values=csr.values.astype(np.float64))
+        values = csr.of_columns(self.columns) + self.features.offset
+        return csr.with_columns(self.columns, values)
 
     @property
     def indices(self) -> np.ndarray:
@@ -446,6 +524,28 @@ def _knots(values: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
         kept = np.union1d(kept, [0, len(knots) - 1])
         knots, levels = knots[kept], levels[kept]
     return knots, levels
+
+
+def rounding_of(values: np.ndarray) -> np.ndarray:
+    """Return -minimum, maximum and largest rounding error of columns (n, k), float64 (3, k)."""
+    with np.errstate(over="ignore"):
+        error = np.abs(values.astype(np.float32) - values).max(axis=0, initial=0.0)
+    smallest = values.min(axis=0, initial=np.inf)
+    return np.stack([-smallest, values.max(axis=0, initial=-np.inf), error])
+
+
+def rounded_away(columns: np.ndarray, rounding: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns that lose too much of their spread in float32, and their `rounding_of`."""
+    lowest, highest, error = rounding
+    spread, size = lowest + highest, np.maximum(np.abs(lowest), np.abs(highest))
+    is_lost = (error > ROUNDED * spread) & (spread > NOISE * size)
+    return columns[is_lost], rounding[:, is_lost]
+
+
+def shift_of(columns: np.ndarray, rounding: np.ndarray, name: str, first_index: int) -> Scaling:
+    """Return the shift of columns by their smallest values; `rounding` is of `rounding_of`."""
+    offsets = Offsets(-rounding[0])
+    return Scaling(f"the smallest values of {name}", columns, offsets, None, first_index)
 
 
 def range_file_of(model_file: str | os.PathLike[str]) -> str:

@@ -179,6 +179,25 @@ def _extremes(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return columns, minimum, maximum
 
 
+FAR_FROM_ZERO = 250  # size / spread; float32 rounds a value by up to 2^-24 of it, a 2^-16 / 256
+SAMPLED = 100  # rows of a sample
+
+
+def columns_far_from_zero(rows: Rows) -> np.ndarray:
+    """Return the columns, ascending, that may lose more than 2^-16 of their spread in float32.
+
+    A sample of the rows tells: values of such a column differ by less than 1/256 of their size, so
+    none of them is 0 and a sample has nearly their size, but at most their spread.
+    """
+    if rows.n_samples == 0 or rows.is_bytes or rows.columns is not None:
+        return np.zeros(0, np.int64)
+    numbers = distinct(np.linspace(0, rows.n_samples - 1, SAMPLED).astype(np.int64))
+    columns, minimum, maximum = _extremes(rows.take(numbers))
+    minimum, maximum = minimum.astype(np.float64), maximum.astype(np.float64)
+    size = np.maximum(np.abs(minimum), np.abs(maximum))
+    return columns[size > FAR_FROM_ZERO * (maximum - minimum)].astype(np.int64)
+
+
 def part_among(rows: Rows, others: Rows) -> float:
     """Return the fraction of `rows` that also occur in `others`.
 

@@ -187,6 +187,20 @@ class RemoteDataset(Dataset):
         """Return the variance of all feature values, as `numpy.var`."""
         return self._own_engine().variance()
 
+    @property
+    def _has_source(self) -> bool:
+        return len(self._chunks.blocks) > 0
+
+    def _rounded_away(self) -> tuple[np.ndarray, np.ndarray]:
+        columns, rounding = self._chunks.rounded_away(self._sections(), self.table)
+        if len(columns):
+            self.forget_rows()  # they are made again, shifted
+        return columns, rounding
+
+    @property
+    def _counts_in_file(self) -> bool:
+        return self._chunks.is_file
+
     def scaled(self, scale: str | Scaling | None) -> RemoteDataset:
         """Return the data set in a scaling, without weights."""
         return self._in_scaling(self._chunks.scaling(scale, self.table))

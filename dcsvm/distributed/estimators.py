@@ -78,7 +78,7 @@ class OnWorkers(Estimator):
         weights = checked_weights(weights, (data.n_rows, data.n_features))
         labels, weights = self._targets(data.given_labels, weights)
         self._keep_columns(X, data)
-        own = data.with_labels(labels, weights).disposable()
+        own = self._shifted(data.with_labels(labels, weights)).disposable()
         return FitInput((X, y, sample_weight), own, own.variance, rows_at=None)
 
     def _keep_columns(self, X: Any, data: RemoteDataset) -> None:

@@ -15,7 +15,14 @@ from dcsvm.data.arrays import as_labels
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import write_beside
 from dcsvm.data.rows import Rows
-from dcsvm.data.scaling import Interval, is_range, range_file_of, range_text
+from dcsvm.data.scaling import (
+    Interval,
+    Offsets,
+    Quantiles,
+    is_range,
+    range_file_of,
+    range_text,
+)
 from dcsvm.machine import default_threads, threads_that_pay, usable_threads
 from dcsvm.model.metrics import Measurement, Outcome, table_html
 from dcsvm.model.parts import ExactModel, ModelParts, Probability
@@ -75,7 +82,7 @@ class Model(ModelParts):
         if self.early is not None:
             n_clusters = self.early.partition.n_clusters
             yield "early", f"{self.early.rows.n_samples} support vectors in {n_clusters} clusters"
-        if self.scaling is not None:
+        if self.scaling is not None and self.is_scaled:
             yield "scaling", f"rows are scaled by {self.scaling.name}"
 
     def decision_function(
@@ -217,8 +224,8 @@ class Model(ModelParts):
         if scaling is None:
             yield "scaling: none"
             return
-        kind = "ranges" if isinstance(scaling.features, Interval) else "quantiles"
-        yield f"scaling: {kind} of {len(scaling.columns)} features"
+        kinds = {Interval: "ranges", Quantiles: "quantiles", Offsets: "smallest values"}
+        yield f"scaling: {kinds[type(scaling.features)]} of {len(scaling.columns)} features"
         if scaling.weights is not None:
             names = self.feature_names
             yield "feature weights, largest first:"
@@ -283,10 +290,12 @@ class Model(ModelParts):
         arrays are those of an ExactModel, and A and B of Probability. The labels are the indices of
         the classes. Raises ValueError for values beyond float32.
         """
+        scaling = None
         if vectors is None:
             rows = Rows(len(row_numbers), n_rows, columns=row_numbers.astype(np.int32))
         else:
-            rows = Rows.from_array(vectors)
+            data = Dataset(vectors).shifted(options.kernel_type, warnings.warn)
+            rows, scaling = data.rows, data.scaling
         return Model(
             options.kernel_on(rows.n_features),
             np.arange(0.0 if n_sv is None else float(len(n_sv))),
@@ -294,6 +303,7 @@ class Model(ModelParts):
             None,
             svm_type=options.svm_type,
             probability=None if sigmoids is None else Probability(*sigmoids),
+            scaling=scaling,
         )
 
     def _arguments(self, X: ArrayLike | Rows, threads: int | None) -> tuple[Rows, int]:
@@ -333,7 +343,7 @@ class Model(ModelParts):
         rows, n_trained = data.rows, part.rows.n_features
         if self.table is not None:
             return rows.with_features(n_trained)
-        is_longer_allowed = part.row_numbers is None or self.scaling is not None
+        is_longer_allowed = part.row_numbers is None or self.is_scaled
         is_sparse = hasattr(X, "tocsr") or isinstance(X, Dataset)  # of a file, for example
         too_few = data.n_features < n_trained and not is_sparse
         too_many = data.n_features > n_trained and not is_longer_allowed

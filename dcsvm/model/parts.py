@@ -227,8 +227,13 @@ class ModelParts:
 
     def few_values(self, X: object, method: str | None = None) -> np.ndarray | None:
         """Compute decision values (n, n_pairs) on the fast path for few rows, None if unsuited."""
-        is_plain = self.scaling is None and self.table is None
-        return self.predictor(method).few_values(X) if is_plain else None
+        if self.table is not None:
+            return None
+        if self.scaling is not None:
+            if not self.scaling.is_shift:
+                return None
+            X = self.scaling.shifted_array(X)
+        return self.predictor(method).few_values(X)
 
     def pair_values(
         self,
@@ -312,6 +317,11 @@ class ModelParts:
         assert self.exact is not None  # the file of an early model states its first index
         exact = replace(self.exact, rows=self.exact.rows.after_empty_column())
         return replace(self, exact=exact, first_index=first_index)
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether the vectors are in other units than the data, more than shifted."""
+        return self.scaling is not None and not self.scaling.is_shift
 
     @property
     def feature_names(self) -> list[str]:

@@ -17,11 +17,11 @@ from typing import TypeVar
 import numpy as np
 
 from dcsvm import _svmlight
-from dcsvm.data.arrays import BATCH_SIZE, MAX_N_FEATURES, distinct, slices
+from dcsvm.data.arrays import MAX_N_FEATURES, distinct, slices
 from dcsvm.data.files import DataError, FileText, as_utf8, read_bytes
-from dcsvm.data.reading import parsed_rows
-from dcsvm.data.rows import Rows, stacked
-from dcsvm.data.scaling import Interval, Quantiles, Scaling
+from dcsvm.data.reading import parsed_rows, shift_of_text, shifted_text
+from dcsvm.data.rows import Rows, copy_rows, stacked
+from dcsvm.data.scaling import Interval, Offsets, Quantiles, Scaling
 from dcsvm.kernel.kernels import TYPES, Kernel
 from dcsvm.kernel.sources import Partition, partition_of
 from dcsvm.machine import usable_threads
@@ -101,6 +101,8 @@ class ModelReader:
         self.says_first_index = True  # false for a LIBSVM file
         self.remark: list[str] = []  # words after the last key of a header, in its line
         self.has_serials = False  # true for a precomputed kernel: rows are serial numbers
+        self.shift: Scaling | None = None  # of the vectors
+        self.finds_shift = False  # whether the vectors tell it
 
     def error(self, reason: str, key: str = "") -> ModelError:
         """Return an error that names the line of a key, else the last line read."""
@@ -204,6 +206,9 @@ class ModelReader:
             else:
                 self.check_features(text, n_features, form)
                 prefix, rows = parsed_rows(text, form)
+                if self.finds_shift:
+                    self.shift = shift_of_text(text, rows, self.name, self.first_index)
+                rows = shifted_text(text, rows, self.shift, form)
         except _svmlight.ZeroIndex as error:
             if self.says_first_index:
                 raise ModelError(f"{self.name}:{error}") from None
@@ -372,13 +377,15 @@ class ModelReader:
             features = self.number(section, "n_features", int), self.form(section)
             model = self.with_file(model, section)
         self.says_first_index = section is not None or self.has_serials
+        self.finds_shift = section is None and model.kernel.type.is_of_distance
         end, self.line = self.line, begin
         coef, rows = self.lines(total, n_coefficients, b"coefficient", features)
         self.line = end
         numbers = np.array(section["row_numbers"], np.int64) - 1 if section else None
         status = self.status(section) if section and "converged" in section else None
         exact = ExactModel(rows, np.ascontiguousarray(coef.T), rho, n_sv, numbers, status)
-        model = replace(model, exact=exact, first_index=self.first_index)
+        scaling = self.shift or model.scaling
+        model = replace(model, exact=exact, first_index=self.first_index, scaling=scaling)
         return self.with_early(model, section) if section and "early_level" in section else model
 
     def with_file(self, model: Model, values: Header) -> Model:
@@ -392,6 +399,7 @@ class ModelReader:
         if SCALING not in values and SCALING_KEYS & set(values):
             raise self.error(f"the key {SCALING} is missing")
         scaling = self.scaling(values) if SCALING in values else None
+        self.shift = scaling if scaling is not None and scaling.is_shift else None
         model = replace(model, scaling=scaling, first_index=self.first_index)
         return self.with_table(model, values)
 
@@ -424,10 +432,10 @@ class ModelReader:
         # the scaled columns
         n = len(values.get(COLUMNS, []))
         columns = self.integers(self.numbers(values, COLUMNS, n)) - self.first_index
-        if np.any(np.diff(columns, prepend=-1) <= 0) or np.any(columns >= MAX_N_FEATURES):
+        limit = self.number(values, "n_features", int) if kind == "shift" else MAX_N_FEATURES
+        if np.any(np.diff(columns, prepend=-1) <= 0) or np.any(columns >= limit):
             raise self.error(f"{COLUMNS} must be ascending indices of features", COLUMNS)
-        # a map of each column
-        features: Interval | Quantiles
+        features: Interval | Quantiles | Offsets  # a map of each column
         if kind == "minmax":
             limits, minima, maxima = (
                 self.numbers(values, key, size)
@@ -449,9 +457,11 @@ class ModelReader:
             if np.any(np.diff(knots)[within] <= 0) or np.any(np.diff(levels)[within] < 0):
                 raise self.error(f"{KNOTS} and {LEVELS} of a column must ascend", KNOTS)
             features = Quantiles(start, knots, levels)
+        elif kind == "shift":
+            features = Offsets(self.numbers(values, MINIMA, n))
         else:
             raise self.error(
-                f"{SCALING} must be minmax or quantile, got {shown(values[SCALING])!r}", SCALING
+                f"{SCALING} must be minmax, quantile or shift, got {shown([kind])!r}", SCALING
             )
         weights = self.numbers(values, WEIGHTS, n) if WEIGHTS in values else None
         if weights is not None and np.any(weights < 0):
@@ -620,8 +630,8 @@ class ModelReader:
             # dense rows have space for them, which is filled in
             if exact is not None and len(shared):
                 rows = rows if exact.rows.is_bytes else rows.as_floats()
-                _copy_rows(rows.features, shared, exact.rows.features, exact_index)
-            _copy_rows(rows.features, again, rows.features, earlier)
+                copy_rows(rows.features, shared, exact.rows.features, exact_index)
+            copy_rows(rows.features, again, rows.features, earlier)
             return rows
         # sparse rows are selected anew, with repetitions
         index = np.arange(rows.n_samples)
@@ -657,11 +667,6 @@ def _number(kind: type[Number], word: str) -> Number:
     if "_" in word:
         raise ValueError(word)
     return kind(word)
-
-
-def _copy_rows(target: np.ndarray, at: np.ndarray, source: np.ndarray, index: np.ndarray) -> None:
-    for batch in slices(len(index), BATCH_SIZE // max(source.shape[1], 1)):
-        target[at[batch]] = source[index[batch]]
 
 
 def _is_row_number(word: str) -> bool:

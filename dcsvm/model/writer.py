@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dcsvm import _core, _svmlight
-from dcsvm.data.arrays import BATCH_SIZE, slices
+from dcsvm.data.arrays import BATCH_SIZE, Csr, slices
 from dcsvm.data.columns import CATEGORY, KINDS, NUMBER, Column, TableEncoding
 from dcsvm.data.rows import ChosenRows, Rows
-from dcsvm.data.scaling import Interval, Scaling
+from dcsvm.data.scaling import Interval, Offsets, Scaling
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel, ModelParts, Probability
 from dcsvm.model.predict import is_seen
@@ -101,7 +101,7 @@ def _column_of(values: dict[str, Any]) -> Column:
 
 SECTION = "dcsvm_section"
 EARLY_ONLY = "dcsvm_early_model"
-SCALING = "scaling"  # its value is minmax or quantile; the other keys of a scaling follow
+SCALING = "scaling"  # its value is minmax, quantile or shift; the other keys of a scaling follow
 COLUMNS, WEIGHTS, LIMITS, MINIMA, MAXIMA, N_KNOTS, KNOTS, LEVELS = (
     f"scaling_{key}"
     for key in ("columns", "weights", "limits", "minima", "maxima", "n_knots", "knots", "levels")
@@ -144,7 +144,7 @@ def model_text(model: ModelParts, format: str = "dcsvm") -> Iterator[bytes]:
         yield _joined([*_problem_lines(model, exact), last])
         float64 = _needs_float64_digits(model.kernel, exact)
         coefficients = [*exact.dual_coef]
-        yield from _row_lines(exact.rows, coefficients, model.first_index, float64=float64)
+        yield from _row_lines(exact.rows, coefficients, model, float64=float64)
         if row_numbers is None:
             return
         yield _joined(
@@ -161,7 +161,7 @@ def model_text(model: ModelParts, format: str = "dcsvm") -> Iterator[bytes]:
             yield f" {_listed(row_numbers[batch] + 1)}".encode()
         yield b"\n"
     if early is not None:
-        yield from _early_text(early, exact, model.first_index)
+        yield from _early_text(early, exact, model)
 
 
 def _check_libsvm(model: ModelParts) -> None:
@@ -226,11 +226,13 @@ def _scaling_lines(scaling: Scaling) -> list[str]:
     arrays: dict[str, np.ndarray | list[float]] = {COLUMNS: scaling.indices}
     if scaling.weights is not None:
         arrays[WEIGHTS] = scaling.weights
-    if isinstance(maps, Interval):
+    if isinstance(maps, Offsets):
+        arrays[MINIMA] = maps.offset
+    elif isinstance(maps, Interval):
         arrays |= {LIMITS: [maps.lower, maps.upper], MINIMA: maps.minimum, MAXIMA: maps.maximum}
     else:
         arrays |= {N_KNOTS: np.diff(maps.start), KNOTS: maps.knots, LEVELS: maps.levels}
-    kind = "minmax" if isinstance(maps, Interval) else "quantile"
+    kind = {Interval: "minmax", Offsets: "shift"}.get(type(maps), "quantile")
     numbers = {key: " ".join(map(repr, np.asarray(a).tolist())) for key, a in arrays.items()}
     return [f"{SCALING} {kind}", *(f"{key} {text}".rstrip() for key, text in numbers.items())]
 
@@ -270,7 +272,7 @@ def _early_lines(early: EarlyModel | None) -> list[str]:
     return [*lines, f"total_center_rows {n_centers}", f"total_early_sv {n_sv}"]
 
 
-def _early_text(early: EarlyModel, exact: ExactModel | None, first_index: int) -> Iterator[bytes]:
+def _early_text(early: EarlyModel, exact: ExactModel | None, model: ModelParts) -> Iterator[bytes]:
     """Yield the lines of the early part after its header.
 
     These are a line for each center (level, cluster, row), a line of rho for each cluster, and a
@@ -282,12 +284,12 @@ def _early_text(early: EarlyModel, exact: ExactModel | None, first_index: int) -
     yield _joined(["CENTERS"])
     level = np.repeat(np.arange(len(splits)), [len(split.child) for split in splits]) + 1
     cluster = np.concatenate([split.cluster for split in splits])
-    yield from _row_lines(partition.sample, [level, cluster], first_index)
+    yield from _row_lines(partition.sample, [level, cluster], model)
     yield _joined(["EARLY_RHO", *map(_listed, early.rho), "EARLY_SV"])
     place = _places_of_features(early, exact)
     class_ = np.zeros(n_sv, np.int8) if early.class_ is None else early.class_
     prefix = [early.cluster, class_, early.row_numbers + 1, place, *early.dual_coef]
-    yield from _row_lines(early.rows, prefix, first_index, blank=place > 0)
+    yield from _row_lines(early.rows, prefix, model, blank=place > 0)
 
 
 def _places_of_features(early: EarlyModel, exact: ExactModel | None) -> np.ndarray:
@@ -336,22 +338,41 @@ def _slices(rows: Rows | ChosenRows, n_prefix: int) -> list[slice]:
 def _row_lines(
     rows: Rows | ChosenRows,
     prefix: Sequence[np.ndarray],
-    first_index: int,
+    model: ModelParts,
     *,
     float64: bool = False,
     blank: np.ndarray | None = None,
 ) -> Iterator[bytes]:
     """Yield the lines of the rows, in batches.
 
-    A line has one number from each array in `prefix`, then the features, the first one with
-    `first_index`. `float64` writes the digits of `_needs_float64_digits`. Rows marked in `blank`
-    have no features.
+    A line has one number from each array in `prefix`, then the features, from the first index of
+    the model. `float64` writes the digits of `_needs_float64_digits`. Rows marked in `blank` have
+    no features. Shifted rows are written in the units of the data, in float64.
     """
+    shift = None if model.is_scaled else model.scaling
     for batch in _slices(rows, len(prefix)):
         numbers = np.column_stack([column[batch] for column in prefix]).astype(np.float64)
-        part = rows.part(batch).as_floats()
-        part = part if blank is None else _blanked(part, blank[batch])
-        yield _lines(numbers, part, first_index, float64)
+        part, is_blank = rows.part(batch), None if blank is None else blank[batch]
+        if shift is None:
+            part = part.as_floats()
+            part = part if is_blank is None else _blanked(part, is_blank)
+            yield _lines(numbers, part, model.first_index, float64)
+        else:
+            yield _float64_lines(numbers, shift.restored(part), model.first_index, is_blank)
+
+
+def _float64_lines(
+    prefix: np.ndarray, rows: Csr, first_index: int, blank: np.ndarray | None
+) -> bytes:
+    """Format float64 rows with all digits, but without the features of blank rows."""
+    lines, texts = [], rows.values.tolist()
+    indices, ends = (rows.indices + first_index).tolist(), rows.indptr.tolist()
+    for row, numbers in enumerate(prefix.tolist()):
+        end = ends[row] if blank is not None and blank[row] else ends[row + 1]
+        features = zip(indices[ends[row] : end], texts[ends[row] : end], strict=True)
+        words = [*map(repr, numbers), *(f"{index}:{label_text(x)}" for index, x in features)]
+        lines.append(" ".join([*words, "\n"]))
+    return "".join(lines).encode()
 
 
 def _lines(prefix: np.ndarray, rows: Rows, first_index: int, float64: bool) -> bytes:

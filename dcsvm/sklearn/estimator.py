@@ -68,7 +68,6 @@ from dcsvm.sklearn.rows import (
     matrix_of,
     needs_encoding,
     variance_of,
-    warn_of_offsets,
 )
 from dcsvm.training.extraction import NoMarginError
 from dcsvm.training.fit import fit
@@ -177,7 +176,8 @@ class Estimator(BaseEstimator):
                     return
                 model = self._trained(*chosen)
         except NoMarginError as error:  # scikit-learn's solver stops before it detects this
-            is_encoded = data.table is not None or data.scaling is not None
+            is_scaled = data.scaling is not None and not data.scaling.is_shift
+            is_encoded = data.table is not None or is_scaled
             arguments = (*checked.arguments[:2], data.sample_weight)
             if is_encoded or self.feature_weights is not None:  # it would get other rows
                 raise
@@ -208,19 +208,21 @@ class Estimator(BaseEstimator):
         # features must fit float32: as they are, or scaled
         if self._has_kernel_matrix and self.scale is not None:
             raise ValueError("scale needs features, not a precomputed kernel")
-        is_matrix = isinstance(rows, np.ndarray) or sparse.issparse(rows)
-        if is_matrix and self.scale is None:
-            check_sizes(rows)
         data = Dataset(rows, scale=self.scale).with_labels(labels, weights)
+        data = self._shifted(data)
         trained_rows = rows  # float64, for a more accurate variance
         if data.table is not None or data.scaling is not None:
             trained_rows = matrix_of(data.rows.with_features(data.n_features))
-            check_sizes(trained_rows)
-        else:
-            warn_of_offsets(rows)
+        check_sizes(trained_rows)
         rows_at = rows.__getitem__ if data.table is None else partial(rows_of_table, data)
         variance = partial(variance_of, trained_rows, weights)
         return FitInput((X, y, sample_weight), data, variance, rows_at)
+
+    def _shifted(self, data: Any) -> Any:
+        """Shift columns for float32, as in the previous model if training starts from it."""
+        previous = getattr(self, "model_", None) if self.warm_start else None
+        tell = partial(warnings.warn, stacklevel=7)
+        return data.shifted(kernel_type(self.kernel), tell, previous)
 
     def _checked_input(self, X: Input, y: ArrayLike) -> tuple[Any, ArrayLike]:
         """Check the input; return X, or its kernel matrix, and y. A callable is evaluated here."""
@@ -388,7 +390,8 @@ class Estimator(BaseEstimator):
         self.support_ = numbers[distinct].astype(np.int32)
         vectors: Matrix = np.empty((0, 0))
         if not self._has_kernel_matrix:
-            vectors = rows_at(self.support_) if rows_at else matrix_of(part.rows.take(distinct))
+            own = part.rows.take(distinct)
+            vectors = rows_at(self.support_) if rows_at else matrix_of(own, model.scaling)
         self._sparse = sparse.issparse(vectors)
         vectors = vectors.astype(np.float64, copy=False)
         self.support_vectors_ = sparse.csr_matrix(vectors) if self._sparse else vectors
@@ -496,7 +499,7 @@ class Estimator(BaseEstimator):
         model = self.model_
         if model is not None and model.scaling is not None:
             rows = model.part().rows.with_features(self.shape_fit_[1])
-            vectors = matrix_of(rows).astype(np.float64)
+            vectors = matrix_of(rows, model.scaling).astype(np.float64)
             return sparse.csr_matrix(vectors) if self._sparse else dense(vectors)
         return self.support_vectors_.astype(np.float32).astype(np.float64)
 
@@ -587,7 +590,7 @@ class Estimator(BaseEstimator):
             return reduced(pair_values(self._reference, X))
         assert model is not None  # as no reference was fitted
         checked, model = self._check_rows_to_predict(X, model)
-        is_encoded = model.scaling is not None or model.table is not None
+        is_encoded = model.is_scaled or model.table is not None
         has_primal = not is_encoded and model.kernel.type.is_linear and model.exact is not None
         if has_primal and method in (None, "exact"):
             primal, columns = self._primal_coefficients()

@@ -83,8 +83,11 @@ def gamma_option(
 def rows_of_table(data: Any, row_numbers: np.ndarray) -> Matrix:
     """Return the encoded rows, unscaled, of a Dataset of a data frame."""
     ascending, places = np.unique(row_numbers, return_inverse=True)
-    rows = data.take(ascending).scaled(None).rows.with_features(data.n_features)
-    matrix = matrix_of(rows)[places]
+    taken = data.take(ascending)
+    if data.scaling is not None and not data.scaling.is_shift:
+        taken = taken.scaled(None)
+    rows = taken.rows.with_features(data.n_features)
+    matrix = matrix_of(rows, taken.scaling)[places]
     return dense(matrix) if data.rows.is_dense else sparse.csr_matrix(matrix)
 
 
@@ -151,7 +154,7 @@ def check_is_sklearns(kernel: object, model: Model | None) -> None:
             "an early model has a decision function for each cluster, which scikit-learn's"
             " estimators do not support"
         )
-    if model.scaling is not None:
+    if model.scaling is not None and model.is_scaled:
         raise ValueError(
             f"the rows of the model are scaled by {model.scaling.name}: scikit-learn's"
             " estimator cannot scale"

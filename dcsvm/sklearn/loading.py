@@ -55,7 +55,7 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     n_features = rows.n_features
     if model.table is not None:
         state |= _names_of_columns(model.table)
-    elif model.scaling is None:  # rows to be scaled may have features without a range
+    elif not model.is_scaled:  # rows to be scaled may have features without a range
         state["n_features_in_"] = n_features
     if model.exact is None:
         estimator.set_params(early=True)

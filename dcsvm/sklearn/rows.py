@@ -6,7 +6,6 @@ name. Other frames become arrays, but the medians of their columns are kept for 
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from numbers import Real
 from typing import Any, TypeAlias
@@ -33,8 +32,6 @@ Matrix: TypeAlias = np.ndarray | sparse.csr_matrix
 Weights = np.ndarray | None  # float64 (n,)
 
 MIN_SIZE, MAX_SIZE = 1e-15, 1e15  # magnitudes whose squares float32 can represent
-LOOKED_AT = 1000  # rows sampled to check the offsets of features
-MAX_OFFSET = 1e5  # |mean| / standard deviation of a feature; float32 has 7 digits
 BATCH_VALUES = 2**16  # values per batch, which fits the cache
 NOT_FINITE = (
     "The dual coefficients or intercepts are not finite. The input data may contain large values"
@@ -50,24 +47,6 @@ def check_sizes(X: Matrix) -> None:
     size = max(float(values.max()), -float(values.min()))
     if not (size <= 0 or MIN_SIZE <= size <= MAX_SIZE):  # also nan
         raise ValueError(f"{NOT_FINITE} (squares of features of {size:.0e} are beyond float32)")
-
-
-def warn_of_offsets(X: Any) -> None:
-    """Warn of features that lose most of their precision in float32."""
-    if not isinstance(X, np.ndarray) or X.dtype != np.float64 or len(X) < 2:
-        return
-    sample = X[:: -(-len(X) // LOOKED_AT)]
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean, deviation = np.abs(sample.mean(axis=0)), sample.std(axis=0)
-        far = np.flatnonzero((deviation > 0) & (mean > MAX_OFFSET * deviation))
-    if len(far):
-        column = int(far[0])
-        warnings.warn(
-            f"feature {column} has mean {sample[:, column].mean():.3g} and standard deviation "
-            f"{deviation[column]:.2g}: float32 loses its precision, subtract its mean",
-            UserWarning,
-            stacklevel=6,
-        )
 
 
 def given_weights(sample_weight: ArrayLike | None, shape: tuple[int, ...]) -> Weights:
@@ -119,13 +98,18 @@ def variance_of(X: Matrix, weights: Weights) -> float:
     return squares / total
 
 
-def matrix_of(rows: Any) -> Matrix:
-    """Return Rows of dcsvm as an array or a CSR matrix, of float32 or bytes."""
-    if rows.is_dense:
+def matrix_of(rows: Any, scaling: Any = None) -> Matrix:
+    """Return Rows of dcsvm as an array or a CSR matrix, of float32 or bytes.
+
+    Rows that a `scaling` only shifted are in the units of the data, as float64.
+    """
+    is_shifted = scaling is not None and scaling.is_shift
+    if rows.is_dense and not is_shifted:
         return rows.features
-    csr = rows.csr
+    csr = scaling.restored(rows) if is_shifted else rows.csr
     arrays = csr.values, csr.indices, csr.indptr
-    return sparse.csr_matrix(arrays, shape=(rows.n_samples, rows.n_features))
+    matrix = sparse.csr_matrix(arrays, shape=(rows.n_samples, rows.n_features))
+    return dense(matrix) if rows.is_dense else matrix
 
 
 def dense(values: Any) -> np.ndarray:

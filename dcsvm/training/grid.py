@@ -346,6 +346,7 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
         X, y, options, sample_weight=sample_weight, scale=scale, progress=Progress(), stop=stop
     )
     data.check_is_here()
+    data = data.shifted(settings.kernel_type, control.progress.warn)
     search = GridSearch.over(
         data, settings, Cs, gammas, epsilons, gamma_unit=gamma_unit, folds=folds, test=test,
         feature_weights=feature_weights, every=every, metric=metric, stop=control.stop,

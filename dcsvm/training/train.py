@@ -286,6 +286,7 @@ def train(  # noqa: PLR0913 (a public function with keyword parameters)
         X, y, options, sample_weight=sample_weight, scale=scale, progress=progress, stop=stop,
         checkpoint=checkpoint, init_model=init_model,
     )  # fmt: skip
+    data = data.shifted(settings.kernel_type, control.progress.warn, init_model)
     if test is not None and not settings.chooses_early_level:
         raise ValueError("test rows require early models whose level is searched")
     model = train_dataset(

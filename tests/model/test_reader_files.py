@@ -12,7 +12,7 @@ from made_models import svm_train_text
 from reference import kernels_with
 
 from dcsvm.data.rows import Rows
-from dcsvm.data.scaling import Interval, Quantiles, Scaling
+from dcsvm.data.scaling import Interval, Offsets, Quantiles, Scaling
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import partition_of
 from dcsvm.model import model as model_module
@@ -196,6 +196,7 @@ def test_a_model_of_rows_without_features_is_saved(tmp_path):
 SCALINGS = [
     Interval(-1.0, 1.0, np.array([0.0, 0.5]), np.array([1.0, 3.0])),
     Quantiles(np.array([0, 3, 5]), np.array([0.0, 0.5, 1.0, 0.1, 9.0]), np.arange(5) / 7.0),
+    Offsets(np.array([0.1, 20180101.0])),
 ]
 
 
@@ -203,7 +204,7 @@ SCALINGS = [
     ("exact", "early"), [(True, True), (True, False), (False, True)], ids=["both", "exact", "early"]
 )
 @pytest.mark.parametrize("weights", [None, np.array([0.5, 2.0])], ids=["plain", "weighted"])
-@pytest.mark.parametrize("features", SCALINGS, ids=["minmax", "quantile"])
+@pytest.mark.parametrize("features", SCALINGS, ids=["minmax", "quantile", "offsets"])
 def test_a_scaling_comes_back(tmp_path, exact, early, features, weights):
     plain = made_model(exact=exact, early=early)
     scaling = Scaling("a", np.array([0, 3]), features, None, weights=weights)
@@ -218,6 +219,8 @@ def test_a_scaling_comes_back(tmp_path, exact, early, features, weights):
                               found.features.scaled_at(which, values))  # fmt: skip
     assert (found.weights is None) == (weights is None)
     assert weights is None or np.array_equal(found.weights, weights)
+    if model.scaling.is_shift:  # vectors are in the units of the data
+        return
     lines = text_of(model).splitlines(keepends=True)
     assert b"".join(one for one in lines if not one.startswith(b"scaling")) == text_of(plain)
 
@@ -225,7 +228,7 @@ def test_a_scaling_comes_back(tmp_path, exact, early, features, weights):
 @pytest.mark.parametrize(
     ("kind", "key", "text", "reason"),
     [
-        (0, "scaling", "other", "scaling must be minmax or quantile, got 'other'"),
+        (0, "scaling", "other", "scaling must be minmax, quantile or shift, got 'other'"),
         (0, "scaling_columns", "3 3", "scaling_columns must be ascending indices of features"),
         (0, "scaling_minima", "1.0", "scaling_minima must have 2 numbers, got 1"),
         (0, "scaling_maxima", "0.0 nan", "scaling_maxima"),
@@ -237,6 +240,8 @@ def test_a_scaling_comes_back(tmp_path, exact, early, features, weights):
         (1, "scaling_knots", "0.0 0.0 0.1 1.0 2.0", "scaling_levels of a column must ascend"),
         (1, "scaling_levels", "0.0 9.0 0.1 1.0 2.0", "scaling_levels of a column must ascend"),
         (1, "scaling_levels", "0.0", "scaling_levels must have 5 numbers, got 1"),
+        (2, "scaling_minima", "0.0", "scaling_minima must have 2 numbers, got 1"),
+        (2, "scaling_columns", "1 9", "scaling_columns must be ascending indices of features"),
     ],
 )
 def test_a_scaling_that_cannot_be_is_an_error(tmp_path, kind, key, text, reason):
