@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -208,7 +209,8 @@ def page_by_page(array: np.ndarray | None) -> Iterator[None]:
 MAX_N_FEATURES = 2**31 - 2
 MAX_INTEGER = 2**53  # float64 represents all integers up to this one
 BYTES_OF_VALUE = 8  # a CSR value (float32) and its index (int32)
-NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, Decimal)  # real, in object arrays
+# real numbers in arrays of objects
+NUMBERS = (bool, int, float, np.bool_, np.integer, np.floating, Decimal, Fraction)
 
 
 def as_labels(y: ArrayLike) -> np.ndarray:
@@ -238,7 +240,15 @@ def _labels_of_objects(labels: list[Any]) -> np.ndarray:
     are_text = [isinstance(label, str) for label in labels]
     if any(are_text) and not all(are_text):
         raise ValueError("labels must be numbers, or strings all of them")
-    return np.array(labels)
+    return array_of_numbers(labels)
+
+
+def array_of_numbers(values: list[Any]) -> np.ndarray:
+    """Make an array of objects, of numbers if decimals or fractions are among them."""
+    is_exact = any(isinstance(one, (Decimal, Fraction)) for one in values)
+    if is_exact and all(isinstance(one, NUMBERS) for one in values):
+        return np.array([as_float(one) for one in values])
+    return np.array(values)
 
 
 def label_array(y: ArrayLike) -> np.ndarray:

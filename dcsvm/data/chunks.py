@@ -22,13 +22,20 @@ from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
-from dcsvm.data.arrays import Csr, RowError, as_labels, label_array, unmasked
-from dcsvm.data.columns import Frame, TableEncoding
+from dcsvm.data.arrays import (
+    Csr,
+    RowError,
+    array_of_numbers,
+    as_labels,
+    label_array,
+    unmasked,
+)
+from dcsvm.data.columns import Frame, TableEncoding, Values, joined
 from dcsvm.data.dataset import OWN_SCALINGS, Dataset, loaded
 from dcsvm.data.files import COMPRESSED, HEAD, DataError, TextForm
 from dcsvm.data.frames import (
-    array_of,
     as_arrow,
+    column_at,
     has_only_numbers,
     is_arrow,
     is_frame,
@@ -278,9 +285,7 @@ class Chunks:
 
         def column(name: str) -> Any:
             k = names.index(name)
-            arrays = self.results(f"column{k}", column_of, self.blocks, place=k)
-            full = [one for one in arrays if len(one)] or arrays[:1]  # empty chunks: other types
-            return plain_column(np.concatenate(full), "X", name)
+            return joined(self.results(f"column{k}", column_of, self.blocks, place=k, column=name))
 
         n_rows = sum(one.n_rows for one in self.columns)
         return encoding_of(Frame("X", names, n_rows, column, has_names=self.names is not None))
@@ -405,9 +410,11 @@ def chosen_columns(block: Any, places: list[int]) -> Any:
     return block.iloc[:, places] if hasattr(block, "iloc") else block[:, places]
 
 
-def column_of(block: Any, place: int) -> np.ndarray:
-    """Return the column of an array or a data frame at a place."""
-    return array_of(block, place) if is_frame(block) else np.asarray(unmasked(block))[:, place]
+def column_of(block: Any, place: int, column: str) -> Values:
+    """Return the column of an array or a data frame at a place. Raises DataError."""
+    if is_frame(block):
+        return column_at(block, place, column)
+    return plain_column(np.asarray(unmasked(block))[:, place], "X", column)
 
 
 def _has_only_numbers(block: Any) -> bool:
@@ -425,7 +432,7 @@ def typed_labels(labels: Any, first: int) -> tuple[np.ndarray, np.dtype]:
     except RowError as error:
         raise error.after(first) from None
     if values.dtype.kind == "O" and converted.dtype.kind != "U":
-        values = np.array(values.tolist())
+        values = array_of_numbers(values.tolist())
     return converted, values.dtype
 
 

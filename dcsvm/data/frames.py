@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date, time, timedelta, timezone
 from typing import Any
 
 import numpy as np
 
 from dcsvm.data.arrays import NUMBERS, as_float, is_missing
-from dcsvm.data.columns import BOOLEAN, Frame, Texts, Values, as_numbers, category_text
+from dcsvm.data.columns import (
+    BOOLEAN,
+    Frame,
+    Texts,
+    Values,
+    as_numbers,
+    category_text,
+)
 from dcsvm.data.files import DataError
 
 INSTALL = "pip install 'dcsvm[tables]'"
 DROP = "drop the column"
-HINT = f": turn them into numbers, such as the year, or {DROP}"
+HINT = f": turn them into numbers or text, or {DROP}"
 
 
 def is_frame(X: object) -> bool:
@@ -54,17 +63,15 @@ def has_only_numbers(frame: Any, name: str = "X") -> bool:
     if all(isinstance(one, np.dtype) and one.kind in "biuf" for one in dtypes):  # of many columns
         return not frame.isna().to_numpy().any()
     return not any(
-        isinstance(values, Texts) or np.isnan(values).any() for values in _columns(frame, name)
+        isinstance(values, Texts) or values.dtype.kind in "Mm" or np.isnan(values).any()
+        for values in _columns(frame, name)
     )
 
 
 def _columns(frame: Any, name: str) -> Iterator[Values]:
     """Yield the columns of a data frame, whose names may be equal."""
     for k, key in enumerate(names_of(frame)):
-        if is_arrow(frame):
-            yield _column(frame.column(k), name, key)
-        else:
-            yield plain_column(array_of(frame, k, name), name, key)
+        yield column_at(frame, k, key, name)
 
 
 def frame_of(X: Any, name: str = "X") -> Frame:
@@ -75,7 +82,7 @@ def frame_of(X: Any, name: str = "X") -> Frame:
     places = {one: k for k, one in enumerate(names)}
 
     def column(key: str) -> Values:
-        return plain_column(array_of(X, places[key], name), name, key)
+        return column_at(X, places[key], key, name)
 
     return Frame(name, names, len(X), column)
 
@@ -133,74 +140,100 @@ def names_of(table: Any) -> tuple[str, ...]:
     return tuple(str(one) for one in (table.column_names if is_arrow(table) else table.columns))
 
 
-def array_of(table: Any, k: int, name: str = "X") -> np.ndarray:
-    """Return column k of a data frame, categories as text. Raises DataError for nested types."""
+def column_at(table: Any, k: int, column: str, name: str = "X") -> Values:
+    """Return column k of a data frame, called `column`. Raises DataError for nested types."""
     if is_arrow(table):
-        return _array_of_arrow(as_arrow(table).column(k))
+        return _column(as_arrow(table).column(k), name, column)
     if not hasattr(table, "iloc"):
-        return _array_of_polars(table[table.columns[k]], name)
-    column = table.iloc[:, k]
-    if hasattr(column.dtype, "categories"):
-        return _spelled(column.array.codes, column.array.categories.tolist())
-    if str(getattr(column.dtype, "pyarrow_dtype", "")).startswith("dictionary"):
-        return _array_of_arrow(column.array.__arrow_array__())
-    return np.asarray(column)
+        return _column_of_polars(table[table.columns[k]], name, column)
+    values = table.iloc[:, k]
+    dtype = values.dtype
+    if hasattr(dtype, "categories"):
+        return _declared(values.array.codes, values.array.categories.tolist())
+    if hasattr(dtype, "pyarrow_dtype"):
+        return _column(values.array.__arrow_array__(), name, column)
+    if getattr(dtype, "tz", None) is not None:
+        values = values.dt.tz_convert("UTC").dt.tz_localize(None)
+    elif str(dtype).startswith("period"):
+        values = values.dt.to_timestamp()
+    return plain_column(np.asarray(values), name, column)
 
 
-def _array_of_arrow(column: Any) -> np.ndarray:
-    from pyarrow import types
-
-    if types.is_dictionary(column.type):
-        return _spelled(*_coded(_decoded(column)))
-    return _decoded(column).to_numpy()
-
-
-def _array_of_polars(column: Any, name: str) -> np.ndarray:
-    if column.dtype.is_nested():
-        raise DataError(f"{name}: column {column.name} has values of type {column.dtype}{HINT}")
-    has_128_bits = str(column.dtype).endswith("Int128")  # which NumPy lacks
-    return np.asarray(column.cast(float) if has_128_bits else column)
+def _column_of_polars(values: Any, name: str, column: str) -> Values:
+    kind = str(values.dtype)
+    if values.dtype.is_nested():
+        raise DataError(f"{name}: column {column} has values of type {kind}{HINT}")
+    if kind.startswith(("Categorical", "Enum")):
+        return replace(Texts.of(values.cast(str).to_list()).read(), is_declared=True)
+    # NumPy lacks integers of 128 bits
+    array = np.asarray(values.cast(float) if kind.endswith("Int128") else values)
+    return plain_column(array, name, column)
 
 
-def _spelled(codes: np.ndarray, categories: list[Any]) -> np.ndarray:
-    """Return the text of the category of each row, None for code -1; object (n,).
-
-    Categories that are no numbers or text remain, for `plain_column` to refuse.
-    """
-    texts = [category_text(one) if isinstance(one, (*NUMBERS, str)) else one for one in categories]
-    values = np.empty(len(texts) + 1, object)  # the last one for missing values
-    values[:-1], values[-1] = texts, None
-    return values[codes]
+def _declared(codes: np.ndarray, categories: list[Any]) -> Texts:
+    """Return a column of categories, whose codes are -1 for missing values."""
+    merged = Texts.of([category_text(one) for one in categories])
+    own = np.append(merged.codes, -1)  # the last one for missing values
+    return Texts(own[codes], merged.values, is_declared=True).read()
 
 
 def plain_column(values: np.ndarray, name: str, column: str) -> Values:
-    """Convert a column to float64, bool or text. Raises DataError for other types."""
+    """Convert a column to one of the types of Values. Raises DataError for other types."""
     kind = values.dtype.kind
-    if kind == "b":
+    if kind in "bMm":
         return values
     if kind in "iuf":
         return values.astype(np.float64)
-    if kind in "UST":
-        return Texts.of([str(one) for one in values.tolist()]).read()
-    if kind == "O":
+    if kind in "USTO":
         return _of_objects(values, name, column)
-    described = "dates or times" if kind in "Mm" else f"values of type {values.dtype}"
-    raise DataError(f"{name}: column {column} has {described}{HINT}")
+    raise DataError(f"{name}: column {column} has values of type {values.dtype}{HINT}")
 
 
 def _of_objects(values: np.ndarray, name: str, column: str) -> Values:
     objects = [None if is_missing(one) else one for one in values.tolist()]
     kinds = {type(one) for one in objects} - {type(None)}
-    if kinds and kinds <= {bool, np.bool_}:
+
+    def are(*classes: type) -> bool:
+        return bool(kinds) and all(issubclass(one, classes) for one in kinds)
+
+    if are(bool, np.bool_):
         if None not in objects:
             return values.astype(bool)
         return Texts.of([None if one is None else str(one).lower() for one in objects])
-    if kinds and all(issubclass(one, NUMBERS) for one in kinds):
+    if are(*NUMBERS):
         return np.array([np.nan if one is None else as_float(one) for one in objects])
+    if are(date, np.datetime64):
+        return np.array([_in_utc(one) for one in objects], "M8[us]")
+    if are(time, timedelta, np.timedelta64):
+        return np.array([_since_midnight(one) for one in objects], "m8[us]")
     for one in kinds:
-        if not issubclass(one, (str, *NUMBERS)):
+        if not issubclass(one, (str, bytes, *NUMBERS)):
             raise DataError(f"{name}: column {column} has values of type {one.__name__}{HINT}")
-    return Texts.of([None if one is None else str(one) for one in objects]).read()
+    return Texts.of([None if one is None else _text(one, name, column) for one in objects]).read()
+
+
+def _in_utc(value: Any) -> Any:
+    """Return a date, or a time in UTC without its zone."""
+    if getattr(value, "tzinfo", None) is None:
+        return value
+    return value.astimezone(timezone.utc).replace(tzinfo=None)
+
+
+def _since_midnight(value: Any) -> Any:
+    """Return a time of day as a duration."""
+    if not isinstance(value, time):
+        return value
+    return timedelta(0, value.second, value.microsecond, 0, value.minute, value.hour)
+
+
+def _text(value: Any, name: str, column: str) -> str:
+    """Return the text of a value; bytes are UTF-8. Raises DataError."""
+    if not isinstance(value, bytes):
+        return str(value)
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise DataError(f"{name}: column {column} has bytes that are not UTF-8{HINT}") from None
 
 
 def frame_of_arrow(
@@ -230,58 +263,56 @@ def _release() -> None:
 
 
 def _column(column: Any, path: str, name: str, drop: str = DROP) -> Values:
-    """Convert an Arrow column. Raises DataError for a type that is no number or text."""
-    from pyarrow import types
+    """Convert an Arrow column. Raises DataError for a type that is none of Values."""
+    import pyarrow
+    from pyarrow import compute, types
 
-    is_category = types.is_dictionary(column.type)
-    column = _decoded(column)
     kind = column.type
-    if types.is_boolean(kind):
-        is_plain = column.null_count == 0 and not is_category
-        return column.to_numpy() if is_plain else _spelled_texts(column)
-    if types.is_string(kind) or types.is_large_string(kind):
-        return _texts(column)
-    if str(kind) == "string_view":  # of polars
-        return _texts(column.cast("large_string"))
+    refused = f"{path}: column {name} has the type {kind}, which is no number or text; {drop}"
+    if str(kind).startswith("run_end_encoded"):
+        return _column(compute.run_end_decode(column), path, name, drop)
+    if types.is_dictionary(kind):
+        if types.is_nested(kind.value_type) or isinstance(
+            kind.value_type, pyarrow.BaseExtensionType
+        ):
+            raise DataError(refused)
+        return _categories(column)
     if types.is_null(kind):
         return np.full(len(column), np.nan)
-    if types.is_integer(kind) or types.is_floating(kind):
-        if is_category:
-            return _spelled_texts(column)
+    if types.is_boolean(kind):
+        return (
+            column.to_numpy() if column.null_count == 0 else _categories(column.dictionary_encode())
+        )
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         return column.cast("float64", safe=False).to_numpy()
-    hint = ""
-    if types.is_temporal(kind):
-        hint = f": turn it into numbers, such as the year, or {drop}"
-    raise DataError(f"{path}: column {name} has the type {kind}, which is no number or text{hint}")
-
-
-def _decoded(column: Any) -> Any:
-    """Convert an Arrow column of categories to their values, and one of decimals to numbers."""
-    from pyarrow import ArrowNotImplementedError, types
-
-    kind = column.type
-    if types.is_dictionary(kind):
-        try:
-            return _decoded(column.cast(kind.value_type))
-        except ArrowNotImplementedError:  # of a type that no column may have
-            return column
-    return column.cast("float64", safe=False) if types.is_decimal(kind) else column
+    if types.is_date(kind):
+        return column.cast("timestamp[us]").to_numpy()
+    if types.is_timestamp(kind) or types.is_duration(kind):
+        return column.to_numpy()
+    if types.is_time(kind):
+        return column.cast("time64[us]").cast("int64").cast("duration[us]").to_numpy()
+    if not str(kind).removeprefix("large_").startswith(("string", "binary", "fixed_size_binary")):
+        raise DataError(refused)
+    try:
+        column = column if str(kind) in ("string", "large_string") else column.cast("large_string")
+    except pyarrow.ArrowInvalid:
+        raise DataError(f"{path}: column {name} has bytes that are not UTF-8; {drop}") from None
+    return _texts(column)
 
 
 def _texts(column: Any) -> Texts:
     """Convert an Arrow column of text."""
-    codes, values = _coded(column)
-    return Texts(codes, tuple(values)).read()
-
-
-def _spelled_texts(column: Any) -> Texts:
-    """Convert an Arrow column of booleans or numbers to their texts, as categories."""
-    codes, values = _coded(column)
-    return Texts(codes, tuple(values)).mapped(category_text).read()
-
-
-def _coded(column: Any) -> tuple[np.ndarray, list[Any]]:
-    """Return the distinct values of an Arrow column, and the place of each row's, int32 (n,)."""
     encoded = column.combine_chunks().dictionary_encode()
+    return Texts(_codes(encoded), tuple(encoded.dictionary.to_pylist())).read()
+
+
+def _categories(column: Any) -> Texts:
+    """Convert an Arrow dictionary of any values."""
+    parts = [_declared(_codes(chunk), chunk.dictionary.to_pylist()) for chunk in column.chunks]
+    return Texts.joined(parts)
+
+
+def _codes(encoded: Any) -> np.ndarray:
+    """Return the place of each row's value in the dictionary, int32 (n,), -1 for none."""
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return codes.astype(np.int32), encoded.dictionary.to_pylist()
+    return codes.astype(np.int32)

@@ -428,9 +428,8 @@ def _kernel_rows(text: _svmlight.Text, serials: Serials) -> tuple[np.ndarray, Ro
 class TableRows(Source):
     """The rows of a table, encoded; `label` is the column of their labels, None without labels.
 
-    With `may_lack` rows may lack their label, which is then nan or "".
-    `unknown` counts the categories that the training set lacks, by column and text; a missing
-    boolean counts as one. Raises DataError.
+    With `may_lack` rows may lack their label, which is then nan or "". `unknown`
+    counts the categories that the training set lacks, by column and text. Raises DataError.
     """
 
     table: TableEncoding
@@ -467,10 +466,8 @@ class TableRows(Source):
             if column.kind == CATEGORY:
                 blocks.append((first + codes, np.where(codes >= 0, ONE_HOT, 0.0)))
                 continue
-            is_missing = np.isnan(numbers)
-            blocks.append((np.full(n_rows, first), np.where(is_missing, column.fill, numbers)))
-            if column.has_indicator:
-                blocks.append((np.full(n_rows, first + 1), is_missing.astype(np.float64)))
+            for k, values in enumerate(column.features(numbers)):
+                blocks.append((np.full(n_rows, first + k), values))
         if not blocks:
             return Csr(np.zeros(n_rows + 1, np.int64), np.zeros(0, np.int64), np.zeros(0))
         features, values = (np.stack([block[k] for block in blocks], axis=1) for k in (0, 1))
@@ -601,12 +598,12 @@ def encoding_of(
 ) -> TableEncoding:
     """Return the encoding of a frame without some columns, see `TableEncoding.of`.
 
-    Columns without values give a warning, which begins with `prefix`. Raises DataError.
+    Columns that are left out or doubtful give a warning, which begins with `prefix`. Raises
+    DataError.
     """
     encoding = TableEncoding.of(frame, label, dropped, categories)
-    known = {label, *dropped, *(column.name for column in encoding.columns)}
-    for name in sorted(set(frame.names) - known):
-        warnings.warn(f"{prefix}column {name} has no values: dropped", stacklevel=5)
+    for sentence in encoding.warnings:
+        warnings.warn(f"{prefix}{sentence}", stacklevel=5)
     return encoding
 
 

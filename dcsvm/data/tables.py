@@ -442,7 +442,7 @@ def _described(reader: TableReader, rows: TableRows, choice: str) -> str:
             f"line {line} ({names}{', ...' if len(reader.names) > 4 else ''}) has the names of the "
             "columns; --no-header makes it a row"
         )
-    return "\n".join([*lines, *encoding.notes(rows.frame)])
+    return "\n".join([*lines, *encoding.notes])
 
 
 def other_table(

@@ -7,15 +7,28 @@ read here: words of JSON without spaces.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from dcsvm import _core, _svmlight
 from dcsvm.data.arrays import BATCH_SIZE, Csr, slices
-from dcsvm.data.columns import CATEGORY, KINDS, NUMBER, Column, TableEncoding
+from dcsvm.data.columns import Column, TableEncoding
+from dcsvm.data.notations import (
+    BOOLEAN,
+    CATEGORY,
+    DATE,
+    KINDS,
+    MAX_DAYS,
+    MAX_WORDS,
+    ORDERS,
+    PARTS,
+    PLAIN,
+    Notation,
+)
 from dcsvm.data.rows import ChosenRows, Rows
 from dcsvm.data.scaling import Interval, Offsets, Scaling
 from dcsvm.kernel.kernels import Kernel
@@ -43,9 +56,13 @@ def _values(column: Column) -> dict[str, Any]:
     values: dict[str, Any] = {"name": column.name, "kind": column.kind}
     if column.kind == CATEGORY:
         return values | {"categories": column.categories}
-    if column.kind == NUMBER:
-        return values | {"fill": column.fill, "missing": column.has_indicator}
-    return values
+    if column.kind == BOOLEAN:
+        return values | ({"fill": column.fill} if column.fill else {})
+    values |= {"fill": column.fill, "missing": column.has_indicator}
+    if column.kind == DATE:
+        values |= {"first": column.first, "parts": column.parts}
+    notation, plain = asdict(column.notation), asdict(PLAIN)
+    return values | {key: one for key, one in notation.items() if one != plain[key]}
 
 
 def table_of(columns: list[str], label: list[str]) -> TableEncoding:
@@ -88,15 +105,45 @@ def _column_of(values: dict[str, Any]) -> Column:
     name, kind = values.get("name"), values.get("kind")
     if not isinstance(name, str) or kind not in KINDS:
         raise ValueError("a column must have a name and a kind")
+
+    def check(key: str, is_right: bool) -> None:
+        if not is_right:
+            raise ValueError(f"column {name[:40]!r} has a wrong {key}")
+
     fill, missing = values.get("fill", 0.0), values.get("missing", False)
-    is_number = isinstance(fill, (int, float)) and not isinstance(fill, bool)
-    if not (is_number and abs(fill) < float("inf") and isinstance(missing, bool)):
-        raise ValueError(f"column {name[:40]!r} has a wrong fill or missing")
+    first, parts = values.get("first", 0.0), values.get("parts", [])
+    largest = MAX_DAYS if kind == DATE else sys.float_info.max
+    check("fill or missing", _is_number(fill, largest) and isinstance(missing, bool))
+    check("first", _is_number(first, MAX_DAYS))
+    check("parts", _are_texts(parts) and set(parts) <= set(PARTS) and (kind != DATE or parts))
     categories = values.get("categories", [])
-    are_texts = isinstance(categories, list) and all(isinstance(text, str) for text in categories)
-    if not are_texts or len(set(categories)) < len(categories):
-        raise ValueError(f"column {name[:40]!r} has wrong categories")
-    return Column(name, kind, float(fill), missing, tuple(categories))
+    check("categories", _are_texts(categories))
+    own = {key: values[key] for key in asdict(PLAIN) if key in values}
+    words = own.get("words", [])
+    check("words", _are_texts(words) and len(words) <= MAX_WORDS)
+    notation = Notation(**(own | {"words": tuple(words)}))
+    check("decimal", notation.decimal in ("", ".", ","))
+    check("thousands", notation.thousands in ("", ".", ","))
+    check("unit", isinstance(notation.unit, str))
+    check("order", notation.order in ORDERS)
+    return Column(
+        name, kind, float(fill), missing, tuple(categories), notation, float(first), tuple(parts)
+    )
+
+
+def _is_number(value: Any, largest: float) -> bool:
+    """Return whether a value is a finite number of at most a size."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number and abs(value) <= largest
+
+
+def _are_texts(values: Any) -> bool:
+    """Return whether values are a list of different texts."""
+    return (
+        isinstance(values, list)
+        and all(isinstance(one, str) for one in values)
+        and len(set(values)) == len(values)
+    )
 
 
 SECTION = "dcsvm_section"

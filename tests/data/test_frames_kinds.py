@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from dcsvm.data.columns import joined
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError
-from dcsvm.data.frames import array_of, has_only_numbers, known_frame, matrix_of, plain_column
+from dcsvm.data.frames import column_at, has_only_numbers, known_frame, matrix_of
 from dcsvm.data.reading import MatrixRows
 
 pandas = pytest.importorskip("pandas")
@@ -165,8 +166,8 @@ def test_categories_of_any_type_are_categories(library, kind):
         again = Dataset(other, like=data)
         assert again.unknown_categories == []
         np.testing.assert_array_equal(again.rows.features, expected)
-    blocks = np.concatenate([array_of(frame, 0)] * 2)  # as a client of workers has them
-    assert plain_column(blocks, "X", "c").counts.tolist() == [2, 2]
+    blocks = joined([column_at(frame, 0, "c")] * 2)  # as a client of workers has them
+    assert sorted(blocks.counts.tolist()) == [2, 2] and blocks.is_declared
 
 
 def test_chunks_of_an_arrow_table_may_have_other_categories():
