@@ -30,12 +30,15 @@ from dcsvm.data.notations import (
     BOOLEAN,
     CATEGORY,
     DATE,
+    DAY_FIRST,
+    MONTH_FIRST,
     NUMBER,
     PARTS,
     PLAIN,
     TIME,
     TRUTH,
     Notation,
+    are_ids,
     days_of,
     hours_of,
     is_plain_number,
@@ -48,7 +51,6 @@ MISSING = ""  # the category of missing text
 MISSING_TEXTS = ("", "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "?")
 SHOWN = 3  # unknown categories in a warning
 NUMERIC_SHARE = 0.9  # of the text of a column that is likely to be numeric
-MIN_IDS, ID_SHARE = 30, 0.5  # more different texts, and a larger share of the rows, are ids
 NO_VALUES = "has no values: dropped"
 KEEP = "--category {} (in a data frame, dtype category) keeps it"
 DESCRIBED = {NUMBER: "number", BOOLEAN: "boolean", DATE: "date", TIME: "time"}
@@ -171,7 +173,7 @@ class Column:
 
     @property
     def n_features(self) -> int:
-        return len(self.feature_names)
+        return len(self.categories if self.kind == CATEGORY else self.feature_names)
 
     @property
     def feature_names(self) -> list[str]:
@@ -225,14 +227,15 @@ class Column:
         """
         read = {stripped(text) or MISSING: k for k, text in enumerate(self.categories)}
         as_written = read | {text: k for k, text in enumerate(self.categories)}
-        truths = {text: k for text, k in read.items() if text}
-        if not {text.lower() for text in truths} <= set(TRUTH):
-            return as_written
-        return {
-            spelled: k
+        truths = {text: k for text, k in read.items() if text.lower() in TRUTH}
+        spelled = {
+            spelling: k
             for text, k in truths.items()
-            for spelled in (text.lower(), text.title(), text.upper(), str(int(TRUTH[text.lower()])))
-        } | as_written
+            for spelling in (text.lower(), text.title(), text.upper())
+        }
+        if set(truths) == set(read) - {MISSING}:
+            spelled |= {str(int(TRUTH[text.lower()])): k for text, k in truths.items()}
+        return spelled | as_written
 
     def encode(self, frame: Frame, unknown: dict[str, dict[str, int]]) -> np.ndarray:
         """Encode a column of a frame.
@@ -292,8 +295,7 @@ def _of_texts(name: str, values: Texts, note: str) -> Column | str:
     texts = [text for text, n in zip(values.values, values.counts.tolist(), strict=True) if n]
     if not texts:
         return NO_VALUES
-    is_id = len(texts) >= MIN_IDS and len(texts) > ID_SHARE * len(values.codes)
-    if is_id and not values.is_declared:
+    if are_ids(len(texts), len(values.codes)) and not values.is_declared:
         reason = f"has {len(texts)} different texts in {len(values.codes)} rows: dropped"
         return f"{reason}; {KEEP.format(name)}" + (f" ({note})" if note else "")
     missing = [MISSING] if np.any(values.codes < 0) else []
@@ -310,7 +312,7 @@ def _note(texts: Texts, kind: str, notation: Notation) -> str:
         gaps = " and ".join(f"{count[one]} of {one[:40]!r}" for one in words)
         return f"{described}, {gaps} as missing"
     shown = next((one for one in texts.values if not is_plain_number(one)), texts.values[0])
-    order = f" ({notation.order})" if kind == DATE and shown[:4].isdecimal() is False else ""
+    order = {DAY_FIRST: " (day first)", MONTH_FIRST: " (month first)"}.get(notation.order, "")
     return f"{described} such as {shown[:40]!r}{order}"
 
 
@@ -391,7 +393,7 @@ def category_text(value: Any) -> str | None:
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
-        return value.decode()
+        return value.decode(errors="backslashreplace")
     if isinstance(value, date):
         return str(value).removesuffix(" 00:00:00")
     if not isinstance(value, NUMBERS):

@@ -270,7 +270,10 @@ def _column(column: Any, path: str, name: str, drop: str = DROP) -> Values:
     kind = column.type
     refused = f"{path}: column {name} has the type {kind}, which is no number or text; {drop}"
     if str(kind).startswith("run_end_encoded"):
-        return _column(compute.run_end_decode(column), path, name, drop)
+        try:
+            return _column(compute.run_end_decode(column), path, name, drop)
+        except pyarrow.ArrowNotImplementedError:  # of categories
+            raise DataError(refused) from None
     if types.is_dictionary(kind):
         if types.is_nested(kind.value_type) or isinstance(
             kind.value_type, pyarrow.BaseExtensionType
@@ -285,12 +288,8 @@ def _column(column: Any, path: str, name: str, drop: str = DROP) -> Values:
         )
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         return column.cast("float64", safe=False).to_numpy()
-    if types.is_date(kind):
-        return column.cast("timestamp[us]").to_numpy()
-    if types.is_timestamp(kind) or types.is_duration(kind):
-        return column.to_numpy()
-    if types.is_time(kind):
-        return column.cast("time64[us]").cast("int64").cast("duration[us]").to_numpy()
+    if types.is_temporal(kind) and not types.is_interval(kind):
+        return _times(column)
     if not str(kind).removeprefix("large_").startswith(("string", "binary", "fixed_size_binary")):
         raise DataError(refused)
     try:
@@ -298,6 +297,17 @@ def _column(column: Any, path: str, name: str, drop: str = DROP) -> Values:
     except pyarrow.ArrowInvalid:
         raise DataError(f"{path}: column {name} has bytes that are not UTF-8; {drop}") from None
     return _texts(column)
+
+
+def _times(column: Any) -> np.ndarray:
+    """Convert an Arrow column of dates or times; a time of day is a duration."""
+    from pyarrow import types
+
+    if types.is_date(column.type):
+        column = column.cast("timestamp[us]")
+    elif types.is_time(column.type):
+        column = column.cast("time64[us]", safe=False).cast("int64").cast("duration[us]")
+    return column.to_numpy()
 
 
 def _texts(column: Any) -> Texts:
@@ -314,5 +324,5 @@ def _categories(column: Any) -> Texts:
 
 def _codes(encoded: Any) -> np.ndarray:
     """Return the place of each row's value in the dictionary, int32 (n,), -1 for none."""
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    return codes.astype(np.int32)
+    codes = encoded.indices.cast("int32").fill_null(-1)  # indices may be unsigned
+    return codes.to_numpy(zero_copy_only=False)

@@ -20,6 +20,7 @@ import numpy as np
 
 NUMBER, BOOLEAN, CATEGORY, DATE, TIME = KINDS = ("number", "boolean", "category", "date", "time")
 TRUTH = {"false": 0.0, "true": 1.0}
+MIN_IDS, ID_SHARE = 30, 0.5
 MAX_WORDS = 3  # words for missing values in a column of numbers
 YEAR_FIRST, DAY_FIRST, MONTH_FIRST = ORDERS = ("ymd", "dmy", "mdy")
 HOURS_OF_DAY = 24
@@ -91,6 +92,11 @@ class Notation:
 
 
 PLAIN = Notation()
+
+
+def are_ids(n_texts: int, n_rows: int) -> bool:
+    """Return whether different texts are names of rows: many, and for more than half of them."""
+    return n_texts >= MIN_IDS and n_texts > ID_SHARE * n_rows
 
 
 def plain_number(text: str) -> float | None:
@@ -203,10 +209,12 @@ def _number_notation(
     used: list[tuple[str, int]], n_rows: int, default: str, *, has_gaps: bool
 ) -> Notation | None:
     """Return the notation of numbers, None for words, codes, and numbers of several notations."""
-    # whole numbers that were given as text, all of them, are codes
+    # whole numbers that were given as text are codes, unless nearly each row has its own
     if _words(used, n_rows, plain_number) == ():
-        is_code = not has_gaps and all(INTEGER.fullmatch(text) for text, _ in used)
-        return None if is_code else PLAIN
+        is_whole = not has_gaps and all(INTEGER.fullmatch(text) for text, _ in used)
+        if is_whole and not are_ids(len(used), n_rows):
+            return None
+        return None if is_whole and any(CODE.fullmatch(text) for text, _ in used) else PLAIN
     cells: dict[str, _Cell | None] = {}
 
     def cell_of(text: str) -> _Cell | None:

@@ -7,7 +7,6 @@ read here: words of JSON without spaces.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
@@ -112,7 +111,7 @@ def _column_of(values: dict[str, Any]) -> Column:
 
     fill, missing = values.get("fill", 0.0), values.get("missing", False)
     first, parts = values.get("first", 0.0), values.get("parts", [])
-    largest = MAX_DAYS if kind == DATE else sys.float_info.max
+    largest = MAX_DAYS if kind == DATE else float(np.finfo(float).max)
     check("fill or missing", _is_number(fill, largest) and isinstance(missing, bool))
     check("first", _is_number(first, MAX_DAYS))
     check("parts", _are_texts(parts) and set(parts) <= set(PARTS) and (kind != DATE or parts))

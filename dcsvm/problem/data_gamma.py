@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from dcsvm.data.arrays import slices
+from dcsvm.data.columns import TableEncoding
 from dcsvm.data.rows import BATCH_SIZE, Rows
 from dcsvm.kernel.distances import median_distance
 from dcsvm.kernel.kernels import Kernel
@@ -30,13 +31,15 @@ def number_of_gamma(
     rows: Rows,
     n_features: int | None = None,
     variance: Callable[[], float] | None = None,
+    table: TableEncoding | None = None,
 ) -> TrainOptions:
     """Replace a gamma that is text, or the default, by its number for rows.
 
     The gamma of a kernel without gamma becomes None if it is text. Sample weights are ignored.
     `n_features` and `variance` are given for rows on workers: the number of features, also of those
     that no row uses, and a function that computes the variance of all values, with the zeros of
-    sparse rows. Raises OptionError.
+    sparse rows. The default is 1 / features, of which a category column of the `table` counts as
+    one. Raises OptionError.
     """
     gamma, n_features = options.gamma, rows.n_features if n_features is None else n_features
     if isinstance(gamma, float):
@@ -44,7 +47,8 @@ def number_of_gamma(
     if not options.kernel_type.has_gamma:
         return replace(options, gamma=None) if gamma else options
     if gamma is None:
-        number = 1.0 / max(n_features, 1)
+        n_columns = n_features if table is None else n_features - table.n_features + table.n_columns
+        number = 1.0 / max(n_columns, 1)
     elif gamma == AUTO:
         size = variance_of_rows(rows) if variance is None else variance()
         number = _ratio(gamma, 1.0, n_features * size, f"of variance {size:g}")

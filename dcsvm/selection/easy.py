@@ -286,7 +286,7 @@ def _final_weights(search: EasySearch, source: Candidate) -> np.ndarray:
 
 def _exact_or_early(search: EasySearch, data: Dataset, exact: Trial) -> Trial:
     """Choose between an exact and an early model of scaled, weighted rows."""
-    exact = replace(exact, options=number_of_gamma(exact.options, data.rows))
+    exact = replace(exact, options=number_of_gamma(exact.options, data.rows, table=data.table))
     level = finest_level(data, exact.options)
     if level is None:
         return exact

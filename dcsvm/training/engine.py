@@ -20,6 +20,7 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.arrays import page_by_page
+from dcsvm.data.columns import TableEncoding
 from dcsvm.data.rows import ChosenRows, Rows
 from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.kernel.encodings import Choice, choose_encoding, encoded_row_bytes
@@ -242,9 +243,9 @@ class LocalEngine:
         """Whether a pass over all rows is slow."""
         return self.rows.is_in_file
 
-    def with_gamma(self, options: TrainOptions) -> TrainOptions:
+    def with_gamma(self, options: TrainOptions, table: TableEncoding | None) -> TrainOptions:
         """Replace a gamma that is no number by its number for the rows. Raises OptionError."""
-        return number_of_gamma(options, self.rows)
+        return number_of_gamma(options, self.rows, table=table)
 
     @property
     def digest(self) -> str:

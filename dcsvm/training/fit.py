@@ -71,13 +71,13 @@ def fit(
             columns = engine.rows.used
         else:  # gamma "auto" depends on the number of columns, also on empty ones
             columns = UsedColumns.of_rows(data.rows, *([] if test is None else [test.rows]))
-            options = number_of_gamma(options, data.rows)
+            options = number_of_gamma(options, data.rows, table=data.table)
             rows = columns.of(data.rows)
             engine = LocalEngine.of(rows, options, consume=data.is_disposable)
         if init_model is not None:
             check_rows(init_model, engine.rows, options, columns)
         run = begin(
-            engine, data.labels, engine.with_gamma(options), control,
+            engine, data.labels, engine.with_gamma(options, data.table), control,
             sample_weight=data.sample_weight, init_model=init_model,
             test=None if test is None else Dataset(columns.of(test.rows), test.labels),
         )  # fmt: skip

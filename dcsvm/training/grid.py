@@ -137,7 +137,8 @@ class GridSearch:
         self.data = data = with_weights(data, feature_weights, options, self.stop)
         # a setting of gamma is a number: kernels and estimates compare them
         tested = as_test_rows(test, data)
-        options, self.gamma_unit = number_of_gamma(options, data.rows), 1.0
+        options = number_of_gamma(options, data.rows, table=data.table)
+        self.gamma_unit = 1.0
         if gamma_unit == MEDIAN:
             per_median = number_of_gamma(replace(options, gamma="1/median"), data.rows)
             assert isinstance(per_median.gamma, float)

@@ -380,7 +380,7 @@ def cross_validate(
         return _measured(options, labels, labels), 0
     progress.begin("cross validation", rows.n_samples)
     columns = UsedColumns.of_rows(rows)
-    options = number_of_gamma(options, rows)
+    options = number_of_gamma(options, rows, table=data.table)
     narrow = columns.of(rows)
     prepared = prepare_rows(narrow, labels, options, consume=data.is_disposable)
     tree = None

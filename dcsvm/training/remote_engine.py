@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from dcsvm import _core
 from dcsvm.data.arrays import distinct
 from dcsvm.data.chunks import Future
+from dcsvm.data.columns import TableEncoding
 from dcsvm.data.rows import Rows, Storage, are_far, storage_of
 from dcsvm.data.used_columns import UsedColumns
 from dcsvm.kernel.cluster_tree import Tree, inverse
@@ -266,9 +267,9 @@ class RemoteEngine:
         """Return the variance of all feature values, as `numpy.var`."""
         return variance_of(self.rows.stats, self.rows.n_samples * self.rows.used.n_features)
 
-    def with_gamma(self, options: TrainOptions) -> TrainOptions:
+    def with_gamma(self, options: TrainOptions, table: TableEncoding | None) -> TrainOptions:
         rows: Any = self.rows  # has the part of Rows that a median needs
-        return number_of_gamma(options, rows, self.rows.used.n_features, self.variance)
+        return number_of_gamma(options, rows, self.rows.used.n_features, self.variance, table)
 
     @property
     def digest(self) -> str:

@@ -85,7 +85,7 @@ def with_weights_and_gamma(
     data: Dataset, given: ArrayLike | str | None, options: TrainOptions, stop: _core.Stop
 ) -> tuple[Dataset, TrainOptions]:
     """Return `with_weights`, and the options with the gamma of the rows before weighting."""
-    options = number_of_gamma(options, data.rows)
+    options = number_of_gamma(options, data.rows, table=data.table)
     return with_weights(data, given, options, stop), options
 
 

@@ -1,11 +1,22 @@
 """Test how the columns of tables and data frames become features."""
 
+import json
+
 import numpy as np
 import pytest
 
 from dcsvm.data import frames
-from dcsvm.data.columns import Column, Frame, TableEncoding, Texts, label_column, labels_of
+from dcsvm.data.columns import (
+    Column,
+    Frame,
+    TableEncoding,
+    Texts,
+    joined,
+    label_column,
+    labels_of,
+)
 from dcsvm.data.files import DataError
+from dcsvm.data.notations import Notation
 from dcsvm.data.reading import TableRows
 from dcsvm.data.scaling import Extremes, quantile_scaling
 from dcsvm.model.writer import table_lines, table_of
@@ -142,10 +153,9 @@ def test_values_that_are_missing_only_in_rows_to_predict(library):
         frame_of(a=np.array([1.0, 2.0]), b=["x", "y"], c=np.array([True, True]))
     )
     table = made({"a": ["?", "7"], "b": ["?", "y"], "c": ["NA", "true"]})
-    assert np.array_equal(dense(encoding, frames.frame_of(table)), [[1.5, 0, 0, 0], [7, 0, 0.5, 1]])
+    assert np.array_equal(dense(encoding, frames.frame_of(table)), [[1.5, 0, 0, 1], [7, 0, 0.5, 1]])
     assert TableRows(encoding, frames.frame_of(table)).warnings() == [
-        f"column {name}: 1 row with categories that the training set lacks: missing"
-        for name in "bc"
+        "column b: 1 row with categories that the training set lacks: missing"
     ]
 
 
@@ -165,9 +175,108 @@ def test_a_model_with_texts_that_are_missing_words_or_have_blanks_keeps_its_cate
     assert np.array_equal(dense(encoding, frames.frame_of(table)), np.eye(3) / 2)
 
 
+def test_text_in_other_notations_is_numbers_or_dates_with_a_sentence():
+    frame = frame_of(
+        price=["$1,200.50", "$7", "$9", None],
+        size=["1.5", "unknown", "2.5", "4"],
+        when=["31/01/2020", "01/02/2020", "-", "02/02/2020"],
+        at=["10:30", "12:00", "10:30", "10:30"],
+    )
+    encoding = TableEncoding.of(frame)
+    assert encoding.feature_names == [
+        "price", "price is missing", "size", "size is missing", "when (days)", "when (month)",
+        "when (weekday)", "when is missing", "at (hours)",
+    ]  # fmt: skip
+    assert encoding.notes == [
+        "column price: 3 numbers such as '$1,200.50'", "column at: 4 times such as '10:30'",
+    ]  # fmt: skip
+    assert encoding.warnings == [
+        "column size: 3 numbers, 1 of 'unknown' as missing",
+        "column when: 3 dates, 1 of '-' as missing",
+    ]
+    assert dense(encoding, frame).tolist() == [
+        [1200.5, 0, 1.5, 0, 0, 1, 4, 0, 10.5],
+        [7, 0, 2.5, 1, 1, 2, 5, 0, 12],
+        [9, 0, 2.5, 0, 1, 2, 5, 1, 10.5],
+        [9, 1, 4, 0, 2, 2, 6, 0, 10.5],
+    ]
+    columns, label = (line.split() for line in table_lines(encoding))
+    again = table_of(columns[1:], label[1:])
+    columns = {
+        "price": ["8", "($2)"],
+        "size": ["unknown", None],
+        "when": ["2020-01-31", "-"],
+        "at": ["9:30", "9:30"],
+    }
+    other = frame_of(**columns)
+    assert dense(again, other)[:, [0, 2, 3, 4, 7]].tolist() == [
+        [8, 2.5, 1, 0, 0],
+        [-2, 2.5, 1, 1, 1],
+    ]
+    for column, message in [
+        ({"size": ["?!", "1"]}, "column size: '\\?!' is not a number; leave the cell empty"),
+        ({"when": ["13/13/2020", "-"]}, "column when: '13/13/2020' is not a date; leave"),
+        ({"at": np.ones(2)}, "row 0, column at: 1.0 is not a time"),
+    ]:
+        with pytest.raises(DataError, match=message):
+            dense(again, frame_of(**columns | column))
+
+
+def test_many_words_among_numbers_are_an_error_that_says_how_to_keep_them():
+    texts = [*map(str, range(96)), "a", "b", "c", "d"]
+    with pytest.raises(DataError, match="'a' is not a number; .* or --category n .* keeps it"):
+        TableEncoding.of(frame_of(n=texts))
+    assert TableEncoding.of(frame_of(n=texts), categories=["n"]).n_features == 100
+    with pytest.raises(DataError, match="t.csv: no column m of categories"):
+        TableEncoding.of(frame_of(n=texts), categories=["m"])
+
+
+def test_text_that_names_rows_is_left_out_unless_it_is_a_category():
+    words = [f"w{k}" for k in range(40)]
+    encoding = TableEncoding.of(frame_of(a=words, b=words[:20] * 2, c=[*words[:19], *["x"] * 21]))
+    assert [one.name for one in encoding.columns] == ["b", "c"]
+    assert encoding.warnings == [
+        "column a has 40 different texts in 40 rows: dropped; --category a (in a data frame, dtype "
+        "category) keeps it"
+    ]
+    assert encoding.n_features == 40 and encoding.n_columns == 2
+
+
+def test_numbers_that_are_declared_categories_are_text():
+    frame = frame_of(a=np.array([1.0, 2.5, np.nan]), b=np.array([True, False, True]))
+    encoding = TableEncoding.of(frame, categories=["a", "b"])
+    assert encoding.feature_names == ["a=1", "a=2.5", "a=missing", "b=false", "b=true"]
+
+
+def test_dates_that_could_be_of_two_orders_are_text():
+    encoding = TableEncoding.of(frame_of(when=["01/02/2020", "03/04/2020"]))
+    assert encoding.feature_names == ["when=01/02/2020", "when=03/04/2020"]
+    assert encoding.warnings == [
+        "column when: dates whose days and months could change places are text: write 2020-12-31"
+    ]
+    days = [f"{k % 12 + 1:02d}/{k % 11 + 1:02d}/2020" for k in range(132)]
+    assert "change places" in TableEncoding.of(frame_of(when=days)).warnings[0]
+
+
+def test_parts_of_a_column_are_joined_whatever_types_they_have():
+    gap, none = np.array([np.nan]), Texts.of([None])
+    day = np.array(["2020-01-01"], "M8[D]")
+    assert joined([np.array([True]), np.array([False])]).dtype.kind == "b"
+    assert joined([np.array([1.5]), none, gap, np.array([True])])[[0, 3]].tolist() == [1.5, 1]
+    assert np.isnat(joined([day, gap, none])).tolist() == [False, True, True]
+    assert joined([gap, none]).tolist() != []
+    for parts, values in [
+        ([np.array([True]), none], ("false", "true")),
+        ([np.array([2.0]), Texts.of(["x"]), day], ("2", "x", "2020-01-01")),
+    ]:
+        assert joined(parts).values == values
+    texts = joined([Texts.of(["b", "?"]).read(), Texts.of(["a", "b"])])
+    assert texts.values == ("b", "a") and texts.codes.tolist() == [0, -1, 1, 0] and texts.has_words
+
+
 def test_100_000_categories_stay_sparse():
     frame = frame_of(a=[str(k) for k in range(100_000)])
-    encoding = TableEncoding.of(frame)
+    encoding = TableEncoding.of(frame, categories=["a"])
     assert encoding.n_features == 100_000
     n_values = sum(len(values) for _, _, values in TableRows(encoding, frame))
     assert n_values == 100_000
@@ -204,13 +313,25 @@ def test_labels():
 
 def test_a_model_file_has_the_encoding():
     odd = 'a b\\ \u2028"é'
+    notation = Notation(",", ".", odd, words=("-", odd))
     encoding = TableEncoding(
-        (Column(odd, "number", 0.1, True), Column("b", "boolean"),
-         Column("c", "category", categories=(odd, ""))),
+        (Column(odd, "number", 0.1, True), Column("b", "boolean", 1.0),
+         Column("c", "category", categories=(odd, "")), Column("d", "number", notation=notation),
+         Column("e", "date", 1.5, True, notation=Notation(order="mdy"), first=-7.25,
+                parts=("days", "hour")),
+         Column("f", "time", 0.5)),
         odd,
     )  # fmt: skip
     columns, label = (line.split() for line in table_lines(encoding))
     assert table_of(columns[1:], label[1:]) == encoding
+
+
+def test_plain_columns_are_written_as_ever():
+    encoding = TableEncoding((Column("a", "number", 0.5), Column("b", "boolean")))
+    assert table_lines(encoding)[0] == (
+        'table_columns {"name":"a","kind":"number","fill":0.5,"missing":false} '
+        '{"name":"b","kind":"boolean"}'
+    )
 
 
 LABEL = ['{"name":null,"has_names":true}']
@@ -234,6 +355,22 @@ def test_a_damaged_encoding_is_refused(columns, label):
         table_of(columns, label)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("parts", []), ("parts", ["second"]), ("parts", ["days", "days"]), ("parts", 7),
+        ("first", 1e9), ("first", True), ("fill", 1e9), ("order", "xyz"), ("order", []),
+        ("words", "x"), ("words", ["a", "b", "c", "d"]), ("decimal", ";"), ("decimal", 1),
+        ("thousands", "x"), ("unit", None),
+    ],
+)  # fmt: skip
+def test_a_damaged_column_of_dates_is_refused(key, value):
+    column = {"name": "a", "kind": "date", "parts": ["days"]}
+    assert table_of([json.dumps(column)], LABEL).feature_names == ["a (days)"]
+    with pytest.raises(ValueError, match=f"column 'a' has a wrong .*{key}"):
+        table_of([json.dumps(column | {key: value})], LABEL)
+
+
 def test_data_frames_have_numbers_booleans_and_text():
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame(
@@ -248,8 +385,6 @@ def test_data_frames_have_numbers_booleans_and_text():
     assert frame.column("a").tolist() == [1.0, 2.0, 3.0]
     assert frame.column("c").codes.tolist() == [0, -1, 1]
     assert np.isnan(frame.column("d")[1])
-    with pytest.raises(DataError, match="column t has dates or times: turn them into numbers"):
-        frames.frame_of(pandas.DataFrame({"t": pandas.to_datetime(["2020-01-01"])})).column("t")
     with pytest.raises(DataError, match="two columns have the name a"):
         frames.frame_of(pandas.DataFrame(np.zeros((1, 2)), columns=["a", "a"]))
 

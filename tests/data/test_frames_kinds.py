@@ -1,6 +1,8 @@
 """Test what is a data frame, and which frames are encoded."""
 
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -236,7 +238,7 @@ def test_a_nested_column_of_polars_is_refused(kind):
 @pytest.mark.parametrize(
     ("values", "found"),
     [([np.ones(2), np.ones(2)], "ndarray"), ([[1], [2]], "list"), ([{"a": 1}, None], "dict"),
-     (pandas.Categorical(pandas.to_datetime(["2020-01-01", "2021-01-01"])), "Timestamp")],
+     (pandas.interval_range(0, 2), "Interval")],
 )  # fmt: skip
 def test_cells_that_are_no_numbers_or_text_are_refused(values, found):
     frame = pandas.DataFrame({"l": pandas.Series(values), "b": 1.0})
@@ -244,12 +246,14 @@ def test_cells_that_are_no_numbers_or_text_are_refused(values, found):
         Dataset(frame)
 
 
-def test_dates_of_arrow_are_refused_in_words_for_python():
+def test_a_type_of_arrow_that_is_refused_is_named():
     pyarrow = pytest.importorskip("pyarrow")
-    dates = pyarrow.array(pandas.to_datetime(["2020-01-01"]))
-    for column in (dates, dates.dictionary_encode()):
-        with pytest.raises(DataError, match="no number or text: .*or drop the column$"):
+    encoded = pyarrow.RunEndEncodedArray.from_arrays([2], pyarrow.array(["x"]).dictionary_encode())
+    for column in (pyarrow.array([[1], [2]]), encoded):
+        with pytest.raises(DataError, match="has the type .*, which is no number or text; drop"):
             Dataset(pyarrow.table({"day": column}))
+    with pytest.raises(DataError, match="column day has bytes that are not UTF-8; drop"):
+        Dataset(pyarrow.table({"day": pyarrow.array([b"\xff"])}))
     intervals = pandas.DataFrame({"i": pandas.cut(np.arange(4.0), 2)})
     with pytest.raises(DataError, match="column i has the type dictionary"):
         Dataset(pyarrow.Table.from_pandas(intervals))
@@ -280,3 +284,80 @@ def test_a_frame_for_the_model_of_an_array_has_numbers_only(library):
         Dataset(make(columns), like=data)
     rows = Dataset(make(columns | {"w": [3, 4]}), like=data).rows.features
     assert rows.tolist() == [[1.5, 3, 1], [2, 4, 0]]
+
+
+def in_library(library, values):
+    """Return a frame with a column a of Python values."""
+    if library == "pandas":
+        return pandas.DataFrame({"a": pandas.Series(values, dtype=object)})
+    if library == "polars":
+        return pytest.importorskip("polars").DataFrame({"a": values})
+    table = pytest.importorskip("pyarrow").table({"a": values})
+    return table if library == "arrow" else table.to_pandas(types_mapper=pandas.ArrowDtype)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow", "pandas of Arrow"])
+@pytest.mark.parametrize(
+    ("values", "rows"),
+    [
+        ([date(2020, 1, 1), None, date(2020, 3, 1)], [[0, 1, 2, 0], [30, 1, 4, 1], [60, 3, 6, 0]]),
+        ([datetime(2020, 1, 1, 6), datetime(2020, 1, 1, 18)], [[0, 6], [0.5, 18]]),
+        ([time(10, 30), None, time(12)], [[10.5, 0], [11.25, 1], [12, 0]]),
+        ([timedelta(days=1), timedelta(hours=-6)], [[24], [-6]]),
+        ([b"x", b"y"], [[0.5, 0], [0, 0.5]]),
+    ],
+)  # fmt: skip
+def test_dates_times_and_bytes(library, values, rows):
+    frame = in_library(library, values)
+    data = Dataset(frame)
+    assert data.rows.features.tolist() == rows and not has_only_numbers(frame)
+    empty = Dataset(in_library("pandas", [None]), like=data)
+    assert empty.n_rows == 1 and empty.n_features == data.n_features
+
+
+def test_dates_of_pandas_with_zones_and_periods():
+    dates = pandas.to_datetime(pandas.Series(["2020-01-01 12:00", "2020-01-03 18:00"]))
+    names = ["a (days)", "a (weekday)", "a (hour)"]
+    for column in (dates, dates.dt.tz_localize("UTC"), dates.dt.tz_localize("UTC").astype(object)):
+        data = Dataset(pandas.DataFrame({"a": column}))
+        assert data.table.feature_names == names
+        assert data.rows.features.tolist() == [[0, 2, 12], [2.25, 4, 18]]
+        text = Dataset(pandas.DataFrame({"a": ["2020-01-01T14:00+02:00"]}), like=data)
+        assert text.rows.features.tolist() == [[0, 2, 12]]
+    periods = pandas.DataFrame({"a": pandas.period_range("2020-01", periods=2, freq="M")})
+    assert Dataset(periods).rows.features.tolist() == [[0, 1, 2], [31, 2, 5]]
+
+
+def test_text_of_arrow_by_another_name():
+    pyarrow = pytest.importorskip("pyarrow")
+    texts = pyarrow.array(["x", None, "y"])
+    columns = [texts.cast(kind) for kind in ("large_string", "binary", "large_binary")]
+    if hasattr(pyarrow, "string_view"):
+        view = pyarrow.array(["x", "y"], pyarrow.string_view())
+        columns += [
+            pyarrow.array(["x", None, "y"], pyarrow.string_view()),
+            pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, None, 1], "uint32"), view),
+        ]
+    for column in columns:
+        assert Dataset(pyarrow.table({"a": column})).table.feature_names == [
+            "a=x", "a=y", "a=missing"
+        ]  # fmt: skip
+    runs = pyarrow.RunEndEncodedArray.from_arrays([2, 3], [1.5, 2.0])
+    assert Dataset(pyarrow.table({"a": runs})).rows.features.tolist() == [[1.5], [1.5], [2]]
+
+
+@pytest.mark.parametrize("kind", ["Categorical", "Enum"])
+def test_categories_of_polars_are_categories_whatever_their_texts(kind):
+    polars = pytest.importorskip("polars")
+    texts = [f"{k}.5" for k in range(40)]
+    dtype = polars.Categorical if kind == "Categorical" else polars.Enum(texts)
+    frame = polars.DataFrame({"a": polars.Series(texts, dtype=dtype)})
+    for one in (frame, frame.to_arrow()):
+        assert Dataset(one).n_features == 40
+
+
+def test_targets_may_be_decimals_or_fractions():
+    for labels in ([Decimal("1.5"), 2, Decimal(1)], [Fraction(3, 2), Fraction(2), 1]):
+        y = Dataset(np.eye(3), np.array(labels, object)).labels
+        assert y.dtype == np.float64 and y.tolist() == [1.5, 2, 1]
+    assert Dataset(np.array([[Fraction(1, 2)], [1]], object)).rows.features.tolist() == [[0.5], [1]]

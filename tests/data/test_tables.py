@@ -53,12 +53,11 @@ def test_a_file_has_the_categories_of_its_frame(tmp_path, name):
                                                             [0, 0, 1, 0, 1]])  # fmt: skip
 
 
-def test_dates_in_a_file_are_refused_in_words_for_commands(tmp_path):
+def test_a_type_that_is_refused_is_named_in_words_for_commands(tmp_path):
     from pyarrow import parquet
 
-    dates = pyarrow.array([0, 1], pyarrow.date32())
-    parquet.write_table(pyarrow.table({"day": dates}), tmp_path / "t.parquet")
-    with pytest.raises(DataError, match="column day has the type date32.*, or --drop it"):
+    parquet.write_table(pyarrow.table({"day": [[1], [2]]}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match="column day has the type list.*; --drop it"):
         read_table(str(tmp_path / "t.parquet"), "parquet").column("day")
 
 
@@ -139,12 +138,9 @@ def test_a_damaged_csv_file_is_explained(tmp_path, text, message):
         read(tmp_path, text)
 
 
-def test_dates_are_refused(tmp_path):
+def test_dates_are_read(tmp_path):
     frame = read(tmp_path, "when,y\n2020-01-01,1\n2020-01-02,2\n")
-    with pytest.raises(
-        DataError, match="column when has the type date32.*such as the year, or --dr"
-    ):
-        frame.column("when")
+    assert np.diff(frame.column("when")) == np.timedelta64(1, "D")
 
 
 def damaged(content, rng):
