@@ -1,12 +1,15 @@
 """Test that chunks are matched by the names of their columns, or refused if they differ."""
 
+from decimal import Decimal
+
 import dask
+import dask.array
 import numpy as np
 import pytest
 from scipy import sparse
 
 import dcsvm
-from dcsvm.distributed import DaskSVC, RemoteDataset, train
+from dcsvm.distributed import DaskSVC, DaskSVR, RemoteDataset, train
 
 pandas = pytest.importorskip("pandas")
 
@@ -117,3 +120,49 @@ def test_sparse_chunks_may_lack_the_last_columns(client, numbers, other):
     here = dcsvm.train(sparse.csr_matrix(X), y)
     objective = dcsvm.train(data).report.objective
     assert objective == pytest.approx(here.report.objective, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", [as_pandas, as_polars, as_arrow])
+def test_notations_dates_and_ids_are_found_over_all_chunks(client, numbers, kind):
+    X, y = numbers
+    rank = np.arange(N)
+    rows = pandas.DataFrame(
+        {
+            "price": [f"{1000 * one:,.2f} €" if k else "-" for k, one in enumerate(X[:, 0])],
+            "when": pandas.to_datetime("2020-01-01") + pandas.to_timedelta(rank * 7.25, "D"),
+            "day": [f"{k % 28 + 1}/{1 + k // 28}/2021" for k in range(N)],
+            "id": [f"row {k}" for k in range(N)],
+            "code": np.where(rank < HALF, "2", "x1"),  # whole numbers in a chunk
+            "kind": pandas.Categorical((rank % 3).astype(str)),
+        }
+    )
+    with pytest.warns(UserWarning, match="column id has 60 different texts in 60 rows: dropped"):
+        here = dcsvm.train(kind(rows), y, gamma=0.1)
+    model = train(client, halves(kind(rows)), halves(y), gamma=0.1)
+    assert model.table == here.table
+    assert model.table.feature_names == [
+        "price", "price is missing", "when (days)", "when (year)", "when (month)",
+        "when (weekday)", "when (hour)", "day (days)", "day (month)", "day (weekday)",
+        "code=2", "code=x1", "kind=0", "kind=1", "kind=2",
+    ]  # fmt: skip
+    found, expected = (one.decision_function(kind(rows[5:15])) for one in (model, here))
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+def test_a_category_column_counts_once_in_the_default_gamma(client, numbers, frame):
+    y = numbers[1]
+    for model in (dcsvm.train(frame, y), train(client, halves(frame), halves(y))):
+        assert model.table.n_features == 6 and model.kernel.gamma == 0.25
+
+
+def test_targets_may_be_decimals(client, numbers):
+    X = numbers[0]
+    targets = np.array([Decimal(f"{one:.3f}") for one in X[:, 0]], object)
+    plain = targets.astype(float)
+    model = train(client, halves(X), halves(targets), svm_type="epsilon_svr")
+    assert model.report.objective == pytest.approx(
+        train(client, halves(X), halves(plain), svm_type="epsilon_svr").report.objective
+    )
+    estimator = DaskSVR(client=client).fit(halves(X), halves(targets))
+    found = estimator.predict(dask.array.from_array(X, chunks=(HALF, 3))).compute()
+    assert np.corrcoef(found, plain)[0, 1] > 0.9

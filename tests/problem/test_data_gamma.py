@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 from scipy.spatial.distance import pdist
 
+from dcsvm.data.columns import Column, TableEncoding
 from dcsvm.data.rows import Rows, Storage
 from dcsvm.kernel.distances import compared_rows
 from dcsvm.problem.data_gamma import number_of_gamma, number_per_median, variance_of_rows
@@ -118,3 +119,19 @@ def test_rare_rows_are_found_beyond_the_sample(storage):
 def test_auto_is_of_the_rows_where_the_median_is_zero():
     rows = Rows.from_array(np.tile([0.0, 1.0, 2.0], (70, 1)))
     assert number(rows, "auto") == pytest.approx(1 / (3 * 2 / 3))
+
+
+def test_a_category_column_counts_once_in_the_default_gamma():
+    rows = Rows.from_array(np.eye(7, dtype=np.float32))
+    columns = (
+        Column("a", "category", categories=("x", "y", "z")),
+        Column("b", "number", 0.0, True),
+    )
+    table = TableEncoding(
+        (*columns, Column("c", "category", categories=("x",)), Column("d", "time"))
+    )
+    assert table.n_features == 7
+    assert number_of_gamma(TrainOptions(), rows, table=table).gamma == 1 / 5
+    assert number_of_gamma(TrainOptions(), rows).gamma == 1 / 7
+    gamma = number_of_gamma(TrainOptions(gamma="auto"), rows, table=table).gamma
+    assert gamma == number(rows, "auto")
