@@ -216,21 +216,21 @@ def _number_notation(
             return None
         return None if is_whole and any(CODE.fullmatch(text) for text, _ in used) else PLAIN
     cells: dict[str, _Cell | None] = {}
+    units: list[str] = []
 
     def cell_of(text: str) -> _Cell | None:
-        cells[text] = _Cell.of(text)
-        return cells[text]
+        cell = cells[text] = _Cell.of(text)
+        if cell is not None and cell.unit and cell.unit not in units:
+            units.append(cell.unit)
+        return cell if len(units) < 2 else None  # so that a column of text ends the search
 
-    if _words(used, n_rows, cell_of) is None:
+    # several units make the column text, and cells with a rare one are words
+    if _words(used, n_rows, cell_of) is None or len(units) > 1:
         return None
-    # a unit of a few cells makes them words, several units make the column text
     n_of_unit = Counter[str]()
     for text, count in used:
         if (cell := cells[text]) is not None:
             n_of_unit[cell.unit] += count
-    units = [one for one in n_of_unit if one]
-    if len(units) > 1:
-        return None
     unit = units[0] if units and 2 * n_of_unit[units[0]] > n_of_unit.total() else ""
     kept = {text: one for text, one in cells.items() if one is not None and one.unit in ("", unit)}
     words = _words(used, n_rows, kept.get)
