@@ -49,6 +49,7 @@ from dcsvm.data.notations import (
 LABELS = ("target", "label", "class", "y")  # names of the label column, by preference
 MISSING = ""  # the category of missing text
 MISSING_TEXTS = ("", "NA", "N/A", "n/a", "nan", "NaN", "NAN", "null", "NULL", "None", "?")
+MAX_NUMBERS = 32  # different numbers that are classes
 SHOWN = 3  # unknown categories in a warning
 NUMERIC_SHARE = 0.9  # of the text of a column that is likely to be numeric
 NO_VALUES = "has no values: dropped"
@@ -603,12 +604,23 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
 
 
-def labels_of(frame: Frame, name: str, *, may_lack: bool = False) -> np.ndarray:
+def labels_of(
+    frame: Frame, name: str, *, may_lack: bool = False, are_numbers: bool = False
+) -> np.ndarray:
     """Return labels: float64 (n,), or str (n,) for text, booleans and dates.
 
     With `may_lack` missing labels are nan or "", else they raise DataError, as infinite ones do.
+    Text of numbers in another notation, such as 12,5 %, is a target if the labels of the training
+    set `are_numbers`, or if there are more values than classes of numbers may have.
     """
     values = frame.column(name)
+    if isinstance(values, Texts) and (are_numbers or len(values.values) > MAX_NUMBERS):
+        read = values.read()
+        reading = reading_of(
+            read.values, read.counts, frame.n_rows, frame.decimal, has_gaps=read.has_words
+        )
+        if reading is not None and (reading.kind, reading.notation.words) == (NUMBER, ()):
+            values = as_numbers(frame, name, read, NUMBER, reading.notation)
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         labels, is_missing, is_infinite = values, np.isnan(values), np.isinf(values)
         if is_infinite.any():

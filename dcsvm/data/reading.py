@@ -428,8 +428,9 @@ def _kernel_rows(text: _svmlight.Text, serials: Serials) -> tuple[np.ndarray, Ro
 class TableRows(Source):
     """The rows of a table, encoded; `label` is the column of their labels, None without labels.
 
-    With `may_lack` rows may lack their label, which is then nan or "". `unknown`
-    counts the categories that the training set lacks, by column and text. Raises DataError.
+    With `may_lack` rows may lack their label, which is then nan or ""; `are_numbers` says that the
+    labels of the training set are. `unknown` counts the categories that the training set lacks, by
+    column and text. Raises DataError.
     """
 
     table: TableEncoding
@@ -443,6 +444,7 @@ class TableRows(Source):
         name: str = "",
         *,
         may_lack: bool = False,
+        are_numbers: bool = False,
     ):
         self.table, self.frame = table, table.matched(frame)
         self.name, self.n_rows = name or frame.name, frame.n_rows
@@ -451,7 +453,9 @@ class TableRows(Source):
         self.encoded = [column.encode(self.frame, self.unknown) for column in table.columns]
         self.first_features = table.start[:-1].tolist()  # of each column
         self.row_numbers: np.ndarray = np.arange(self.n_rows)
-        self.labels = None if label is None else labels_of(frame, label, may_lack=may_lack)
+        self.labels = None
+        if label is not None:
+            self.labels = labels_of(frame, label, may_lack=may_lack, are_numbers=are_numbers)
 
     def __iter__(self) -> Iterator[Csr]:
         for batch in slices(self.n_rows, BATCH_SIZE // max(2 * len(self.encoded), 1)):

@@ -464,8 +464,9 @@ def other_table(
     if not set(kinds) <= set(reader.names):  # they match by position
         others = [one for one in reader.names if one != label]
         kinds = dict(zip(others, kinds.values(), strict=False))
+    labels = getattr(like, "labels", None)
+    are_text = labels is not None and labels.dtype.kind == "U"
     if label is not None:
-        labels = getattr(like, "labels", None)
-        has_text_labels = labels is not None and labels.dtype.kind == "U"
-        kinds[label] = CATEGORY if has_text_labels else LABEL
-    return TableRows(encoding, reader.frame(kinds), label, may_lack=True)
+        kinds[label] = CATEGORY if are_text else LABEL
+    frame = reader.frame(kinds)
+    return TableRows(encoding, frame, label, may_lack=True, are_numbers=not are_text)

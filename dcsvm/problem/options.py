@@ -136,9 +136,11 @@ class TrainOptions(OptionTable):
     gamma: float | str | None = of_kernel(None, GAMMA.optional, "-g GAMMA",
         f"gamma of {users_of('gamma')}; or auto, F/median",
         "0 selects the default, as in LIBSVM. auto is 1 / (features * variance of all values). "
-        f"F/median, such as 2/median, is {median_words()}.",
+        f"F/median, such as 2/median, is {median_words()}. In 1/features a column of categories "
+        "counts once.",
         keyword=f'gamma of {users_of("gamma")}; at least 0, or "auto": 1 / (features * variance '
-        f'of all values), or "F/median", such as "2/median": {median_words()}; None is 1/features',
+        f'of all values), or "F/median", such as "2/median": {median_words()}; None is 1/features, '
+        "of which a column of categories is one",
         default_text="1/features", is_basic=True)
     coef0: float = of_kernel(0.0, FINITE, "-r COEF0", f"coef0 of {users_of('coef0')}")
     tolerance: float = of_accuracy(1e-3, POSITIVE, "-e TOL",

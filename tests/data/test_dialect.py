@@ -266,3 +266,12 @@ def test_the_first_lines_tell_a_table(text, name):
     assert table_hint(text) == (
         name and f": the file looks like a table with {name}: give --format csv"
     )
+
+
+def test_targets_in_another_notation_are_numbers(read):
+    text = "a,price\n" + "".join(f'{k},"${1000 + k * k / 7:,.2f}"\n' for k in range(40))
+    data = read(text)
+    np.testing.assert_allclose(data.labels, [round(1000 + k * k / 7, 2) for k in range(40)])
+    rows = read('a,price\n1,"$1,000.14"\n2,\n', "p.csv", like=data)
+    np.testing.assert_allclose(rows.labels, [1000.14, np.nan])
+    assert read('a,size\n1,"$1"\n2,"$2"\n', "c.csv").labels.tolist() == ["$1", "$2"]
