@@ -29,6 +29,7 @@ from dcsvm.data.files import DataError
 from dcsvm.data.notations import (
     BOOLEAN,
     CATEGORY,
+    CODE,
     DATE,
     DAY_FIRST,
     MONTH_FIRST,
@@ -420,6 +421,8 @@ def _check_finite(frame: Frame, name: str, values: np.ndarray) -> None:
 
 def _check_not_numeric(frame: Frame, name: str, texts: Texts) -> None:
     """Raise DataError if almost all texts of a column are numbers."""
+    if any(map(CODE.fullmatch, texts.values)):
+        return  # codes such as 01 may have letters
     is_word = np.array([not is_plain_number(text) for text in texts.values], bool)
     n_words = int(texts.counts[is_word].sum())
     if 0 < n_words < (1 - NUMERIC_SHARE) * texts.counts.sum():
@@ -530,10 +533,10 @@ class TableEncoding:
         sizes = [one.n_features for one in self.columns]
         return np.repeat([one.kind == CATEGORY for one in self.columns], sizes).astype(bool)
 
-    def matched(self, frame: Frame) -> Frame:
+    def matched(self, frame: Frame, label: str | None = None) -> Frame:
         """Check that a frame has the columns, by name; rename them if they match by position.
 
-        Raises DataError.
+        The column `label` is none of them then. Raises DataError.
         """
         names = [one.name for one in self.columns]
         if self.has_names and frame.has_names:
@@ -541,10 +544,13 @@ class TableEncoding:
             if missing:
                 raise DataError(f"{frame.name}: no column {missing[0]}, which the model needs")
             return frame
+        if label is not None and not set(names) <= set(frame.names):
+            frame = replace(frame, names=tuple(one for one in frame.names if one != label))
         known = [*names, *([] if self.label is None else [self.label])]
         if self.has_names or frame.has_names:
             return frame if set(names) <= set(frame.names) else _renamed(frame, names)
-        return frame if set(known) <= set(frame.names) else _renamed(frame, names)
+        is_same = set(known) <= set(frame.names)
+        return frame if is_same or set(names) == set(frame.names) else _renamed(frame, names)
 
 
 def _renamed(frame: Frame, names: list[str]) -> Frame:
@@ -619,7 +625,10 @@ def labels_of(
         reading = reading_of(
             read.values, read.counts, frame.n_rows, frame.decimal, has_gaps=read.has_words
         )
-        if reading is not None and (reading.kind, reading.notation.words) == (NUMBER, ()):
+        if reading is not None and reading.kind == NUMBER:
+            if reading.notation.words:
+                is_word = np.array([one in reading.notation.words for one in read.values])
+                raise _no_number(frame, name, read, is_word, "is not a number, as other labels are")
             values = as_numbers(frame, name, read, NUMBER, reading.notation)
     if isinstance(values, np.ndarray) and values.dtype.kind == "f":
         labels, is_missing, is_infinite = values, np.isnan(values), np.isinf(values)

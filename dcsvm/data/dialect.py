@@ -11,8 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from dcsvm.data.columns import CATEGORY, MISSING_TEXTS, TableEncoding
+from dcsvm.data.columns import CATEGORY, MISSING_TEXTS, Column, TableEncoding
 from dcsvm.data.files import BINARY_TABLES
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -23,9 +24,15 @@ DELIMITER_NAMES = {
 PLAIN_LINES = 10  # that tell whether a text is a table
 SAMPLE = 200  # records that show the dialect
 MOST = 0.9  # of the records have the usual number of fields
-YEARS = range(1900, 2101)  # numbers that are names, if they are consecutive
+YEARS = range(1900, 2101)  # numbers that are names, if they are three in equal steps
+MANY_STEPS = 5  # of other numbers that are names, such as wavelengths
+WHOLE = re.compile(r"\d+(\.0*)?")
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*$', re.IGNORECASE)  # of Excel
-VALUE = re.compile(r"[(+\-\u2212]?\s*[$\u20ac\u00a3\u00a5]?\s*[.,]?\d")  # number, date, amount
+# a number, date, time or amount, with a short unit
+VALUE = re.compile(
+    r"[(+\-\u2212]?\s*[^\w\s.,;:#_]?\s*[+\-\u2212]?[.,]?\d[\d.,:/\-' \u00a0\u202f]*"
+    r"(?:[eE][+\-]?\d+|T[\d:.]+)?[^\w\s]?(?:\s?[^\W\d_]{1,3}(?:[/\u00b2\u00b3]\S{0,4})?)?\)?\+?"
+)
 COMMA_NUMBER = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.IGNORECASE)
 POINT_NUMBER = re.compile(r"[+-]?\d*\.\d+(e[+-]?\d+)?", re.IGNORECASE)
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
@@ -38,7 +45,8 @@ class Dialect:
 
     `n_lines` lines are above the first row. `names` are those of line `line_of_names`, or numbers
     from 1 if there are none, then `has_names` is False. With `are_names_numbers` the names are
-    consecutive numbers. `decimal` is the decimal mark.
+    consecutive numbers. `decimal` is the decimal mark. The last column of a table that `is_padded`
+    is empty, as lines end in a delimiter.
     """
 
     delimiter: str
@@ -48,6 +56,7 @@ class Dialect:
     line_of_names: int = 0
     are_names_numbers: bool = False
     decimal: str = "."
+    is_padded: bool = False
 
 
 Record = tuple[int, list[str]]  # number of lines up to its end, and its fields
@@ -63,7 +72,7 @@ def records(lines: Iterable[str], delimiter: str, n_lines: int = 0) -> Iterator[
     """Yield the records of lines that have `n_lines` lines above them. Raises csv.Error."""
     reader = csv.reader(lines, delimiter=delimiter)
     for fields in reader:
-        if fields:  # not an empty line
+        if len(fields) > 1 or "".join(fields).strip():  # not an empty line
             yield n_lines + reader.line_num, fields
 
 
@@ -109,6 +118,7 @@ def find_dialect(
     return Dialect(
         delimiter, _names(fields) if has_names else _numbers(len(first)), has_names, n_lines,
         line_of_names, has_names and _are_consecutive(fields), _decimal(delimiter, below),
+        is_padded=len(first) > 1 and not any(row[-1].strip() for row in [first, *below]),
     )  # fmt: skip
 
 
@@ -174,7 +184,7 @@ def _below_titles(sample: list[Record]) -> list[Record]:
 
 
 def _is_word(field: str) -> bool:
-    return bool(field.strip()) and not VALUE.match(field.strip())
+    return bool(field.strip()) and not VALUE.fullmatch(field.strip())
 
 
 def _has_row_names(sample: Sequence[Record], delimiter: str) -> bool:
@@ -221,48 +231,65 @@ def _are_names(
         names = [column.name for column in known.columns]
         if 2 * sum(name in first for name in names) >= len(names):
             return True
+    if known is not None and len(known.columns) <= len(first):
+        fit = [_fits(field, column) for field, column in zip(first, known.columns, strict=False)]
+        if not known.has_names or 2 * sum(fit) > len(fit):
+            return 2 * sum(fit) < len(fit)
     n_columns = min([len(first), *map(len, below)])
     columns = [[row[k].strip() for row in below] for k in range(n_columns)]
     has_values = [_has_values(column) for column in columns]
-    if not below and known is not None and len(known.columns) <= len(first):
-        has_values = [column.kind != CATEGORY for column in known.columns]
     # columns of numbers and dates tell: their names are words
     shown = [
         (field, column)
         for field, column, has in zip(first, columns, has_values, strict=False)
         if has and field not in MISSING_TEXTS
     ]
-    n_values = sum(bool(VALUE.match(field)) for field, _ in shown)
-    n_words = sum(not VALUE.match(field) and field not in column for field, column in shown)
+    n_values = sum(bool(VALUE.fullmatch(field)) for field, _ in shown)
+    n_words = sum(not VALUE.fullmatch(field) and field not in column for field, column in shown)
     is_repeated = any(
         field in column
         for field, column, has in zip(first, columns, has_values, strict=False)
         if field not in MISSING_TEXTS and not has
     )
     if shown and n_words + n_values:
-        return n_words >= n_values or (_are_consecutive(first) and not is_repeated)
+        # a word in place of a missing value is rarely in the last column, above nothing but numbers
+        is_last = bool(has_values[-1:] and has_values[-1]) and _is_word(first[-1])
+        is_name = is_last and first[-1] not in columns[-1] and first[-1] not in MISSING_TEXTS
+        are_steps = _are_consecutive(first) and not is_repeated
+        return n_words >= n_values or is_name or are_steps
     present = [field for field in first if field]
     is_value = bool(present) and all(
-        VALUE.match(field) or field in MISSING_TEXTS for field in present
+        VALUE.fullmatch(field) or field in MISSING_TEXTS for field in present
     )
     return not (is_value or is_repeated or len(set(present)) < len(present))
+
+
+def _fits(field: str, column: Column) -> bool:
+    """Return whether a field of the first line may be a value of a column of the training set."""
+    if field in MISSING_TEXTS or field in column.notation.words:
+        return True
+    return field in column.categories if column.kind == CATEGORY else bool(VALUE.fullmatch(field))
 
 
 def _has_values(cells: Sequence[str]) -> bool:
     """Return whether at least half of the cells of a column are numbers, dates or amounts."""
     present = [cell for cell in cells if cell not in MISSING_TEXTS]
-    return bool(present) and 2 * sum(bool(VALUE.match(one)) for one in present) >= len(present)
+    return bool(present) and 2 * sum(bool(VALUE.fullmatch(one)) for one in present) >= len(present)
 
 
 def _are_consecutive(fields: Sequence[str]) -> bool:
-    """Return whether the numbers among names are 0, 1, 2 ..., 1, 2, 3 ... or years."""
-    numbers = [int(field) for field in fields if field.strip().isdecimal()]
-    others = [field.strip() for field in fields if not field.strip().isdecimal()]
-    if any(VALUE.match(field) or field in MISSING_TEXTS[1:] for field in others):
+    """Return whether the numbers among names count from 0 or 1, or are years or equal steps."""
+    texts = [field.strip() for field in fields]
+    numbers = [int(float(text)) for text in texts if WHOLE.fullmatch(text)]
+    others = [text for text in texts if not WHOLE.fullmatch(text)]
+    if len(numbers) < 2 or any(VALUE.fullmatch(one) or one in MISSING_TEXTS[1:] for one in others):
         return False
-    if len(numbers) < 2 or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+    step = numbers[1] - numbers[0]
+    if step == 0 or any(b - a != step for a, b in pairwise(numbers)):
         return False
-    return numbers[0] in (0, 1) or (len(numbers) > 2 and numbers[0] in YEARS)
+    is_counted = step == 1 and numbers[0] in (0, 1)
+    are_years = len(numbers) > 2 and {numbers[0], numbers[-1]} <= set(YEARS)
+    return is_counted or are_years or len(numbers) >= MANY_STEPS
 
 
 def _names(fields: Sequence[str]) -> tuple[str, ...]:

@@ -446,7 +446,7 @@ class TableRows(Source):
         may_lack: bool = False,
         are_numbers: bool = False,
     ):
-        self.table, self.frame = table, table.matched(frame)
+        self.table, self.frame = table, table.matched(frame, label)
         self.name, self.n_rows = name or frame.name, frame.n_rows
         self.n_features, self.sample_weight = table.n_features, sample_weight
         self.unknown: dict[str, dict[str, int]] = {}
@@ -608,6 +608,8 @@ def encoding_of(
     encoding = TableEncoding.of(frame, label, dropped, categories)
     for sentence in encoding.warnings:
         warnings.warn(f"{prefix}{sentence}", stacklevel=5)
+    if frame.names and not encoding.columns:
+        raise DataError(f"{prefix}no column is left for features")
     return encoding
 
 

@@ -33,9 +33,10 @@ from dcsvm.data.columns import (
     columns_of,
     label_column,
 )
-from dcsvm.data.dialect import BLANKS, collapsed, find_dialect, records, table_hint
+from dcsvm.data.dialect import BLANKS, SAMPLE, collapsed, find_dialect, records, table_hint
 from dcsvm.data.files import HEAD, DataError, FileText, as_file, check_room, first_lines, read_text
 from dcsvm.data.frames import frame_of_arrow, without_index
+from dcsvm.data.notations import CODE, TRUTH
 from dcsvm.data.reading import Encoded, FileOptions, TableRows, encoding_of
 
 HEAD_BYTES = 2**20  # of text that show the dialect
@@ -43,6 +44,7 @@ HEAD_ROWS = 1000  # of Parquet
 HEAD_BATCH = 2**16  # bytes of text; the last record of a head may be cut, and is beyond it
 BATCH = 2**20  # bytes of text in a batch
 LARGE = 2**24  # bytes of text that show the types of the columns; limit of a line
+INDEX_NAMES = ("", "Unnamed: 0")  # pandas reads the first one as the second one
 LABEL = "label"  # kind of a column whose text, booleans and dates are labels as they are spelled
 DROP = "--drop it"
 INSTALL = "pip install 'dcsvm[tables]'"
@@ -147,7 +149,11 @@ def _arrow_table(source: Any, *, is_head: bool) -> Any:
                 return pyarrow.Table.from_batches(batches, file.schema)
         except pyarrow.ArrowInvalid:  # the first version of Feather is another format
             source.seek(0)
-    return feather.read_table(source)
+    try:
+        return feather.read_table(source)
+    except pyarrow.ArrowInvalid:  # so is a stream
+        source.seek(0)
+        return pyarrow.ipc.open_stream(source).read_all()
 
 
 def _head(source: Any, n_rows: int) -> Any:
@@ -295,11 +301,19 @@ class _Csv:
         def likely(name: str, kind: Any) -> Any:
             if kinds.get(name) in (CATEGORY, BOOLEAN):
                 return arrow.string()
+            if kinds.get(name) == LABEL and arrow.types.is_integer(kind) and is_code(name):
+                return arrow.string()
             is_number = arrow.types.is_integer(kind) or arrow.types.is_null(kind)
             if is_number or kinds.get(name) == NUMBER:
                 return arrow.float64()
             is_other = not arrow.types.is_floating(kind)
             return arrow.string() if kinds.get(name) == LABEL and is_other else kind
+
+        def is_code(name: str) -> bool:
+            """Return whether the first labels have leading zeros."""
+            place = self.dialect.names.index(name)
+            fields = (row[place] for _, row in islice(self.records(), SAMPLE) if place < len(row))
+            return any(CODE.fullmatch(field.strip()) for field in fields)
 
         return {field.name: likely(field.name, field.type) for field in batches.schema}
 
@@ -313,7 +327,10 @@ class _Csv:
                 column_names=self.dialect.names, block_size=size,
                 encoding="latin-1" if self.encoding == "latin-1" else "utf8",
             ),
-            arrow_csv.ParseOptions(delimiter=self.dialect.delimiter, newlines_in_values=True),
+            arrow_csv.ParseOptions(
+                delimiter=self.dialect.delimiter, newlines_in_values=True,
+                invalid_row_handler=lambda row: "error" if row.text.strip() else "skip",
+            ),
             arrow_csv.ConvertOptions(
                 null_values=MISSING_TEXTS, strings_can_be_null=True, column_types=types,
                 decimal_point=self.dialect.decimal,
@@ -371,9 +388,13 @@ def training_table(path: str, format: str, options: FileOptions) -> TableRows:
     dropped = columns_of(options.drop, reader.names, path, "to drop")
     categories = columns_of(options.category, reader.names, path, "of categories")
     weight = column_of(options.weight, reader.names, path, "of weights")
-    kept = [name for name in reader.names if name not in dropped and name != weight]
+    is_padded = reader.csv is not None and reader.csv.dialect.is_padded
+    names = reader.names[:-1] if is_padded else reader.names
+    kept = [name for name in names if name not in dropped and name != weight]
     if not kept:
         raise DataError(f"{path}: no columns are left")
+    if len(reader.names) == 1 and options.is_labelled:
+        raise DataError(f"{path}: no column is left for features{_hint(reader)}")
     label, choice = None, ""
     if options.is_labelled or options.label is not None:
         label, choice = label_column(kept, options.label, path)
@@ -384,10 +405,8 @@ def training_table(path: str, format: str, options: FileOptions) -> TableRows:
     dropped = [*dropped, *([] if weight is None else [weight])]
     if _numbers_rows(frame, [label, *dropped]):
         warnings.warn(f"{path}: column 1 has no name and numbers the rows: left out", stacklevel=2)
-        dropped.append("")
+        dropped.append(frame.names[0])
     encoding = encoding_of(frame, label, dropped, f"{path}: ", categories)
-    if not encoding.columns:
-        raise DataError(f"{path}: no column is left for features{_hint(reader)}")
     rows = TableRows(encoding, frame, label, sample_weight)
     rows.description = _described(reader, rows, choice)
     return rows
@@ -395,20 +414,20 @@ def training_table(path: str, format: str, options: FileOptions) -> TableRows:
 
 def _hint(reader: TableReader) -> str:
     """Return a hint for a table of one column."""
-    if reader.csv is None or len(reader.names) > 1:
+    if reader.csv is None:
         return ""
     return ": columns are separated by commas, semicolons, tabs, | or blanks"
 
 
 def _numbers_rows(frame: Frame, without: Sequence[str | None]) -> bool:
-    """Return whether the first column is an index, as pandas writes it: no name, other numbers."""
-    if frame.names[0] or "" in without or len(frame.names) == 1:
+    """Return whether the first column is an index, as pandas and R write it: without a name."""
+    name = frame.names[0]
+    if name not in INDEX_NAMES or name in without or len(frame.names) == 1:
         return False
-    values = frame.column("")
+    values = frame.column(name)
     if isinstance(values, Texts):
-        return frame.has_names and len(values.values) == frame.n_rows  # names of rows
-    is_whole = values.dtype.kind == "f" and np.all(values == np.floor(values))
-    return bool(is_whole) and len(np.unique(values)) == len(values)
+        return len(values.values) == frame.n_rows  # names of rows
+    return values.dtype.kind == "f" and bool(np.all(values == np.floor(values)))
 
 
 def _weights(frame: Frame, name: str) -> np.ndarray:
@@ -460,13 +479,25 @@ def other_table(
         name, _ = label_column(reader.names, options.label, path)
     may_have_label = options.label or reader.has_names or len(reader.names) > len(encoding.columns)
     label = name if name in reader.names and may_have_label else None
-    kinds = {column.name: column.kind for column in encoding.columns}
+    if label is None and not reader.has_names and len(reader.names) == len(encoding.columns) + 1:
+        label = reader.names[-1] if encoding.label is not None else None
+    # other notations than Arrow's are read as text
+    kinds = {
+        column.name: CATEGORY if column.notation.decimal else column.kind
+        for column in encoding.columns
+    }
     if not set(kinds) <= set(reader.names):  # they match by position
         others = [one for one in reader.names if one != label]
         kinds = dict(zip(others, kinds.values(), strict=False))
     labels = getattr(like, "labels", None)
     are_text = labels is not None and labels.dtype.kind == "U"
+    spelled = np.unique(labels).tolist() if labels is not None and are_text else []
     if label is not None:
         kinds[label] = CATEGORY if are_text else LABEL
     frame = reader.frame(kinds)
-    return TableRows(encoding, frame, label, may_lack=True, are_numbers=not are_text)
+    rows = TableRows(encoding, frame, label, may_lack=True, are_numbers=not are_text)
+    truths = {one.lower(): one for one in spelled}
+    if rows.labels is not None and truths.keys() == set(TRUTH):  # spelled as in the training set
+        lowered = np.char.lower(rows.labels.astype(str))
+        rows.labels = np.array([truths.get(one, one) for one in lowered.tolist()], str)
+    return rows

@@ -555,7 +555,9 @@ def balanced_factors(
     `classes` (n,) are class indices.
     """
     totals = np.bincount(classes, sample_weight, minlength=n_classes)
-    return totals.sum() / (n_classes * totals)
+    present = totals > 0  # test rows may lack a class
+    shares = np.divide(totals.sum(), totals, out=np.zeros(n_classes), where=present)
+    return shares / np.count_nonzero(present)
 
 
 def class_order(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -222,7 +222,10 @@ class Estimator(BaseEstimator):
         """Shift columns for float32, as in the previous model if training starts from it."""
         previous = getattr(self, "model_", None) if self.warm_start else None
         tell = partial(warnings.warn, stacklevel=7)
-        return data.shifted(kernel_type(self.kernel), tell, previous)
+        try:
+            return data.shifted(kernel_type(self.kernel), tell, previous)
+        except ValueError as error:  # values beyond float32
+            raise ValueError(f"{NOT_FINITE} ({error})") from None
 
     def _checked_input(self, X: Input, y: ArrayLike) -> tuple[Any, ArrayLike]:
         """Check the input; return X, or its kernel matrix, and y. A callable is evaluated here."""

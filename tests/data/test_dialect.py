@@ -275,3 +275,68 @@ def test_targets_in_another_notation_are_numbers(read):
     rows = read('a,price\n1,"$1,000.14"\n2,\n', "p.csv", like=data)
     np.testing.assert_allclose(rows.labels, [1000.14, np.nan])
     assert read('a,size\n1,"$1"\n2,"$2"\n', "c.csv").labels.tolist() == ["$1", "$2"]
+
+
+def test_rows_to_predict_are_read_in_the_notation_of_the_model(read):
+    text = "price;b;y\n" + "".join(f"{k}.{100 + k}.000;{k % 3};u{k % 2}\n" for k in range(1, 40))
+    data = read(text)
+    rows = read("price;b;y\n350.000;1;u1\n1.101.000;1;u1\n", "p.csv", like=data)
+    assert rows.rows.features[:, 0].tolist() == [350_000, 1_101_000]
+
+
+def test_a_model_without_names_reads_the_first_line_as_a_row(read):
+    mushrooms = [("x", "s", "e"), ("b", "n", "p"), ("x", "n", "e"), ("b", "s", "p")] * 5
+    data = read(written(mushrooms, names=None))
+    for text in ("x,s\nb,n\n", "x,s,e\nb,n,p\n", "x,s\n"):
+        assert read(text, "p.csv", like=data).n_rows == text.count("\n")
+    named = read(written(mushrooms, names=("cap", "surface", "y")))
+    rows = read("x,s,e\nb,n,p\n", "p.csv", like=named)
+    assert (rows.n_rows, rows.labels.tolist()) == (2, ["e", "p"])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("1stFlrSF", "2ndFlrSF", "y"), ("400", "410", "octane"), ("2020", "2019", "2018"),
+     ("2000", "2005", "2010"), ("2019 sales", "2020 sales", "50+ years")],
+)  # fmt: skip
+def test_names_with_digits(names):
+    rows = [(a, b, f"{k}.5") for k, (a, b, _) in enumerate(ROWS)]
+    assert dialect_of(written(rows, names=names)).names == names
+
+
+def test_codes_and_words_are_text_and_words_among_targets_are_errors(read):
+    codes = ["01", "02", "10"] * 20 + ["A"]
+    text = "k,y\n" + "".join(f"{code},{k % 2}\n" for k, code in enumerate(codes))
+    assert read(text).table.feature_names == ["k=01", "k=02", "k=10", "k=A"]
+    targets = [str(k * 0.5) for k in range(60)]
+    targets[7] = "unknown"
+    with pytest.raises(DataError, match="t.csv:9: column y: 'unknown' is not a number, as other"):
+        read("k,y\n" + "".join(f"{k},{one}\n" for k, one in enumerate(targets)))
+
+
+def test_labels_of_other_spellings_are_those_of_the_model(read):
+    data = read("a,y\n" + "1,True\n2,False\n" * 3)
+    rows = read("a,y\n1,TRUE\n2,false\n", "p.csv", like=data)
+    assert rows.labels.tolist() == ["True", "False"]
+    assert set(read("a,y\n" + "1,01\n2,02\n" * 3, "z.csv").labels) == {"01", "02"}
+
+
+def test_padded_lines_and_blank_lines(read):
+    text = "".join(line + ",\n" for line in written(ROWS).splitlines())
+    with pytest.warns(UserWarning, match="column 4 has no values"):
+        data = read(text + "  \n")
+    assert (data.table.label, data.n_rows) == ("y", len(ROWS))
+
+
+def test_a_frame_without_a_feature_is_refused_by_all_doors():
+    import dcsvm
+    from dcsvm.sklearn import SVC
+
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": [f"u{k}" for k in range(60)]})
+    for train in (dcsvm.train, SVC().fit):
+        with (
+            pytest.warns(UserWarning, match="column id has 60 different texts"),
+            pytest.raises(ValueError, match="no column is left for features"),
+        ):
+            train(frame, [0, 1] * 30)

@@ -142,7 +142,7 @@ def test_a_weight_of_a_class_that_is_a_string(wavy):
     (["a", 1.0] * 500, "labels must be numbers, or strings all of them"),
     ([1j, 1.0] * 500, "labels must be numbers, or strings all of them"),
     ([2**60, 1] * 500, "within 2\\^53"),
-    ([np.nan, 1] * 500, "labels must be finite"),
+    ([np.nan, 1] * 500, "the label of row 0 is missing"),
     (["a"] * 1000, "needs two classes, found one: 'a'"),
 ])  # fmt: skip
 def test_labels_that_cannot_be_used(wavy, y, told):

@@ -30,7 +30,7 @@ DOORS = dcsvm.train, by_grid, by_easy
 @pytest.mark.parametrize(
     "labels, options, reason",
     [
-        (np.r_[np.nan, y[1:]], {}, "labels must be finite numbers"),
+        (np.r_[np.nan, y[1:]], {}, "the label of row 0 is missing"),
         (np.r_[np.inf, y[1:]], {"svm_type": "epsilon_svr"}, "labels must be finite numbers"),
         (WORDS, {"svm_type": "epsilon_svr"}, "targets of a regression must be numbers"),
         (y, {"feature_weights": "foo"}, "must be an array or 'learn', got 'foo'"),
