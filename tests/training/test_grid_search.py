@@ -113,6 +113,14 @@ def test_a_metric_of_rows_chooses_the_setting():
         assert by_setting[lazy] == pytest.approx(0.5, abs=0.02)  # predicts the larger class
         assert found.best_loss < 0.2
     assert next(one.loss for one in plain.scores if one.setting == lazy) < 0.3
+    # the classes that are scored may have other shares than those that are trained
+    test = X[::3], y[::3] * np.where(np.arange(200) % 2, 1, -1)
+    tested = dcsvm.grid_search(
+        X, y, metric="balanced-accuracy", Cs=[1], gammas=[1], threads=1, test=test
+    )
+    predicted = dcsvm.train(X, y, C=1, gamma=1, threads=1).predict(test[0])
+    recalls = [np.mean(predicted[test[1] == label] == label) for label in (-1, 1)]
+    assert 1 - tested.best_loss == pytest.approx(np.mean(recalls))
     z = X[:, 0] ** 2
     options = {"svm_type": "epsilon_svr", "Cs": [1], "gammas": [1], "threads": 1}
     absolute, squared = (dcsvm.grid_search(X, z, metric=one, **options) for one in ("mae", "mse"))
