@@ -163,11 +163,9 @@ class HeldOutLosses:
         self.truth = prepared.targets[folds.row]
         self.factors: np.ndarray | None = None
         if self.metric.is_balanced:
-            # the classes of the rows that are scored, which may be those of a test set
-            weights = np.where(folds.fold >= 0, 1.0, 0.0)
-            if prepared.sample_weight is not None:
-                weights *= prepared.sample_weight
-            self.factors = balanced_factors(prepared.targets, weights, prepared.task.n_classes)
+            held = folds.held  # they may have other shares of the classes than the other rows
+            n_classes = prepared.task.n_classes
+            self.factors = balanced_factors(self.truth[held], folds.weight[held], n_classes)
         n = len(settings)
         self.loss, self.weight = np.zeros((n, folds.n_folds)), np.zeros((n, folds.n_folds))
         self.n_rows, self.is_scored = np.zeros(n, np.int64), folds.fold < 0
