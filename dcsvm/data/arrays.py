@@ -263,7 +263,7 @@ def label_array(y: ArrayLike) -> np.ndarray:
 def first_missing(labels: np.ndarray) -> int | None:
     """Return the first row of labels (n,) that has none, or None."""
     kind = labels.dtype.kind
-    if kind in "OT":
+    if kind in ("O", "T"):
         is_gap = np.array([is_missing(label) for label in labels.tolist()], bool)
     elif kind in "fMm":
         is_gap = np.isnan(labels) if kind == "f" else np.isnat(labels)
