@@ -75,7 +75,8 @@ const char* end_of_dropped(const char* p) {
   return p;
 }
 
-// Returns the position after "qid:..." of a ranking file, the first token from p on, if there is one.
+// Returns the position after "qid:..." of a ranking file, the first token from p on, if there is
+// one.
 const char* skip_query(const char* p) {
   for (p = skip_blanks(p); is_query(p); p = skip_blanks(p)) p = token_end(p);
   return p;
