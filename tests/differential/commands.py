@@ -82,7 +82,8 @@ COMMANDS = (
             "more-waves model"),
     predict("models", "one row", "loading a model", "-c 8 -g 8 waves", "one-wave model"),
     predict("files", "text", "the reader of LIBSVM text", "-t 0 -c 1 few-waves", "long model"),
-    predict("files", "CSV", "the reader of CSV", "-t 0 -c 1 few-waves.csv", "long.csv model"),
+    predict("files", "CSV", "the reader of CSV", "-t 0 -c 1 --label label few-waves.csv",
+            "long.csv model"),
     Command("files", "start", "imports", "dcsvm-train --version"),
 )  # fmt: skip
 
