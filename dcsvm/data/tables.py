@@ -200,7 +200,7 @@ class _Csv:
         if b"\0" in head:
             raise DataError(f"{self.path}: not a text file{table_hint(head)}")
         lines = head.splitlines(keepends=True)
-        decoded = [self._decoded(line, number) for number, line in enumerate(lines)]
+        decoded = [line.decode(self.encoding, errors="replace") for line in lines]
         is_cut = len(head) >= (HEAD if self.is_head else HEAD_BYTES)
         dialect = find_dialect(
             decoded, is_cut=is_cut, delimiter="\t" if reader.format == "tsv" else None,
@@ -230,10 +230,6 @@ class _Csv:
         except UnicodeDecodeError:
             return "latin-1"
         return "utf-8"
-
-    def _decoded(self, line: bytes, number: int) -> str:
-        text = line.decode(self.encoding, errors="replace")
-        return text.removeprefix("\ufeff") if number == 0 else text
 
     def _rows(self) -> Any:
         """Return a file of the text from the first row on."""
