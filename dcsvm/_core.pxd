@@ -143,6 +143,17 @@ cdef extern from "threads/parallel.h" namespace "dcsvm" nogil:
     const cbool has_openmp
     int c_allowed_threads "dcsvm::allowed_threads"()
 
+    cdef cppclass LoopSeconds:
+        double elapsed
+        double reserved
+        double working
+
+    cdef cppclass CLap "dcsvm::Lap":
+        double seconds
+        LoopSeconds loops
+
+    CLap c_next_lap "dcsvm::next_lap"()
+
     cdef cppclass CStop "dcsvm::Stop":
         void request()
         void set_deadline(double)

@@ -83,6 +83,17 @@ def allowed_threads():
     return c_allowed_threads()
 
 
+def next_lap():
+    """Return how this thread's loops used threads since its last call, in seconds.
+
+    Returns (work, waits, serial): work inside parallel loops and waits of their threads, each summed
+    over the threads, and the seconds outside of loops.
+    """
+    lap = c_next_lap()
+    waits = lap.loops.reserved - lap.loops.working
+    return lap.loops.working, max(waits, 0.0), max(lap.seconds - lap.loops.elapsed, 0.0)
+
+
 cdef CStop* stop_of(Stop stop) noexcept:
     return &stop.stop if stop is not None else NULL
 

@@ -104,11 +104,9 @@ class Timer {
   explicit Timer(double& total) : total_(total), start_(Clock::now()) {}
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
-  ~Timer() { total_ += std::chrono::duration<double>(Clock::now() - start_).count(); }
+  ~Timer() { total_ += seconds_since(start_); }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   double& total_;
   Clock::time_point start_;
 };

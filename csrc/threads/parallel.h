@@ -3,12 +3,15 @@
 // Threads take the chunks of a loop in order, as they become free. Chunk boundaries depend on the
 // loop only, not on the threads. Threads that have run out of chunks in the outer loop help in
 // nested loops. Without OpenMP all loops are serial.
+//
+// Loops measure how well they use their threads, for reports only; clocks decide nothing.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <mutex>
 
@@ -46,17 +49,88 @@ inline std::atomic<int>& idle_threads() {
   return n;
 }
 
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Use of threads by loops that a thread began, in seconds.
+struct LoopSeconds {
+  double elapsed = 0;   // from the beginning to the end of each loop
+  double reserved = 0;  // elapsed seconds times the threads of the loop
+  double working = 0;   // seconds in which these threads did work; in the others they waited
+};
+
+// The loops that this thread has begun; nested loops are part of the outer one.
+inline LoopSeconds& loop_seconds() {
+  static thread_local LoopSeconds seconds;
+  return seconds;
+}
+
+// Returns the seconds since this thread's last call, and those of its loops.
+struct Lap {
+  double seconds = 0;
+  LoopSeconds loops;
+};
+inline Lap next_lap() {
+  static thread_local Clock::time_point start = Clock::now();
+  static thread_local LoopSeconds before;
+  const LoopSeconds& now = loop_seconds();
+  const Lap lap{seconds_since(start),
+                {now.elapsed - before.elapsed, now.reserved - before.reserved,
+                 now.working - before.working}};
+  start = Clock::now();
+  before = now;
+  return lap;
+}
+
+// Nanoseconds of work of the loop that this thread takes part in.
+using WorkCounter = std::atomic<std::int64_t>;
+inline WorkCounter*& work_counter() {
+  static thread_local WorkCounter* counter = nullptr;
+  return counter;
+}
+
+// Adds the seconds of a scope to a work counter, or subtracts them.
+class WorkTimer {
+ public:
+  WorkTimer(WorkCounter* counter, bool is_waiting) : counter_(counter), is_waiting_(is_waiting) {}
+  WorkTimer(const WorkTimer&) = delete;
+  WorkTimer& operator=(const WorkTimer&) = delete;
+  ~WorkTimer() {
+    const auto n = static_cast<std::int64_t>(1e9 * seconds_since(start_));
+    if (counter_) *counter_ += is_waiting_ ? -n : n;
+  }
+
+ private:
+  WorkCounter* counter_;
+  bool is_waiting_;
+  Clock::time_point start_ = Clock::now();
+};
+
 // Starts the threads of a loop and calls work() on at most n_takers of them.
 template <class Work>
 void on_all_threads(const Loop& loop, Work work) {
+  const Clock::time_point start = Clock::now();
   std::atomic<int> n_begun{0}, n_done{0};
+  WorkCounter nanoseconds{0};
 #pragma omp parallel num_threads(loop.n_threads)
   {
-    if (n_begun.fetch_add(1) < loop.n_takers) work();
+    work_counter() = &nanoseconds;
+    if (n_begun.fetch_add(1) < loop.n_takers) {
+      const WorkTimer timer(&nanoseconds, false);
+      work();
+    }
     ++n_done;
     ++idle_threads();
   }
   idle_threads() -= n_done.load();
+  LoopSeconds& total = loop_seconds();
+  const double elapsed = seconds_since(start);
+  total.elapsed += elapsed;
+  total.reserved += elapsed * loop.n_threads;
+  total.working += 1e-9 * static_cast<double>(nanoseconds.load());
 }
 
 // Calls work() on this thread and on idle ones, on at most n_most threads in total.
@@ -65,9 +139,14 @@ void with_help(std::size_t n_most, Work work) {
   const auto n_idle = static_cast<std::size_t>(std::max(idle_threads().load(), 0));
   for (std::size_t k = 0; k < std::min(n_idle, n_most - 1); ++k) {
 #pragma omp task default(shared)
-    work();
+    {
+      const WorkTimer timer(work_counter(), false);
+      work();
+    }
   }
   work();
+  // while it waits this thread may run tasks, which count themselves
+  const WorkTimer timer(work_counter(), true);
 #pragma omp taskwait
 }
 
@@ -136,7 +215,6 @@ class Stop {
   bool is_requested() const { return requested_ || (has_deadline_ && Clock::now() >= deadline_); }
 
  private:
-  using Clock = std::chrono::steady_clock;
   std::atomic<bool> requested_{false};
   bool has_deadline_ = false;
   Clock::time_point deadline_;

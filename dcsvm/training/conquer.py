@@ -439,6 +439,7 @@ def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dic
     Every check draws a new random sample. Raises Stopped.
     """
     start, state = time.perf_counter(), solver.state
+    state.costs.end_phase("conquer")
     if state.checked is None:
         state.checked = CheckState.nothing(solver.problem.size)
     kernel = solver.data.kernel
@@ -459,6 +460,7 @@ def verify(solver: FormulationSolver, folds: list[int], tolerance: float) -> dic
         )
     finally:
         state.costs.seconds_verify += time.perf_counter() - start
+        state.costs.end_phase("check")
     state.checked = None
     # the certificate is by binary problem; a fold has several
     fold = solver.formulation.problem_of(parts.members[parts.start[:-1]])

@@ -143,6 +143,7 @@ def prepare(
     and Stopped.
     """
     start, stop = time.perf_counter(), stop or _core.Stop()
+    _core.next_lap()
     n_rows = engine.rows.n_samples
     if len(labels) != n_rows:
         raise ValueError(f"{n_rows} rows have {len(labels)} labels")

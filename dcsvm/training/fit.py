@@ -146,6 +146,7 @@ def finish(run: Run) -> Model:
         if options.probability:
             probability = _unless_stopped(run, missing, "probabilities", fitted_probability)
         stopped = bool(missing)
+    state.costs.end_phase("model")
     report = report_of(run, result, converged=converged, stopped=stopped, missing=missing)
     part = state.early if result is None else result.model
     useless = part and useless_kernel(part, report, prepared.data.kernel, run)

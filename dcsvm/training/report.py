@@ -11,6 +11,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from dcsvm import _core
 from dcsvm.model.metrics import table_html
 
 EVALUATION_COUNTS = ("kernel_evaluations", "pairs_skipped", "rows_computed", "rows_reused",
@@ -18,6 +19,9 @@ EVALUATION_COUNTS = ("kernel_evaluations", "pairs_skipped", "rows_computed", "ro
 METRICS = ERROR_RATE, SQUARED_ERROR = "error_rate", "squared_error"
 MAX_PAIRS = 10  # 5 classes; more pairs are printed on one line
 STEPS = ("levels", "refine", "gradient", "conquer", "check")
+# phases of a run, and how threads spend them
+PHASES = ("prepare", "clusters", "levels", "refine", "gradient", "conquer", "check", "model")
+USES_OF_THREADS = ("work", "waits", "serial")
 PHASE_SECONDS = ("tiles", "inner", "newton", "selection", "rebuild")
 # fields of a report in JSON, before and after the seconds
 REPORTED = (
@@ -26,7 +30,7 @@ REPORTED = (
      "n_bsv", "converged", "usable", "stopped", "missing", "n_variables_checked", "threads",
      "gamma"),
     ("levels", "early_choice", "refine_seconds", "conquer_seconds", "evaluations_by_phase",
-     "seconds_by_phase", "traffic"),
+     "seconds_by_phase", "threads_by_phase", "traffic"),
 )  # fmt: skip
 
 
@@ -196,6 +200,8 @@ class Costs:
     counts : counters of the solver.
     evaluations_by_phase : kernel evaluations of each step in STEPS; the check uses float64.
     seconds_by_phase : seconds of the solver's phases.
+    threads_by_phase : seconds of each of PHASES: `work` and `waits` of threads in parallel loops,
+        summed over the threads, and `serial`, outside of loops.
 
     The other fields are seconds, in total and of single steps.
     """
@@ -204,6 +210,9 @@ class Costs:
     evaluations_by_phase: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STEPS, 0))
     seconds_by_phase: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys(PHASE_SECONDS, 0.0)
+    )
+    threads_by_phase: dict[str, dict[str, float]] = field(
+        default_factory=lambda: {name: dict.fromkeys(USES_OF_THREADS, 0.0) for name in PHASES}
     )
     seconds_train: float = 0.0
     seconds_verify: float = 0.0
@@ -222,8 +231,16 @@ class Costs:
         known = sum(n for name, n in self.evaluations_by_phase.items() if name != "check")
         self.evaluations_by_phase[step] += self.counts["kernel_evaluations"] - known
 
+    def end_phase(self, phase: str) -> None:
+        """Add the use of threads since this thread's last lap to a phase."""
+        for name, seconds in zip(USES_OF_THREADS, _core.next_lap(), strict=True):
+            self.threads_by_phase[phase][name] += seconds
+
     def include(self, other: Costs) -> None:
         """Add the counts of another solver and the seconds of its phases."""
+        for phase, seconds in other.threads_by_phase.items():
+            for name in USES_OF_THREADS:
+                self.threads_by_phase[phase][name] += seconds[name]
         for name in EVALUATION_COUNTS:
             self.counts[name] += other.counts[name]
         for name in PHASE_SECONDS:

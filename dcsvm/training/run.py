@@ -262,7 +262,9 @@ def divided(run: Run, level: int) -> LevelPartition:
         seconds = sum(tree.seconds[coarser + 1 : level + 1])
     placed = tree.placed[n_levels]
     assert placed is not None  # the tree keeps assignments for all levels of the plan
-    return LevelPartition.overlapping(tree.partition(n_levels), placed, overlap, seconds)
+    partition = LevelPartition.overlapping(tree.partition(n_levels), placed, overlap, seconds)
+    run.state.costs.end_phase("clusters")
+    return partition
 
 
 def _grown_alone(run: Run, level: int, *, second: bool) -> Tree:
@@ -404,6 +406,7 @@ def resume(run: Run) -> None:
 def improve(run: Run) -> None:
     """Carry out the remaining steps of a run. Raises Stopped."""
     state, names = run.state, steps_of(run)
+    state.costs.end_phase("prepare")
     for name, next_name in zip(names, [*names[1:], DONE], strict=True):
         if state.next_step not in ("", name):
             continue
@@ -414,7 +417,9 @@ def improve(run: Run) -> None:
             divide(run, int(name.removeprefix(LEVEL)))
         else:
             STEPS[name](run)
-        state.costs.count_values_of("levels" if "level" in name else name)
+        step = "levels" if "level" in name else name
+        state.costs.count_values_of(step)
+        state.costs.end_phase(step)
         # an early run is never DONE: a resumed one repeats its last step, because the loss is
         # estimated by the solver of that level
         state.next_step = name if next_name == DONE and run.options.early else next_name
