@@ -12,8 +12,6 @@ namespace dcsvm {
 
 namespace {
 
-// Blocks of packed lanes that a thread takes at a time.
-constexpr std::size_t batch_blocks = 4;
 // Columns of sums that are transposed together, so that they stay in the first-level cache.
 constexpr std::size_t batch_columns = 32;
 // Maximum number of sums of a block of lanes: more would not fit the second-level cache.
@@ -67,12 +65,12 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
 template <class Real>
 ProductCount add_to_lanes(const SourceView& sources, const RowPanels& lanes,
                           const BoundingBoxes& boxes, int n_threads, double* sums,
-                          const Stop* stop) {
+                          const Stop* stop, const Task& task) {
   const std::size_t panels = panels_per_block(sources.setup, lanes.points());
   const std::size_t n_blocks = (lanes.n_panels() + panels - 1) / panels;
   ProductCount count;
   parallel_for(
-      {n_threads, n_blocks, batch_blocks}, [&] { return LaneProduct<Real>(sources, stop); },
+      {n_threads, n_blocks}, task, [&] { return LaneProduct<Real>(sources, stop); },
       [&](LaneProduct<Real>& one, std::size_t b) {
         const std::size_t first = b * panels;
         one.select(lanes, first, std::min(panels, lanes.n_panels() - first), boxes, b);
@@ -80,6 +78,37 @@ ProductCount add_to_lanes(const SourceView& sources, const RowPanels& lanes,
       },
       [&](const LaneProduct<Real>& one) { count.add(one.count()); });
   return count;
+}
+
+// If pairs can be skipped, lanes are grouped by their blocks, whose boxes decide.
+template <class Real>
+void add_to_lanes_at(const SourceView& sources, const RowList& all_lanes,
+                     const std::vector<std::int32_t>& places, const BoundingBoxes& boxes,
+                     int n_threads, double* sums) {
+  const std::size_t block = panels_per_block(sources.setup, sources.points) * panel_rows;
+  std::vector<std::size_t> begin;  // of the places in each block that has any
+  std::vector<std::int32_t> rows;
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    const auto lane = static_cast<std::size_t>(places[k]);
+    const bool is_next = boxes.empty()
+                             ? k % panel_rows == 0
+                             : k == 0 || lane / block != static_cast<std::size_t>(places[k - 1]) / block;
+    if (is_next) begin.push_back(k);
+    rows.push_back(all_lanes.index[lane]);
+  }
+  begin.push_back(places.size());
+  parallel_for(
+      {n_threads, begin.size() - 1}, [&] { return LaneProduct<Real>(sources); },
+      [&](LaneProduct<Real>& product, std::size_t b) {
+        const std::size_t n = begin[b + 1] - begin[b];
+        const RowPanels lanes(sources.setup, {all_lanes.points, rows.data() + begin[b], n});
+        AlignedVector<double> own(lanes.n_panels() * panel_rows);
+        std::copy_n(sums + begin[b], n, own.begin());
+        product.select(lanes, 0, lanes.n_panels(), boxes,
+                       static_cast<std::size_t>(places[begin[b]]) / block);
+        product.add(own.data());
+        std::copy_n(own.begin(), n, sums + begin[b]);
+      });
 }
 
 // Maximum entries of X' W at a time: 16 MB.
@@ -270,11 +299,23 @@ BoundingBoxes lane_boxes(const KernelSetup& setup, const Points& points,
 ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes,
                          const BoundingBoxes& boxes, const RowList& source_list,
                          const double* weights, Precision precision, const Cutoff& cutoff,
-                         int n_threads, double* sums, const Stop* stop) {
+                         int n_threads, double* sums, const Stop* stop, const Task& task) {
   const SourceView sources(setup, source_list, {1, nullptr, nullptr, weights}, cutoff);
   return precision == Precision::double_tiles
-             ? add_to_lanes<double>(sources, lanes, boxes, n_threads, sums, stop)
-             : add_to_lanes<float>(sources, lanes, boxes, n_threads, sums, stop);
+             ? add_to_lanes<double>(sources, lanes, boxes, n_threads, sums, stop, task)
+             : add_to_lanes<float>(sources, lanes, boxes, n_threads, sums, stop, task);
+}
+
+void add_product_at(const KernelSetup& setup, const RowList& lanes,
+                    const std::vector<std::int32_t>& places, const BoundingBoxes& boxes,
+                    const RowList& source_list, const double* weights, Precision precision,
+                    const Cutoff& cutoff, int n_threads, double* sums) {
+  const SourceView sources(setup, source_list, {1, nullptr, nullptr, weights}, cutoff);
+  if (precision == Precision::double_tiles) {
+    add_to_lanes_at<double>(sources, lanes, places, boxes, n_threads, sums);
+  } else {
+    add_to_lanes_at<float>(sources, lanes, places, boxes, n_threads, sums);
+  }
 }
 
 void cluster_product(const KernelSetup& setup, const RowList& targets, const RowList& sources,

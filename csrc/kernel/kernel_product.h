@@ -44,11 +44,18 @@ ProductCount kernel_product(const KernelSetup& setup, const RowList& targets,
 
 // Adds the product of targets that are packed already, with one weight per source:
 // sums[lane] += the product. After a stop the sums are invalid. `boxes` are the lane_boxes() of the
-// same rows and cutoff.
+// same rows and cutoff. One thread carries out the task first.
 ProductCount add_product(const KernelSetup& setup, const RowPanels& lanes,
                          const BoundingBoxes& boxes, const RowList& sources, const double* weights,
                          Precision precision, const Cutoff& cutoff, int n_threads, double* sums,
-                         const Stop* stop = nullptr);
+                         const Stop* stop = nullptr, const Task& task = {});
+
+// Adds the same to a few lanes only, ascending, with the same bits: sums[k] += the product of the
+// lane places[k].
+void add_product_at(const KernelSetup& setup, const RowList& lanes,
+                    const std::vector<std::int32_t>& places, const BoundingBoxes& boxes,
+                    const RowList& sources, const double* weights, Precision precision,
+                    const Cutoff& cutoff, int n_threads, double* sums);
 
 // Returns boxes around the blocks of lanes of add_product(); empty if no pair can be skipped.
 BoundingBoxes lane_boxes(const KernelSetup& setup, const Points& points,

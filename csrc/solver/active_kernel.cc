@@ -14,8 +14,6 @@ namespace {
 
 // Number of kernel rows in a tile: 64 rows of 128 floats (32 KiB) fit the L1 cache.
 constexpr std::size_t query_block = 64;
-// Blocks of lanes per task of a thread.
-constexpr std::size_t batch_blocks = 4;
 
 }  // namespace
 
@@ -39,30 +37,102 @@ void ActiveKernel::compact(const std::vector<std::int32_t>& kept,
   cache_.compact(kept, n_lanes());
 }
 
-ActiveKernel::Added ActiveKernel::add(const std::vector<std::int32_t>& changed,
-                                      const std::vector<double>& step, double* sums,
-                                      const Stop* stop) {
-  const SolveReport before = report_;
-  const bool has_skipped =
-      has_cache_ ? add_cached(changed, step, sums, stop) : add_computed(changed, step, sums, stop);
-  was_stopped_ = is_requested(stop);
-  if (was_stopped_) report_ = before;
-  return {!was_stopped_, has_skipped};
+std::vector<std::int32_t> ActiveKernel::rows_of(const std::vector<std::int32_t>& positions) const {
+  std::vector<std::int32_t> rows;
+  for (const std::int32_t p : positions) rows.push_back(rows_[static_cast<std::size_t>(p)]);
+  return rows;
 }
 
-// Returns whether pairs beyond the cutoff were skipped.
-bool ActiveKernel::add_computed(const std::vector<std::int32_t>& changed,
-                                const std::vector<double>& step, double* sums, const Stop* stop) {
-  std::vector<std::int32_t> rows(changed.size());
-  for (std::size_t j = 0; j < changed.size(); ++j)
-    rows[j] = rows_[static_cast<std::size_t>(changed[j])];
-  const ProductCount done =
-      add_product(setup_, lanes_, boxes_, {&points_, rows.data(), rows.size()}, step.data(),
-                  options_.precision, options_.cutoff, options_.n_threads, sums, stop);
-  report_.rows_computed += static_cast<std::int64_t>(changed.size());
-  report_.kernel_evaluations += done.evaluated;
-  report_.pairs_skipped += done.skipped;
-  return done.skipped > 0;
+bool ActiveKernel::begin_add(const std::vector<std::int32_t>& changed, const Stop* stop) {
+  changed_ = changed;
+  n_computed_ = static_cast<std::int64_t>(changed.size());
+  was_stopped_ = false;
+  if (!has_cache_) return true;
+  cache_.copy_contents(contents_);
+  compute_absent(changed);
+  look_up();
+  // rows that the cache has no space for are computed while they are added
+  std::vector<std::int32_t> missing;
+  StoredRows slots;
+  for (std::size_t j = 0; j < changed.size(); ++j) {
+    if (!stored_.is_missing[j] || !stored_.rows[j]) continue;
+    missing.push_back(changed[j]);
+    slots.rows.push_back(stored_.rows[j]);
+    stored_.is_missing[j] = 0;
+  }
+  slots.is_missing.assign(missing.size(), 1);
+  compute(missing, slots, stop);
+  was_stopped_ = is_requested(stop);
+  return !was_stopped_;
+}
+
+ActiveKernel::Added ActiveKernel::add(const std::vector<double>& step, double* sums,
+                                      const Stop* stop, const Task& task) {
+  ProductCount done;
+  if (has_cache_) {
+    for_parts(changed_, stored_, stop, task, [&](const float* const* rows, const Part& part) {
+      loops<float>().add_weighted(rows, step.data() + part.first, part.n, part.lanes,
+                                  sums + part.begin);
+    });
+    done.evaluated = n_computed_ * static_cast<std::int64_t>(rows_.size());
+  } else {
+    const std::vector<std::int32_t> rows = rows_of(changed_);
+    done = add_product(setup_, lanes_, boxes_, {&points_, rows.data(), rows.size()}, step.data(),
+                       options_.precision, options_.cutoff, options_.n_threads, sums, stop, task);
+  }
+  was_stopped_ = is_requested(stop);
+  if (!was_stopped_) {
+    report_.rows_computed += n_computed_;
+    report_.rows_reused += static_cast<std::int64_t>(changed_.size()) - n_computed_;
+    report_.kernel_evaluations += done.evaluated;
+    report_.pairs_skipped += done.skipped;
+  }
+  return {!was_stopped_, done.skipped > 0};
+}
+
+void ActiveKernel::add_at(const std::vector<std::int32_t>& positions,
+                          const std::vector<double>& step, double* sums) const {
+  if (!has_cache_) {
+    const std::vector<std::int32_t> rows = rows_of(changed_);
+    add_product_at(setup_, {&points_, rows_.data(), rows_.size()}, positions, boxes_,
+                   {&points_, rows.data(), rows.size()}, step.data(), options_.precision,
+                   options_.cutoff, options_.n_threads, sums);
+    return;
+  }
+  // gather the lanes of cached rows; the others are computed
+  const std::vector<std::int32_t> all_rows = rows_of(positions);
+  struct State {
+    TileScratch scratch;
+    std::vector<float> tile;
+  };
+  parallel_for(
+      {options_.n_threads, (positions.size() + panel_rows - 1) / panel_rows},
+      [] { return State{{}, std::vector<float>(query_block * panel_rows)}; },
+      [&](State& own, std::size_t b) {
+        const std::size_t begin = b * panel_rows;
+        const std::size_t n = std::min(begin + panel_rows, positions.size()) - begin;
+        const RowPanels panels(setup_, {&points_, all_rows.data() + begin, n});
+        own.scratch.select(setup_, panels, 0, 1);
+        AlignedVector<double> total(panel_rows);
+        std::copy_n(sums + begin, n, total.begin());
+        for (std::size_t first = 0; first < changed_.size(); first += query_block) {
+          const std::size_t n_rows = std::min(query_block, changed_.size() - first);
+          const float* rows[query_block];
+          for (std::size_t k = 0; k < n_rows; ++k) {
+            float* row = own.tile.data() + k * panel_rows;
+            rows[k] = row;
+            if (stored_.is_missing[first + k]) {
+              const std::int32_t query = rows_[static_cast<std::size_t>(changed_[first + k])];
+              own.scratch.rows(points_, &query, 1, row, panel_rows);
+            } else {
+              const float* cached = stored_.rows[first + k];
+              for (std::size_t i = 0; i < n; ++i) row[i] = cached[positions[begin + i]];
+            }
+          }
+          loops<float>().add_weighted(rows, step.data() + first, n_rows, panel_rows, total.data());
+        }
+        std::copy_n(total.begin(), n, sums + begin);
+      });
 }
 
 const RowCache::Contents& ActiveKernel::contents() {
@@ -80,65 +150,57 @@ void ActiveKernel::set_contents(const RowCache::Contents& contents) {
 void ActiveKernel::compute_absent(const std::vector<std::int32_t>& positions) {
   const std::vector<std::int32_t> absent = cache_.claim_absent(positions);
   if (absent.empty()) return;
-  StoredRows stored{{}, std::vector<std::uint8_t>(absent.size(), 1), absent.size()};
+  StoredRows stored{{}, std::vector<std::uint8_t>(absent.size(), 1)};
   for (const std::int32_t position : absent) stored.rows.push_back(cache_.row_of(position));
-  for_parts(absent, stored, nullptr, [](const float* const*, const Part&) {});
+  compute(absent, stored, nullptr);
 }
 
-ActiveKernel::StoredRows ActiveKernel::look_up(const std::vector<std::int32_t>& changed) {
-  StoredRows stored{std::vector<float*>(changed.size(), nullptr), {}};
+// Finds or makes the cache slots of the changed variables.
+void ActiveKernel::look_up() {
+  stored_.rows.assign(changed_.size(), nullptr);
+  stored_.is_missing.assign(changed_.size(), 0);
   cache_.begin_batch();
   std::vector<std::int32_t> absent;
-  for (std::size_t j = 0; j < changed.size(); ++j) {
-    stored.rows[j] = cache_.find(changed[j]);
-    stored.is_missing.push_back(stored.rows[j] == nullptr);
-    if (stored.is_missing[j]) absent.push_back(changed[j]);
+  for (std::size_t j = 0; j < changed_.size(); ++j) {
+    stored_.rows[j] = cache_.find(changed_[j]);
+    stored_.is_missing[j] = stored_.rows[j] == nullptr;
+    if (stored_.is_missing[j]) absent.push_back(changed_[j]);
   }
   std::vector<float*> inserted;
   cache_.insert(absent, inserted);
   std::size_t k = 0;
-  for (std::size_t j = 0; j < changed.size(); ++j) {
-    if (stored.is_missing[j]) stored.rows[j] = inserted[k++];
+  for (std::size_t j = 0; j < changed_.size(); ++j) {
+    if (stored_.is_missing[j]) stored_.rows[j] = inserted[k++];
   }
-  const auto n = static_cast<std::int64_t>(changed.size()),
-             n_missing = static_cast<std::int64_t>(absent.size());
-  report_.rows_computed += n_missing;
-  report_.rows_reused += n - n_missing;
-  report_.kernel_evaluations += n_missing * static_cast<std::int64_t>(rows_.size());
-  stored.n_missing = absent.size();
-  return stored;
+  n_computed_ = static_cast<std::int64_t>(absent.size());
 }
 
-bool ActiveKernel::add_cached(const std::vector<std::int32_t>& changed,
-                              const std::vector<double>& step, double* sums, const Stop* stop) {
-  cache_.copy_contents(contents_);
-  compute_absent(changed);
-  const StoredRows stored = look_up(changed);
-  for_parts(changed, stored, stop, [&](const float* const* rows, const Part& part) {
-    loops<float>().add_weighted(rows, step.data() + part.first, part.n, part.lanes,
-                                sums + part.begin);
-  });
-  return false;
+// Computes the missing rows.
+void ActiveKernel::compute(const std::vector<std::int32_t>& changed, const StoredRows& stored,
+                           const Stop* stop) const {
+  if (!changed.empty())
+    for_parts(changed, stored, stop, {}, [](const float* const*, const Part&) {});
 }
 
 // Calls use(kernel rows, part) for all parts. Parts with the same lanes follow in the order of
 // `changed`. Missing rows are computed and stored.
 template <class Use>
 void ActiveKernel::for_parts(const std::vector<std::int32_t>& changed, const StoredRows& stored,
-                             const Stop* stop, Use use) const {
+                             const Stop* stop, const Task& task, Use use) const {
   const std::size_t block = panels_per_block(setup_, points_) * panel_rows;
   const std::size_t n_blocks = (n_lanes() + block - 1) / block;
   struct State {
     TileScratch scratch;
     std::vector<float> tile;
   };
+  const bool has_missing = stored.has_missing();
   parallel_for(
-      {options_.n_threads, n_blocks, batch_blocks},
+      {options_.n_threads, n_blocks}, task,
       [&] { return State{{}, std::vector<float>(query_block * block)}; },
       [&](State& own, std::size_t b) {
         const std::size_t begin = b * block;
         const std::size_t lanes = std::min(begin + block, n_lanes()) - begin;
-        if (stored.n_missing > 0)
+        if (has_missing)
           own.scratch.select(setup_, lanes_, begin / panel_rows, lanes / panel_rows);
         for (std::size_t first = 0; first < changed.size(); first += query_block) {
           if (is_requested(stop)) return;
@@ -147,7 +209,8 @@ void ActiveKernel::for_parts(const std::vector<std::int32_t>& changed, const Sto
           collect_rows(changed, stored, part, own.scratch, own.tile.data(), rows);
           use(rows, part);
         }
-      });
+      },
+      [](const State&) {});
 }
 
 // Collects pointers to the kernel rows of a part. Cached rows are used in place. Missing rows are

@@ -5,6 +5,7 @@
 // sum, in a fixed order.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -41,16 +42,25 @@ class ActiveKernel {
 
   std::size_t n_lanes() const { return lanes_.n_panels() * panel_rows; }
 
+  // Prepares to add the kernel rows of these active variables: looks up and computes the rows that
+  // the cache has space for. Returns false after a stop.
+  bool begin_add(const std::vector<std::int32_t>& changed, const Stop* stop = nullptr);
+
   struct Added {
     bool is_complete = true;   // false: stopped
     bool has_skipped = false;  // pairs beyond the cutoff were skipped
   };
 
-  // Adds K(active, changed) step to the n_lanes() entries of `sums`; `changed` are positions of
-  // active variables. After a stop, sums and cached rows are invalid, but contents() and the report
-  // are unchanged.
-  Added add(const std::vector<std::int32_t>& changed, const std::vector<double>& step, double* sums,
-            const Stop* stop = nullptr);
+  // Adds K(active, changed) step, for the variables of begin_add(), to the n_lanes() entries of
+  // `sums`. One thread carries out the task first. After a stop, the sums are invalid; then, and
+  // after a stop of begin_add(), contents() and the report are as before begin_add().
+  Added add(const std::vector<double>& step, double* sums, const Stop* stop = nullptr,
+            const Task& task = {});
+
+  // Adds the same for a few active variables only, with the same bits: sums[k] for positions[k],
+  // ascending. These kernel values are not counted.
+  void add_at(const std::vector<std::int32_t>& positions, const std::vector<double>& step,
+              double* sums) const;
 
   // Save the keys of the cache, or restore them after load(). Restored rows are recomputed on
   // demand and not counted. Throws std::invalid_argument for invalid keys.
@@ -59,9 +69,9 @@ class ActiveKernel {
   // Recomputes the restored rows of these positions, if not done yet.
   void compute_absent(const std::vector<std::int32_t>& positions);
 
-  // Returns the cached kernel row of an active variable, valid until add(), or null.
+  // Returns the cached kernel row of an active variable, valid until begin_add(), or null.
   const float* cached(std::int32_t position) {
-    return has_cache_ ? cache_.find(position) : nullptr;
+    return has_cache_ ? cache_.peek(position) : nullptr;
   }
 
   // Returns the kernel row of an active variable, n_lanes() entries, without using the cache.
@@ -73,11 +83,15 @@ class ActiveKernel {
   struct StoredRows {
     std::vector<float*> rows;
     std::vector<std::uint8_t> is_missing;
-    std::size_t n_missing = 0;
+
+    bool has_missing() const {
+      return std::find(is_missing.begin(), is_missing.end(), 1) != is_missing.end();
+    }
   };
 
   void pack(const std::vector<std::int32_t>& rows);
-  StoredRows look_up(const std::vector<std::int32_t>& changed);
+  void look_up();
+  std::vector<std::int32_t> rows_of(const std::vector<std::int32_t>& positions) const;
   // A tile of the update: `n` changed variables from `first`, `lanes` lanes from `begin`.
   struct Part {
     std::size_t first, n, begin, lanes;
@@ -87,11 +101,9 @@ class ActiveKernel {
                     const Part& part, TileScratch& scratch, float* tile, const float** rows) const;
   template <class Use>
   void for_parts(const std::vector<std::int32_t>& changed, const StoredRows& stored,
-                 const Stop* stop, Use use) const;
-  bool add_cached(const std::vector<std::int32_t>& changed, const std::vector<double>& step,
-                  double* sums, const Stop* stop);
-  bool add_computed(const std::vector<std::int32_t>& changed, const std::vector<double>& step,
-                    double* sums, const Stop* stop);
+                 const Stop* stop, const Task& task, Use use) const;
+  void compute(const std::vector<std::int32_t>& changed, const StoredRows& stored,
+               const Stop* stop) const;
 
   const KernelSetup& setup_;
   const Points& points_;
@@ -103,8 +115,12 @@ class ActiveKernel {
   RowPanels lanes_;
   BoundingBoxes boxes_;
   RowCache cache_;
-  RowCache::Contents contents_;  // before the last add()
-  bool was_stopped_ = false;     // whether the last add() was stopped
+  RowCache::Contents contents_;  // before the last begin_add()
+  bool was_stopped_ = false;     // whether the last begin_add() or add() was stopped
+  // of the last begin_add()
+  std::vector<std::int32_t> changed_;
+  StoredRows stored_;
+  std::int64_t n_computed_ = 0;  // rows that were not in the cache
 };
 
 }  // namespace dcsvm

@@ -38,6 +38,48 @@ constexpr std::size_t bytes_per_pair(Precision precision) {
 }
 constexpr std::size_t bytes_per_variable = 135;
 
+// The variables that a change moves, positions of active variables, and their steps.
+struct Change {
+  std::vector<std::int32_t> positions;
+  std::vector<double> step, alpha;
+
+  Change(const ActiveSet& active, const WorkingChange& change) {
+    for (std::size_t k = 0; k < change.members.size(); ++k) {
+      const double before = active.alpha[static_cast<std::size_t>(change.members[k])];
+      if (change.alpha[k] == before) continue;
+      positions.push_back(change.members[k]);
+      step.push_back(change.alpha[k] - before);
+      alpha.push_back(change.alpha[k]);
+    }
+  }
+
+  void set_alpha(ActiveSet& active) const {
+    for (std::size_t k = 0; k < positions.size(); ++k)
+      active.alpha[static_cast<std::size_t>(positions[k])] = alpha[k];
+  }
+};
+
+// Shows alpha and gradient of the members of a change as they are after it, in its scope.
+class Preview {
+ public:
+  Preview(ActiveSet& active, WorkingChange& change) : active_(active), change_(change) { swap(); }
+  Preview(const Preview&) = delete;
+  Preview& operator=(const Preview&) = delete;
+  ~Preview() { swap(); }
+
+ private:
+  void swap() {
+    for (std::size_t k = 0; k < change_.members.size(); ++k) {
+      const auto p = static_cast<std::size_t>(change_.members[k]);
+      std::swap(active_.alpha[p], change_.alpha[k]);
+      std::swap(active_.gradient[p], change_.gradient[k]);
+    }
+  }
+
+  ActiveSet& active_;
+  WorkingChange& change_;
+};
+
 template <class Real>
 class Solver {
  public:
@@ -140,22 +182,65 @@ class Solver {
     if (n_support == 0 || keep_rows) load(qp_.everything());
   }
 
+  // Outer steps, two at a time: while one thread solves a working set, the others apply the change
+  // of the set before. Members of the next set are therefore selected before all gradients are
+  // known: the gradients of the last set's members are those of its solution, the others are from
+  // before it. The gradients of the next set's members are then corrected, so each step lowers the
+  // objective. Only measurements with all gradients end the descent or shrink variables.
   bool descend() {
     for (;;) {
-      if (has_pending_change_ && !apply_change()) return false;
+      if (!unapplied_.is_empty() && !apply(unapplied_)) return false;
       const double violation = measure();
       target_ = std::min(options_.tolerance_in(qp_.violation_scale_at(active_.multipliers)),
                          checked_tolerance_);
-      if (violation <= target_ || is_exhausted()) {
+      const bool is_done = violation <= target_ || is_exhausted();
+      if (!change_.is_empty() && (is_done || shrinks_ || n_active() <= complete_set)) {
+        if (!apply(change_)) return false;
+        continue;
+      }
+      if (is_done) {
         full_.take(active_);
         stage_ = violation <= target_ ? Stage::final_gradient : Stage::gradient_at_limit;
         return true;
       }
       if (!may_continue()) return false;
-      shrink();
-      change_ = working_.run(active_, kernel_, target_);
-      has_pending_change_ = !change_.is_complete;
+      if (const bool pays = shrinking_pays(); pays && change_.is_empty()) {
+        compact(active_.not_shrinkable());
+      } else if (pays) {
+        shrinks_ = true;
+        continue;
+      }
+      shrinks_ = false;
+      if (!step()) return false;
     }
+  }
+
+  // Solves the next working set while the last change is applied. Returns false if stopped.
+  bool step() {
+    const Change before(active_, change_);
+    {
+      Timer timer(report_.seconds_tiles);
+      if (!kernel_.begin_add(before.positions, options_.stop)) return false;
+    }
+    {
+      const Preview preview(active_, change_);
+      working_.select(active_, kernel_, target_);
+    }
+    // without helpers the change is applied first: the gradients have the same bits
+    bool is_applied =
+        before.positions.empty() || (!has_helpers(options_.n_threads) && add(before, {}));
+    correct_gradient(before, is_applied);
+    WorkingChange next;
+    const Task solve = [&] { next = working_.solve(); };
+    if (is_applied) {
+      solve();
+    } else {
+      is_applied = add(before, solve);
+    }
+    if (is_applied) before.set_alpha(active_);
+    unapplied_ = is_applied ? WorkingChange() : std::move(change_);
+    change_ = std::move(next);
+    return is_applied;
   }
 
   bool check_optimality() {
@@ -216,7 +301,8 @@ class Solver {
       support.push_back(static_cast<std::int32_t>(p));
       weights.push_back(active_.alpha[p]);
     }
-    if (!kernel_.add(support, weights, active_.gradient.data(), options_.stop).is_complete)
+    if (!kernel_.begin_add(support, options_.stop) ||
+        !kernel_.add(weights, active_.gradient.data(), options_.stop).is_complete)
       return false;
     std::copy_n(active_.gradient.begin(), qp_.size, iterate_.gradient);
     ++report_.rebuilds;
@@ -245,53 +331,88 @@ class Solver {
     load(variables);
   }
 
-  // Measures the violation of the active variables.
+  // Measures the violation of the active variables, as far as their gradients are known.
   double measure() {
     Timer timer(report_.seconds_selection);
+    const Preview preview(active_, change_);
     return active_.measure(qp_.n_constraints);
   }
 
-  // Applies the chosen step: g += K(active, changed) step. If stopped, returns false and changes
-  // nothing.
-  bool apply_change() {
-    Timer timer(report_.seconds_tiles);
-    const std::vector<std::int32_t>& changed = change_.positions;
-    std::vector<double> step;
-    for (std::size_t k = 0; k < changed.size(); ++k)
-      step.push_back(change_.after[k] - active_.alpha[static_cast<std::size_t>(changed[k])]);
+  // Applies a change, and forgets it. If stopped, returns false and changes nothing.
+  bool apply(WorkingChange& change) {
+    if (change.members.size() == n_active()) {  // a solution of all active variables
+      std::copy(change.alpha.begin(), change.alpha.end(), active_.alpha.begin());
+      std::copy(change.gradient.begin(), change.gradient.end(), active_.gradient.begin());
+    } else if (const Change moved(active_, change); !moved.positions.empty()) {
+      {
+        Timer timer(report_.seconds_tiles);
+        if (!kernel_.begin_add(moved.positions, options_.stop)) return false;
+      }
+      if (!add(moved, {})) return false;
+      moved.set_alpha(active_);
+    }
+    change = {};
+    return true;
+  }
+
+  // Updates the active gradients: g += K(active, changed) step, for the variables of begin_add().
+  // One thread carries out the task first. If stopped, returns false; the gradients are unchanged.
+  bool add(const Change& change, const Task& task) {
+    const double seconds_inner = report_.seconds_inner;
+    double seconds = 0;
     gradient_before_ = active_.gradient;
-    const auto added = kernel_.add(changed, step, active_.gradient.data(), options_.stop);
+    ActiveKernel::Added added;
+    {
+      Timer timer(seconds);
+      added = kernel_.add(change.step, active_.gradient.data(), options_.stop, task);
+    }
+    report_.seconds_tiles += std::max(seconds - (report_.seconds_inner - seconds_inner), 0.0);
     if (!added.is_complete) {
       active_.gradient.swap(gradient_before_);
       return false;
     }
-    for (std::size_t k = 0; k < changed.size(); ++k)
-      active_.alpha[static_cast<std::size_t>(changed[k])] = change_.after[k];
-    rows_since_rebuild_ += static_cast<std::int64_t>(changed.size());
-    if (added.has_skipped) full_.neglect(step);
-    has_pending_change_ = false;
+    rows_since_rebuild_ += static_cast<std::int64_t>(change.positions.size());
+    if (added.has_skipped) full_.neglect(change.step);
     return true;
   }
 
-  // Drops shrinkable variables once there are enough to pay for compacting.
-  void shrink() {
+  // Adds a change to the gradients of the working set, except for members of the last set.
+  void correct_gradient(const Change& change, bool is_applied) {
+    Timer timer(report_.seconds_tiles);
+    const std::vector<std::int32_t>& members = working_.members();
+    std::vector<std::int32_t> others;
+    std::vector<std::size_t> place;
+    std::vector<double> gradient;
+    auto last = change_.members.begin();
+    for (std::size_t w = 0; w < members.size(); ++w) {
+      last = std::lower_bound(last, change_.members.end(), members[w]);
+      if (last != change_.members.end() && *last == members[w]) continue;
+      others.push_back(members[w]);
+      place.push_back(w);
+      gradient.push_back(active_.gradient[static_cast<std::size_t>(members[w])]);
+    }
+    if (!is_applied) kernel_.add_at(others, change.step, gradient.data());
+    for (std::size_t k = 0; k < place.size(); ++k) working_.gradient()[place[k]] = gradient[k];
+  }
+
+  // Counts an outer step; returns whether enough variables are shrinkable to pay for compacting.
+  bool shrinking_pays() {
     Timer timer(report_.seconds_selection);
     const std::size_t n = n_active();
-    if (n <= complete_set) return;
+    if (n <= complete_set) return false;
     const std::size_t n_shrinkable = active_.count_shrinkable(max_shrink_margin);
-    if (n_shrinkable * shrinkable_part < n) return;
+    if (n_shrinkable * shrinkable_part < n) return false;
     // Reconstructing the gradient of a dropped variable costs a kernel value for each support
     // vector. Wait until updating it since the last reconstruction has cost as much.
     const double row_cost = kernel_.has_cache() ? cached_entry_cost : kernel_.row_cost();
     const auto n_support = std::count_if(active_.alpha.begin(), active_.alpha.end(),
                                          [](double a) { return a != 0.0; });
-    if (static_cast<double>(rows_since_rebuild_) * row_cost <
-        static_cast<double>(n_support) * kernel_.row_cost())
-      return;
-    compact(active_.not_shrinkable());
+    return static_cast<double>(rows_since_rebuild_) * row_cost >=
+           static_cast<double>(n_support) * kernel_.row_cost();
   }
 
   void compact(const std::vector<std::int32_t>& kept) {
+    Timer timer(report_.seconds_selection);
     active_.write_back(iterate_.alpha);
     std::vector<std::int32_t> variables;
     for (const std::int32_t p : kept)
@@ -339,7 +460,8 @@ class Solver {
     archive(rows_since_rebuild_);
     archive(full_.has_skipped);
     archive(at_base_);
-    archive(has_pending_change_);
+    archive(shrinks_);
+    unapplied_.archive(archive);
     change_.archive(archive);
     working_.archive(archive);
   }
@@ -386,12 +508,14 @@ class Solver {
     archive(reader);
     reader.check_end();
     check_snapshot(stage_ < Stage::done && active_.is_sound());
-    check_snapshot(is_loaded || (stage_ != Stage::descent && !has_pending_change_));
+    check_snapshot(is_loaded || stage_ != Stage::descent);
     check_snapshot(at_base_.size() == (stage_ == Stage::descent ? n_active() : 0));
-    std::vector<std::int32_t> changed = change_.positions;
-    std::sort(changed.begin(), changed.end());
-    check_snapshot(!has_pending_change_ ||
-                   (are_positions(changed, n_active()) && change_.after.size() == changed.size()));
+    for (const WorkingChange* change : {&unapplied_, &change_}) {
+      check_snapshot(change->alpha.size() == change->members.size() &&
+                     change->gradient.size() == change->members.size() &&
+                     (change->is_empty() ||
+                      (stage_ == Stage::descent && are_positions(change->members, n_active()))));
+    }
     for (std::size_t p = 0; p < at_base_.size(); ++p)
       iterate_.gradient[active_.index[p]] = at_base_[p];
     if (!is_loaded) working_.reset();
@@ -412,8 +536,9 @@ class Solver {
   ActiveKernel kernel_;
   WorkingStep<Real> working_;
   Stage stage_ = Stage::start;
-  WorkingChange change_;                 // the step chosen last
-  bool has_pending_change_ = false;      // whether change_ is still to be applied
+  WorkingChange change_;                 // the solution of the last working set, not applied yet
+  WorkingChange unapplied_;              // the one before, if a stop interrupted it
+  bool shrinks_ = false;                 // whether to compact after change_ is applied
   std::vector<double> gradient_before_;  // of the active variables, before a step
   std::vector<double> at_base_;          // gradients at base of active variables, in a snapshot
   Snapshot snapshot_;

@@ -89,6 +89,10 @@ class RowCache {
     return row(static_cast<std::size_t>(slot_of_[static_cast<std::size_t>(key)]));
   }
 
+  // Returns the row of a key, or null, without counting it as used.
+  const float* peek(std::int32_t key) {
+    return slot_of_[static_cast<std::size_t>(key)] < 0 ? nullptr : row_of(key);
+  }
   float* find(std::int32_t key) {
     const std::int32_t slot = slot_of_[static_cast<std::size_t>(key)];
     if (slot < 0) return nullptr;

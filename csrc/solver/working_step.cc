@@ -35,19 +35,20 @@ constexpr std::int64_t member_updates = 20, complete_member_updates = 1000;
 }  // namespace
 
 template <class Real>
-WorkingChange WorkingStep<Real>::run(ActiveSet& active, ActiveKernel& kernel, double tolerance) {
+void WorkingStep<Real>::select(const ActiveSet& active, ActiveKernel& kernel, double tolerance) {
   const std::vector<std::int32_t> previous = members_;
   {
     Timer timer(report_.seconds_selection);
     choose(active, kernel, tolerance);
   }
   fill_kernel(active, kernel, previous);
-  WorkingChange change = solve(active, tolerance);
-  ++report_.outer_steps;
-  const double rows = static_cast<double>(change.positions.size());
-  outer_cost_ += static_cast<double>(active.size()) * (rows * kernel.row_cost() + selection_cost);
-  balance();
-  return change;
+  set_.emplace(active, members_, working_kernel_, qp_.n_constraints);
+  is_complete_ = members_.size() == active.size();
+  tolerance_ = tolerance;
+  largest_violation_ = active.largest_violation;
+  const auto n_active = static_cast<double>(active.size());
+  entry_cost_ = n_active * kernel.row_cost();
+  outer_cost_ += n_active * selection_cost;
 }
 
 template <class Real>
@@ -88,52 +89,46 @@ void WorkingStep<Real>::fill_kernel(const ActiveSet& active, ActiveKernel& kerne
 
 // Each consecutive step without a change divides the tolerance by ten.
 template <class Real>
-double WorkingStep<Real>::inner_tolerance(const ActiveSet& active, double tolerance) const {
-  if (members_.size() == active.size()) {
-    const double target = complete_share * tolerance;
-    const double first = first_reduction * active.largest_violation;
+double WorkingStep<Real>::inner_tolerance() const {
+  if (is_complete_) {
+    const double target = complete_share * tolerance_;
+    const double first = first_reduction * largest_violation_;
     return qp_.divides_by_margin ? std::max(target, first) : target;
   }
-  double largest = 0;
-  for (const std::int32_t p : members_)
-    largest = std::max(largest, active.violation[static_cast<std::size_t>(p)]);
-  return std::max(inner_reduction * largest, inner_share * tolerance) * std::pow(0.1, stalls_);
+  return std::max(inner_reduction * set_->violation(), inner_share * tolerance_) *
+         std::pow(0.1, stalls_);
 }
 
 template <class Real>
-WorkingChange WorkingStep<Real>::solve(ActiveSet& active, double tolerance) {
-  const bool is_complete = members_.size() == active.size();
-  const std::int64_t budget = (is_complete ? complete_member_updates : member_updates) *
+WorkingChange WorkingStep<Real>::solve() {
+  const std::int64_t budget = (is_complete_ ? complete_member_updates : member_updates) *
                               static_cast<std::int64_t>(members_.size());
-  WorkingSet<Real> set(active, members_, working_kernel_, qp_.n_constraints);
+  const std::vector<double> before = set_->alpha;
   WorkingSetReport inner;
   {
     Timer timer(report_.seconds_inner);
-    inner = solver_.solve(set, inner_tolerance(active, tolerance),
+    inner = solver_.solve(*set_, inner_tolerance(),
                           std::min(options_.limits.iterations - report_.iterations, budget),
                           options_.n_threads);
   }
+  ++report_.outer_steps;
   report_.iterations += std::max<std::int64_t>(inner.updates, 1);
   report_.newton_steps += inner.newton.steps;
   report_.seconds_newton += inner.newton.seconds;
   inner_cost_ += inner.cost;
-  WorkingChange change;
-  change.is_complete = is_complete;
-  for (std::size_t w = 0; w < members_.size(); ++w) {
-    const auto p = static_cast<std::size_t>(members_[w]);
-    if (set.alpha[w] == active.alpha[p]) continue;
-    change.positions.push_back(members_[w]);
-    change.after.push_back(set.alpha[w]);
-  }
-  if (inner.is_stuck && is_complete) {
+  std::size_t n_changed = 0;
+  for (std::size_t w = 0; w < members_.size(); ++w) n_changed += set_->alpha[w] != before[w];
+  outer_cost_ += static_cast<double>(n_changed) * entry_cost_;
+  if (inner.is_stuck && is_complete_) {
     stalls_ = max_stalls;  // another step would do the same
   } else {
-    stalls_ = inner.is_stuck || change.positions.empty() ? stalls_ + 1 : 0;
+    stalls_ = inner.is_stuck || n_changed == 0 ? stalls_ + 1 : 0;
   }
-  if (is_complete) {
-    std::copy_n(set.alpha.begin(), members_.size(), active.alpha.begin());
-    std::copy_n(set.gradient.begin(), members_.size(), active.gradient.begin());
-  }
+  balance();
+  WorkingChange change{members_, std::move(set_->alpha), std::move(set_->gradient)};
+  change.alpha.resize(members_.size());
+  change.gradient.resize(members_.size());
+  set_.reset();
   return change;
 }
 

@@ -2,11 +2,12 @@
 // it.
 //
 // The working set, its kernel matrix and its target size persist between steps. The gradient of the
-// other active variables is updated by decomposition.cc.
+// other active variables is updated by decomposition.cc, while the next set is solved.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "solver/active_kernel.h"
@@ -25,18 +26,19 @@ constexpr std::size_t max_working_set = 1024;
 // A problem of at most this many active variables is one working set and is not shrunk further.
 constexpr std::size_t complete_set = 1024;
 
-// Change of alpha in a step: positions of active variables and their new values.
+// Solution of a working set, until it is applied: alpha and gradient of its members, which are
+// positions of active variables, ascending.
 struct WorkingChange {
-  std::vector<std::int32_t> positions;
-  std::vector<double> after;
-  // the set was the whole problem: active alpha and gradient are already updated
-  bool is_complete = false;
+  std::vector<std::int32_t> members;
+  std::vector<double> alpha, gradient;
+
+  bool is_empty() const { return members.empty(); }
 
   template <class Archive>
   void archive(Archive& archive) {
-    archive(positions);
-    archive(after);
-    archive(is_complete);
+    archive(members);
+    archive(alpha);
+    archive(gradient);
   }
 };
 
@@ -47,8 +49,14 @@ class WorkingStep {
               const SolveOptions& options, SolveReport& report)
       : setup_(setup), points_(points), qp_(qp), options_(options), report_(report) {}
 
-  // Runs an outer step; `tolerance` is unscaled.
-  WorkingChange run(ActiveSet& active, ActiveKernel& kernel, double tolerance);
+  // Selects the working set and computes its kernel matrix; `tolerance` is unscaled.
+  void select(const ActiveSet& active, ActiveKernel& kernel, double tolerance);
+  // Solves the set, without reading the active variables.
+  WorkingChange solve();
+
+  // The members of the set, positions of active variables, and their gradients at its start.
+  const std::vector<std::int32_t>& members() const { return members_; }
+  std::vector<double>& gradient() { return set_->gradient; }
 
   // Returns whether several consecutive steps, each with a tighter tolerance, made no changes, or
   // only changes that rounding undoes.
@@ -78,8 +86,7 @@ class WorkingStep {
   void choose(const ActiveSet& active, ActiveKernel& kernel, double tolerance);
   void fill_kernel(const ActiveSet& active, ActiveKernel& kernel,
                    const std::vector<std::int32_t>& previous);
-  double inner_tolerance(const ActiveSet& active, double tolerance) const;
-  WorkingChange solve(ActiveSet& active, double tolerance);
+  double inner_tolerance() const;
   void balance();
 
   const KernelSetup& setup_;
@@ -89,6 +96,10 @@ class WorkingStep {
   SolveReport& report_;
 
   std::vector<std::int32_t> members_;  // positions of active variables, ascending
+  // of the selected set, until it is solved
+  std::optional<WorkingSet<Real>> set_;
+  bool is_complete_ = false;  // all active variables
+  double tolerance_ = 0, largest_violation_ = 0, entry_cost_ = 0;
   WorkingKernel<Real> working_kernel_;
   WorkingSetSolver<Real> solver_;
   int stalls_ = 0;  // consecutive steps without a change, or stuck

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <mutex>
 
 #ifdef _OPENMP
@@ -133,6 +134,11 @@ void on_all_threads(const Loop& loop, Work work) {
   total.working += 1e-9 * static_cast<double>(nanoseconds.load());
 }
 
+// Returns whether another thread would help this one in a loop that begins now.
+inline bool has_helpers(int n_threads) {
+  return n_threads > 1 && (!is_inside_loop() || idle_threads().load() > 0);
+}
+
 // Calls work() on this thread and on idle ones, on at most n_most threads in total.
 template <class Work>
 void with_help(std::size_t n_most, Work work) {
@@ -187,6 +193,26 @@ void parallel_for(const Loop& loop, MakeState make_state, Step step, Finish fini
     on_all_threads(loop, work);
   }
   if (error) std::rethrow_exception(error);
+}
+
+// Work of one thread that begins together with a loop; the other threads begin with its steps.
+using Task = std::function<void()>;
+
+// Calls step(state, i) for all i < n_steps, and the task, unless it is empty.
+template <class MakeState, class Step, class Finish>
+void parallel_for(const Loop& loop, const Task& task, MakeState make_state, Step step,
+                  Finish finish) {
+  const std::size_t n_tasks = task ? 1 : 0;
+  parallel_for(
+      {loop.n_threads, n_tasks + loop.n_steps}, make_state,
+      [&](auto& state, std::size_t i) {
+        if (i < n_tasks) {
+          task();
+        } else {
+          step(state, i - n_tasks);
+        }
+      },
+      finish);
 }
 
 // Calls step(state, i); the state is discarded.
