@@ -14,6 +14,8 @@ namespace {
 
 // Number of kernel rows in a tile: 64 rows of 128 floats (32 KiB) fit the L1 cache.
 constexpr std::size_t query_block = 64;
+// Threads divide a single kernel row from this cost on, in nanoseconds by the fixed cost model.
+constexpr double parallel_cost = 20000;
 
 }  // namespace
 
@@ -239,17 +241,22 @@ void ActiveKernel::collect_rows(const std::vector<std::int32_t>& changed, const 
 }
 
 std::vector<float> ActiveKernel::kernel_values(std::int32_t position) {
+  compute_absent({position});
+  if (const float* row = cached(position)) return {row, row + n_lanes()};
   const std::int32_t row = rows_[static_cast<std::size_t>(position)];
-  std::vector<float> found(n_lanes());
-  TileScratch scratch;
+  std::vector<float> values(n_lanes());
   const std::size_t panels = panels_per_block(setup_, points_);
-  for (std::size_t first = 0; first < lanes_.n_panels(); first += panels) {
-    const std::size_t n = std::min(panels, lanes_.n_panels() - first);
-    scratch.select(setup_, lanes_, first, n);
-    scratch.rows(points_, &row, 1, found.data() + first * panel_rows, n * panel_rows);
-  }
+  const std::size_t n_blocks = (lanes_.n_panels() + panels - 1) / panels;
+  const bool is_long = static_cast<double>(n_lanes()) * row_cost_ >= parallel_cost;
+  parallel_for(
+      {is_long ? options_.n_threads : 1, n_blocks}, [] { return TileScratch(); },
+      [&](TileScratch& scratch, std::size_t b) {
+        const std::size_t first = b * panels, n = std::min(panels, lanes_.n_panels() - first);
+        scratch.select(setup_, lanes_, first, n);
+        scratch.rows(points_, &row, 1, values.data() + first * panel_rows, n * panel_rows);
+      });
   report_.kernel_evaluations += static_cast<std::int64_t>(rows_.size());
-  return found;
+  return values;
 }
 
 }  // namespace dcsvm

@@ -74,7 +74,7 @@ class ActiveKernel {
     return has_cache_ ? cache_.peek(position) : nullptr;
   }
 
-  // Returns the kernel row of an active variable, n_lanes() entries, without using the cache.
+  // Returns the kernel row of an active variable, n_lanes() entries; a new one is not cached.
   std::vector<float> kernel_values(std::int32_t position);
 
  private:

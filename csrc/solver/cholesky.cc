@@ -11,17 +11,20 @@ namespace dcsvm {
 namespace {
 
 constexpr std::size_t block = 32;
-// The factorization is parallel from this number of blocks below the diagonal (768 rows): the work
+// The factorization is parallel from this number of blocks below the diagonal (256 rows): the work
 // must outweigh two synchronizations per column of blocks.
-constexpr std::size_t threads_threshold = 24;
+constexpr std::size_t threads_threshold = 8;
 
 }  // namespace
 
 void Cholesky::reset(std::size_t n) {
   size_ = n;
   stride_ = (n + block - 1) / block * block;
-  matrix_.assign(stride_ * stride_, 0.0);
-  for (std::size_t i = n; i < stride_; ++i) at(i, i) = 1.0;
+  matrix_.resize(stride_ * stride_);
+  for (std::size_t i = n; i < stride_; ++i) {
+    std::fill_n(&at(i, 0), stride_, 0.0);
+    at(i, i) = 1.0;
+  }
 }
 
 // Factors the diagonal block at k in place and, if rows follow, writes the transposed inverse of

@@ -5,11 +5,14 @@
 #include <utility>
 
 #include "solver/solve.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 
 namespace {
 
+// The matrix is copied by several threads from this number of rows.
+constexpr std::size_t threads_threshold = 256, copied_rows = 16;
 // Relative to the mean diagonal; with more damping the step is hardly a Newton step.
 constexpr double max_damping = 1e-1;
 // Maximum number of bounds that a step reaches: beyond it, factoring again with more damping is
@@ -87,13 +90,15 @@ bool NewtonStep<Real>::factor(const WorkingSet<Real>& set, int n_threads) {
   double mean_diagonal = 0;
   for (const std::size_t i : free_) mean_diagonal += set.diagonal[i];
   mean_diagonal /= static_cast<double>(n);
+  const int together = n >= threads_threshold ? n_threads : 1;
   for (; damping_ <= max_damping; damping_ *= 10) {
     cholesky_.reset(n);
-    for (std::size_t a = 0; a < n; ++a) {
+    parallel_for({together, n, copied_rows}, [&](std::size_t k) {
+      const std::size_t a = n - 1 - k;  // long rows first
       const Real* row = set.kernel_row(free_[a]);
       for (std::size_t b = 0; b <= a; ++b) cholesky_.at(a, b) = row[free_[b]];
       cholesky_.at(a, a) += damping_ * mean_diagonal;
-    }
+    });
     if (cholesky_.factor(n_threads)) return true;
   }
   damping_ = max_damping;
