@@ -179,7 +179,9 @@ typename NewtonStep<Real>::Moved NewtonStep<Real>::step_to_bound(
       moved.length = slack / std::fabs(direction[a]);
   }
   if (!(slope < 0)) return moved;
-  const std::vector<double> target = targets(set, direction, moved.length);
+  std::vector<double> target = targets(set, direction, moved.length);
+  for (int constraint = 0; constraint < set.n_constraints; ++constraint)
+    keep_sum(set, constraint, target);
   std::vector<double> change(set.size, 0.0);
   for (std::size_t a = 0; a < free_.size(); ++a) change[free_[a]] = target[a] - set.alpha[free_[a]];
   const std::vector<double> kernel_change = set.product(change);
@@ -216,6 +218,26 @@ std::vector<double> NewtonStep<Real>::targets(const WorkingSet<Real>& set,
     if (direction[a] < 0 && target[a] <= set.lower[i] + margin) target[a] = set.lower[i];
   }
   return target;
+}
+
+// Takes the change of an equality constraint's sum off the variable that is farthest from its
+// bounds. The direction keeps the sum only up to rounding errors, which are large if it is long.
+template <class Real>
+void NewtonStep<Real>::keep_sum(const WorkingSet<Real>& set, int constraint,
+                                std::vector<double>& target) const {
+  double change = 0, most = 0;
+  std::size_t farthest = 0;
+  for (std::size_t a = 0; a < free_.size(); ++a) {
+    const std::size_t i = free_[a];
+    if (set.constraint_of[i] != constraint) continue;
+    change += target[a] - set.alpha[i];
+    const double slack = std::min(target[a] - set.lower[i], set.upper[i] - target[a]);
+    if (slack > most) {
+      most = slack;
+      farthest = a;
+    }
+  }
+  if (std::fabs(change) < most) target[farthest] -= change;
 }
 
 template class NewtonStep<float>;

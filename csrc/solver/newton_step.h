@@ -63,6 +63,7 @@ class NewtonStep {
   Moved step_to_bound(WorkingSet<Real>& set, const std::vector<double>& direction) const;
   std::vector<double> targets(const WorkingSet<Real>& set, const std::vector<double>& direction,
                               double length) const;
+  void keep_sum(const WorkingSet<Real>& set, int constraint, std::vector<double>& target) const;
 
   std::vector<std::size_t> free_;  // members that are not at a bound
   Cholesky cholesky_;
