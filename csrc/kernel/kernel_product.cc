@@ -1,6 +1,8 @@
 #include "kernel/kernel_product.h"
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "kernel/kernel_setup.h"
@@ -154,8 +156,9 @@ ProductCount linear_product(const RowList& targets, const RowList& sources,
 // K w if the targets are the sources: every kernel value is computed once, for both its rows.
 //
 // Rows are divided into parts, and every pair of parts is processed once, in rounds like a
-// tournament. In a round each part is in one pair only, so threads write to different parts. The
-// sums of a part are accumulated in the order of the rounds, for any number of threads.
+// tournament. In a round each part is in one pair only. The sums of a part are accumulated in the
+// order of the rounds, for any number of threads: a pair waits until both its parts have finished
+// the rounds before. Threads take the pairs in order, so they seldom wait.
 
 // Minimum number of rows: saving half of the kernel evaluations then outweighs packing lanes again.
 constexpr std::size_t min_rows = 512;
@@ -239,6 +242,11 @@ bool is_symmetric_product(const KernelSetup& setup, const RowList& targets, cons
          setup.form != Form::precomputed;
 }
 
+// Waits until the counter has reached a value that another thread is working on.
+void await(const std::atomic<std::size_t>& counter, std::size_t value) {
+  while (counter.load(std::memory_order_acquire) < value) std::this_thread::yield();
+}
+
 ProductCount symmetric_product(const KernelSetup& setup, const RowList& rows,
                                const SourceWeights& weights, const Cutoff& cutoff, int n_threads,
                                double* out, const Stop* stop) {
@@ -246,20 +254,29 @@ ProductCount symmetric_product(const KernelSetup& setup, const RowList& rows,
   const std::size_t n_parts = parts.n_parts(), players = n_parts + n_parts % 2;
   const int threads = threads_for(rows.size * rows.size / 2, n_threads);
   ProductCount count;
-  const auto is_stopped = [&] { return is_requested(stop); };
-  const auto round = [&](std::size_t n_pairs, auto pair) {
-    parallel_for(
-        {threads, n_pairs}, [&] { return parts.product(stop); },
-        [&](LaneProduct<float>& product, std::size_t k) {
-          const Pair met = pair(k);
-          if (!is_stopped() && met.second < n_parts) parts.meet(product, met.first, met.second);
-        },
-        [&](const LaneProduct<float>& product) { count.add(product.count()); });
-  };
-  round(n_parts, [](std::size_t k) { return Pair{k, k}; });
-  for (std::size_t r = 0; r + 1 < players && !is_stopped(); ++r)
-    round(players / 2, [&](std::size_t k) { return pair_of(players, r, k); });
-  count.complete = !is_stopped();
+  // finished rounds of each part; in round 0 it meets itself
+  std::vector<std::atomic<std::size_t>> finished(players);
+  const std::size_t n_pairs = players / 2;
+  parallel_for(
+      {threads, n_parts + (players - 1) * n_pairs}, [&] { return parts.product(stop); },
+      [&](LaneProduct<float>& product, std::size_t k) {
+        const std::size_t round = k < n_parts ? 0 : 1 + (k - n_parts) / n_pairs;
+        const Pair pair =
+            round == 0 ? Pair{k, k} : pair_of(players, round - 1, (k - n_parts) % n_pairs);
+        const bool is_pair = pair.second < n_parts;  // else one player has no part
+        await(finished[pair.first], round);
+        if (is_pair) await(finished[pair.second], round);
+        try {
+          if (is_pair && !is_requested(stop)) parts.meet(product, pair.first, pair.second);
+        } catch (...) {  // other threads must not wait forever
+          for (std::atomic<std::size_t>& part : finished) part = players;
+          throw;
+        }
+        finished[pair.first] = std::max(finished[pair.first].load(), round + 1);
+        finished[pair.second] = std::max(finished[pair.second].load(), round + 1);
+      },
+      [&](const LaneProduct<float>& product) { count.add(product.count()); });
+  count.complete = !is_requested(stop);
   return count;
 }
 

@@ -93,21 +93,22 @@ inline WorkCounter*& work_counter() {
   return counter;
 }
 
-// Adds the seconds of a scope to a work counter, or subtracts them.
+// Nanoseconds of a steady clock.
+inline std::int64_t nanoseconds_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
+      .count();
+}
+
+// Adds the time of a scope to a work counter.
 class WorkTimer {
  public:
-  WorkTimer(WorkCounter* counter, bool is_waiting) : counter_(counter), is_waiting_(is_waiting) {}
+  explicit WorkTimer(WorkCounter* counter) : counter_(counter) { *counter_ -= nanoseconds_now(); }
   WorkTimer(const WorkTimer&) = delete;
   WorkTimer& operator=(const WorkTimer&) = delete;
-  ~WorkTimer() {
-    const auto n = static_cast<std::int64_t>(1e9 * seconds_since(start_));
-    if (counter_) *counter_ += is_waiting_ ? -n : n;
-  }
+  ~WorkTimer() { *counter_ += nanoseconds_now(); }
 
  private:
   WorkCounter* counter_;
-  bool is_waiting_;
-  Clock::time_point start_ = Clock::now();
 };
 
 // Starts the threads of a loop and calls work() on at most n_takers of them.
@@ -120,7 +121,7 @@ void on_all_threads(const Loop& loop, Work work) {
   {
     work_counter() = &nanoseconds;
     if (n_begun.fetch_add(1) < loop.n_takers) {
-      const WorkTimer timer(&nanoseconds, false);
+      const WorkTimer timer(&nanoseconds);
       work();
     }
     ++n_done;
@@ -139,21 +140,30 @@ inline bool has_helpers(int n_threads) {
   return n_threads > 1 && (!is_inside_loop() || idle_threads().load() > 0);
 }
 
-// Calls work() on this thread and on idle ones, on at most n_most threads in total.
-template <class Work>
-void with_help(std::size_t n_most, Work work) {
-  const auto n_idle = static_cast<std::size_t>(std::max(idle_threads().load(), 0));
-  for (std::size_t k = 0; k < std::min(n_idle, n_most - 1); ++k) {
-#pragma omp task default(shared)
-    {
-      const WorkTimer timer(work_counter(), false);
-      work();
-    }
+// Calls work() on a thread as soon as one is idle, and so on with n_most threads, while the loop
+// is_open().
+template <class Work, class IsOpen>
+void call_when_idle(std::size_t n_most, const Work* work, const IsOpen* is_open) {
+#pragma omp task firstprivate(n_most, work, is_open)
+  if ((*is_open)()) {
+    if (n_most > 1) call_when_idle(n_most - 1, work, is_open);
+    const WorkTimer timer(work_counter());
+    (*work)();
   }
-  work();
-  // while it waits this thread may run tasks, which count themselves
-  const WorkTimer timer(work_counter(), true);
-#pragma omp taskwait
+}
+
+// Calls work() on this thread and on threads that are or become idle, on at most n_most threads in
+// total.
+template <class Work, class IsOpen>
+void with_help(std::size_t n_most, const Work& work, const IsOpen& is_open) {
+#pragma omp taskgroup
+  {
+    call_when_idle(n_most - 1, &work, &is_open);
+    work();
+    // this thread now waits, or runs tasks, which count themselves
+    *work_counter() -= nanoseconds_now();
+  }
+  *work_counter() += nanoseconds_now();
 }
 
 // Calls step(state, i) for all i < n_steps. Each thread creates its state by make_state() and
@@ -188,7 +198,8 @@ void parallel_for(const Loop& loop, MakeState make_state, Step step, Finish fini
   if (loop.n_threads <= 1 || n_chunks <= 1) {
     work();
   } else if (is_inside_loop()) {
-    with_help(std::min(n_chunks, static_cast<std::size_t>(loop.n_threads)), work);
+    with_help(std::min(n_chunks, static_cast<std::size_t>(loop.n_threads)), work,
+              [&] { return next.load() < n_chunks; });
   } else {
     on_all_threads(loop, work);
   }
