@@ -144,14 +144,14 @@ mutants: $(VENV)/ready
 	$(BIN)/python tests/mutation/mutate.py $(MUTANTS)
 
 # Against peers: the cases of SUITE; SUITE=rows and SUITE=early make the pictures docs/seconds.png and
-# docs/early.png, SUITE=compressed makes docs/compressed.png. SUITE=estimators compares with
+# docs/early.png, SUITE=compressed makes docs/compressed.png, SUITE=scaling docs/scaling.png. SUITE=estimators compares with
 # scikit-learn's estimators, SUITE=selection runs whole grids, SUITE=tables compares kernels and
 # scalings with LightGBM (docs/accuracy.png), SUITE=easy dcsvm-easy with boosted trees. For workers of a Dask cluster
 # SUITE=workers measures seconds, SUITE=rounds the cost of each step; SUITE=kills kills workers.
 .PHONY: bench-cases bench-rows bench-early bench-estimators bench-selection bench-compressed \
-	bench-tables bench-easy bench-workers bench-rounds bench-kills
-bench: bench-$(or $(filter rows early estimators selection compressed tables easy workers rounds \
-	kills,$(SUITE)),cases)
+	bench-tables bench-easy bench-scaling bench-workers bench-rounds bench-kills
+bench: bench-$(or $(filter rows early estimators selection compressed tables easy scaling workers \
+	rounds kills,$(SUITE)),cases)
 
 bench-cases: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
@@ -166,6 +166,11 @@ bench-early: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
 	@mkdir -p docs
 	$(BIN)/python examples/bench/early.py --data $(DATA) --out docs/early $(BENCH)
+
+bench-scaling: $(VENV)/bench
+	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
+	@mkdir -p docs
+	$(BIN)/python examples/bench/scaling.py --data $(DATA) --out docs/scaling $(BENCH)
 
 bench-compressed: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)

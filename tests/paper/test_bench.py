@@ -54,6 +54,28 @@ def test_seconds_are_tabled_by_program_and_rows(write_libsvm, tmp_path):
         assert 1000 < out.with_suffix(".png").stat().st_size < 200_000
 
 
+def test_the_scaling_with_threads_is_tabled(write_libsvm, tmp_path):
+    X, y = labelled_rows(6000, 3, seed=1)
+    write_libsvm(np.round(X, 3), y, "ijcnn1")
+    out = tmp_path / "scaling"
+    done = run(
+        "scaling.py", "--data", tmp_path, "--out", out, "--only", "ijcnn1", "--rounds", 1,
+        "--threads", 2,
+    )  # fmt: skip
+    lines = [line.split(",") for line in out.with_suffix(".csv").read_text().splitlines()]
+    header, (case, number, *seconds, fraction, passes) = [
+        line for line in lines if not line[0].startswith("#")
+    ]
+    assert header == ["case", "round", "one", "several", "beside", "fraction", "passes"]
+    assert (case, number) == ("ijcnn1", "1")
+    assert all(float(value) > 0 for value in seconds)
+    assert float(fraction) < 1 and float(passes) >= 1
+    assert "| ijcnn1 |" in done.stdout
+    if importlib.util.find_spec("matplotlib"):
+        assert done.returncode == 0, done.stderr
+        assert 1000 < out.with_suffix(".png").stat().st_size < 200_000
+
+
 @pytest.mark.slow
 def test_compressed_models_are_tabled_with_the_models_they_are_of(write_libsvm, tmp_path):
     write_libsvm(*labelled_rows(1500, 4, seed=1), "ijcnn1")
