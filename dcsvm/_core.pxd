@@ -1,5 +1,5 @@
 # Declarations of csrc/ as _core.pyx uses them.
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libcpp cimport bool as cbool
 from libcpp.functional cimport function
 from libcpp.memory cimport unique_ptr
@@ -112,6 +112,8 @@ cdef extern from "rows/bytes.h" namespace "dcsvm" nogil:
 
 cdef extern from "rows/components.h" namespace "dcsvm" nogil:
     void c_reorder_rows "dcsvm::reorder_rows"(uint8_t*, size_t, const int32_t*, size_t) except +
+    void c_hash_rows "dcsvm::hash_rows"(const uint32_t*, size_t, size_t, const uint64_t*, size_t, int,
+                                        uint64_t*)
 
     cdef cppclass Components:
         vector[int32_t] order

@@ -133,6 +133,21 @@ def may_be_bytes(size_t n_features, argument):
     return c_may_be_bytes(n_features, argument_of(argument))
 
 
+def hash_rows(const uint32_t[:, :] words, const uint64_t[::1] factors, int threads):
+    """Return 64-bit hashes, uint64 (n,), of rows of words (n, d), contiguous, with odd factors (d,)."""
+    check_threads(threads)
+    cdef size_t n = words.shape[0], n_words = words.shape[1]
+    hashes = np.zeros(n, np.uint64)
+    cdef uint64_t[::1] out = hashes
+    if <size_t>factors.shape[0] != n_words or (n_words > 1 and words.strides[1] != sizeof(uint32_t)):
+        raise ValueError("rows of words are not contiguous, or there is not one factor for each word")
+    if n > 0 and n_words > 0:
+        with nogil:
+            c_hash_rows(&words[0, 0], n, words.strides[0] // sizeof(uint32_t), &factors[0], n_words,
+                        threads, &out[0])
+    return hashes
+
+
 def reorder_rows(uint8_t[:, ::1] rows, const int32_t[::1] order):
     """Reorder rows in place: row order[i] becomes row i; `order` is a permutation.
 

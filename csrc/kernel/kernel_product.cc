@@ -66,8 +66,8 @@ ProductCount product(const KernelSetup& setup, const RowList& targets, const Row
 
 template <class Real>
 ProductCount add_to_lanes(const SourceView& sources, const RowPanels& lanes,
-                          const BoundingBoxes& boxes, int n_threads, double* sums,
-                          const Stop* stop, const Task& task) {
+                          const BoundingBoxes& boxes, int n_threads, double* sums, const Stop* stop,
+                          const Task& task) {
   const std::size_t panels = panels_per_block(sources.setup, lanes.points());
   const std::size_t n_blocks = (lanes.n_panels() + panels - 1) / panels;
   ProductCount count;
@@ -92,9 +92,9 @@ void add_to_lanes_at(const SourceView& sources, const RowList& all_lanes,
   std::vector<std::int32_t> rows;
   for (std::size_t k = 0; k < places.size(); ++k) {
     const auto lane = static_cast<std::size_t>(places[k]);
-    const bool is_next = boxes.empty()
-                             ? k % panel_rows == 0
-                             : k == 0 || lane / block != static_cast<std::size_t>(places[k - 1]) / block;
+    const bool is_next =
+        boxes.empty() ? k % panel_rows == 0
+                      : k == 0 || lane / block != static_cast<std::size_t>(places[k - 1]) / block;
     if (is_next) begin.push_back(k);
     rows.push_back(all_lanes.index[lane]);
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rows/box_tree.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 
@@ -143,6 +144,20 @@ void reorder_rows(std::uint8_t* rows, std::size_t row_bytes, const std::int32_t*
     std::copy_n(aside.data(), row_bytes, row(to));
     is_done[to] = true;
   }
+}
+
+void hash_rows(const std::uint32_t* words, std::size_t n_rows, std::size_t stride,
+               const std::uint64_t* factors, std::size_t n_words, int n_threads,
+               std::uint64_t* hashes) {
+  parallel_for({n_threads, n_rows, batch_rows}, [&](std::size_t i) {
+    const std::uint32_t* row = words + i * stride;
+    std::uint64_t hash = 0;
+    for (std::size_t k = 0; k < n_words; ++k) {
+      const std::uint64_t word = row[k];
+      hash += (word ^ (word >> 15)) * factors[k];
+    }
+    hashes[i] = hash ^ (hash >> 32);
+  });
 }
 
 }  // namespace dcsvm

@@ -36,4 +36,10 @@ std::vector<std::int32_t> neighbour_order(const Points& points, int n_threads);
 void reorder_rows(std::uint8_t* rows, std::size_t row_bytes, const std::int32_t* order,
                   std::size_t n_rows);
 
+// Writes a 64-bit hash of each row of 32-bit words: the sum of its words, each mixed and multiplied
+// by the odd factor of its place.
+void hash_rows(const std::uint32_t* words, std::size_t n_rows, std::size_t stride,
+               const std::uint64_t* factors, std::size_t n_words, int n_threads,
+               std::uint64_t* hashes);
+
 }  // namespace dcsvm

@@ -202,8 +202,7 @@ void ActiveKernel::for_parts(const std::vector<std::int32_t>& changed, const Sto
       [&](State& own, std::size_t b) {
         const std::size_t begin = b * block;
         const std::size_t lanes = std::min(begin + block, n_lanes()) - begin;
-        if (has_missing)
-          own.scratch.select(setup_, lanes_, begin / panel_rows, lanes / panel_rows);
+        if (has_missing) own.scratch.select(setup_, lanes_, begin / panel_rows, lanes / panel_rows);
         for (std::size_t first = 0; first < changed.size(); first += query_block) {
           if (is_requested(stop)) return;
           const Part part{first, std::min(query_block, changed.size() - first), begin, lanes};

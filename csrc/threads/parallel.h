@@ -78,9 +78,9 @@ inline Lap next_lap() {
   static thread_local Clock::time_point start = Clock::now();
   static thread_local LoopSeconds before;
   const LoopSeconds& now = loop_seconds();
-  const Lap lap{seconds_since(start),
-                {now.elapsed - before.elapsed, now.reserved - before.reserved,
-                 now.working - before.working}};
+  const Lap lap{
+      seconds_since(start),
+      {now.elapsed - before.elapsed, now.reserved - before.reserved, now.working - before.working}};
   start = Clock::now();
   before = now;
   return lap;

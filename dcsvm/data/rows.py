@@ -557,7 +557,9 @@ def copy_rows(target: np.ndarray, at: np.ndarray, source: np.ndarray, index: np.
         target[at[batch]] = source[index[batch]]
 
 
-def row_hashes(rows: Rows, seed: int = 0, *, by_value: bool = False) -> np.ndarray:
+def row_hashes(
+    rows: Rows, seed: int = 0, *, by_value: bool = False, threads: int = 1
+) -> np.ndarray:
     """Return a 64-bit hash of each row of features, uint64 (n,).
 
     Equal rows in the same storage have equal hashes; with `by_value` also rows in other storages,
@@ -577,11 +579,12 @@ def row_hashes(rows: Rows, seed: int = 0, *, by_value: bool = False) -> np.ndarr
             csr = part.csr
             terms = _mixed(csr.values) * factors[csr.indices]
             sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(terms)))
-            hashes[batch] = np.diff(sums[csr.indptr])
+            sums = np.diff(sums[csr.indptr])
+            hashes[batch] = sums ^ (sums >> np.uint64(32))
         else:
             words = part.matrix + np.float32(0) if by_value else part.stored  # no negative zeros
-            hashes[batch] = np.einsum("ij,j->i", _mixed(words), factors)
-    return hashes ^ (hashes >> np.uint64(32))
+            hashes[batch] = _core.hash_rows(words.view(np.uint32), factors, threads)
+    return hashes
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:

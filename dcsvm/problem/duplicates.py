@@ -131,7 +131,9 @@ def all_different(sample_weight: np.ndarray) -> RowMap:
     return RowMap(kept, kept, start, sample_weight[kept], len(sample_weight))
 
 
-def find_duplicates(rows: Rows, targets: np.ndarray, sample_weight: np.ndarray) -> RowMap:
+def find_duplicates(
+    rows: Rows, targets: np.ndarray, sample_weight: np.ndarray, threads: int = 1
+) -> RowMap:
     """Merge equal rows with equal `targets` (n,). Weights are float64 (n,).
 
     The merged rows ascend by their first input row. Nothing is merged if there are few duplicates,
@@ -143,7 +145,7 @@ def find_duplicates(rows: Rows, targets: np.ndarray, sample_weight: np.ndarray) 
         return unmerged
     if len(kept) < rows.n_samples:
         rows, targets = rows.take(kept), targets[kept]
-    keys = row_hashes(rows) + _words_of(targets)
+    keys = row_hashes(rows, threads=threads) + _words_of(targets)
     return _merged(unmerged, keys, partial(_are_equal, rows, targets))
 
 

@@ -275,7 +275,7 @@ class LocalEngine:
         self, targets: np.ndarray, sample_weight: np.ndarray, _stop: _core.Stop
     ) -> RowMap:
         """Find duplicates. Raises Stopped."""
-        return find_duplicates(self.rows, targets, sample_weight)
+        return find_duplicates(self.rows, targets, sample_weight, self.threads)
 
     def plan_memory(
         self, options: TrainOptions, formulation: Formulation, plan: Plan

@@ -36,7 +36,7 @@ def test_few_duplicates_are_left_alone():
 
 
 def test_rows_with_the_same_hash_are_still_compared(monkeypatch):
-    zeros = lambda rows: np.zeros(rows.n_samples, np.uint64)  # noqa: E731
+    zeros = lambda rows, **_: np.zeros(rows.n_samples, np.uint64)  # noqa: E731
     monkeypatch.setattr(duplicates, "row_hashes", zeros)
     X = np.random.default_rng(0).random((300, 4)).astype(np.float32)
     assert len(find_duplicates(Rows.from_array(X), np.ones(300), np.ones(300)).first) == 300
