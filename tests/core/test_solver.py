@@ -430,6 +430,35 @@ def test_the_objective_never_increases(bias, kernel):
         before = now
 
 
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(
+    ("n_features", "form", "cache", "float64"),
+    [
+        (4, "difference", 10**8, False),  # computed rows
+        (4, "difference", 10**8, True),
+        (300, "product", 10**8, False),  # cached rows
+        (300, "product", 2 * 10**6, False),  # a cache with space for few of them
+        (300, "sparse", 10**7, False),
+    ],
+)
+def test_steps_that_overlap_have_the_bits_of_steps_in_turn(n_features, form, cache, float64, bias):
+    """Two threads apply a change while the next set is solved; one thread applies it before."""
+    X, y = labelled_rows(2100, n_features, seed=31, noise=0.2)
+    problem = with_constraint(c_svc(y, 20.0)) if bias else c_svc(y, 20.0)
+    kernel = ("rbf", 4.0 / n_features, 0.0, 0)
+
+    def solved(threads):
+        alpha, gradient, reports = solve(
+            X, kernel, problem, threads=threads, form=form, cache_bytes=cache, float64=float64,
+            tolerance=1e-3,
+        )  # fmt: skip
+        assert reports["converged"].all()
+        counts = [name for name in reports.dtype.names if not name.startswith("seconds")]
+        return alpha.tobytes(), gradient.tobytes(), reports[counts].tolist()
+
+    assert solved(3) == solved(1)
+
+
 @pytest.mark.parametrize("n_samples", [150, 2500])
 def test_the_limit_of_iterations_is_reported_as_not_converged(n_samples):
     X, y = labelled_rows(n_samples, 4, seed=22)
