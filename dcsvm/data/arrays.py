@@ -84,10 +84,8 @@ def reduce_parts(
     """
     # each part starts with `initial`, as in `reduce`: otherwise sums round differently
     first = start[:-1] + np.arange(len(start) - 1)
-    padded, is_value = (
-        np.full(len(values) + len(first), initial),
-        np.ones(len(values) + len(first), bool),
-    )
+    padded = np.full(len(values) + len(first), initial)
+    is_value = np.ones(len(padded), bool)
     is_value[first] = False
     padded[is_value] = values
     return ufunc.reduceat(padded, first)
