@@ -30,7 +30,6 @@ from dcsvm.problem.formulation import Formulation, pairs_of
 from dcsvm.problem.option_table import CLASSIFIERS, label_text
 from dcsvm.problem.options import CENTERED, TrainOptions
 from dcsvm.training.certificate import Subproblems
-from dcsvm.training.conquer import conquer
 from dcsvm.training.engine import Prepared, prepare_rows
 from dcsvm.training.held_out import Layout, folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.memory import Plan
@@ -45,10 +44,11 @@ MIN_STEP = 1e-10  # fraction of a Newton step; shorter steps do not improve the 
 SMALL_GRADIENT = 1e-5
 RIDGE = 1e-12  # keeps the Hessian positive definite
 DECREASE = 1e-4  # fraction of the linear decrease required by the line search (Armijo)
-# The objective of a start may exceed that of all rows by this share. Beyond it, levels are faster:
-# on covtype 43 (C = 512, gamma = 8), 0.87, 0.65 and 0.27 take 2.4, 1.9, 0.96 and 1.03 times as
-# long as levels; on a9a 0.75 and 0.23 take 0.6 times as long.
-MAX_LOSS = 0.8
+# The objective of a start may exceed that of all rows by this share. Beyond it, levels are faster
+# for narrow kernels: on covtype (gamma 2 to 8, C 1 to 512), shares of 0.27, 0.5, 0.83, 2.7 and 46
+# take 1.1, 1.0, 1.4, 1.6 and 2.1 times as long as levels; on ijcnn1 0.24 and 2.3 take 0.5 times and
+# as long; on a9a 0.21 and 0.89 take 0.5 and 0.6 times as long.
+MAX_LOSS = 0.9
 # The folds of a problem of at most this many rows share a kernel matrix; its bytes per pair of rows
 # are for all rows and for those of a fold. As many problems are solved between two progress calls.
 MAX_IN_MEMORY, MATRIX_BYTES, PROBLEMS_AT_ONCE = 2048, 8, 32
@@ -291,20 +291,19 @@ def _solve_folds(
         return level_solver
     variables = variables_of_folds(run.solver, folds, batch, formulation)
     alpha = alpha_without_held_out(run.solver, variables, formulation)
-    plan = replace(prepared.plan, early_level=None)  # levels only give starts
-    of_folds = Run(replace(prepared, plan=plan), control, formulation, tree=run.tree)
-    # if float32 suffices for all rows it does without some of them
-    state, is_exact_gap = run.state, run.options.gap is not None
-    of_folds.solver.is_checked = (
-        state.checks > 1 or state.float64 or is_exact_gap or prepared.task.divides_by_margin
-    )
     # levels of nu-SVC are slow: on covtype with nu = 0.3, this start takes 0.6 times as long
-    if prepared.task.divides_by_margin or is_good_start(run.solver, variables, alpha):
+    is_good = prepared.task.divides_by_margin or is_good_start(run.solver, variables, alpha)
+    # levels only give starts
+    plan = replace(prepared.plan, early_level=None, levels=() if is_good else prepared.plan.levels)
+    of_folds = Run(replace(prepared, plan=plan), control, formulation, tree=run.tree)
+    if is_good:
         of_folds.solver.begin_with(alpha)
-        of_folds.solver.extend_gradient()
-        conquer(of_folds.solver)
-    else:
-        improve(of_folds)
+    # if float32 suffices for all rows it does without some of them
+    state, has_gap = run.state, run.options.gap is not None
+    of_folds.solver.is_checked = (
+        state.checks > 1 or state.float64 or has_gap or prepared.task.divides_by_margin
+    )
+    improve(of_folds)
     run.state.costs.include(of_folds.solver.costs)
     return of_folds.solver
 
