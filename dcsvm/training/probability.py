@@ -4,8 +4,9 @@ One model per fold, trained to the tolerance, predicts the held-out rows. The fo
 over the same rows. They share everything that does not depend on labels: duplicates, encoded rows,
 components, clusters and kernel values.
 
-For probabilities, five folds are solved side by side. They start from the solution of all rows,
-with alpha of their held-out rows removed, if its objective is low enough, else from levels.
+For probabilities, five folds are solved side by side. Folds of small problems share the kernel
+matrix of each problem. Others start from the solution of all rows, with alpha of their held-out
+rows removed, if its objective is low enough, else from levels.
 """
 
 from __future__ import annotations
