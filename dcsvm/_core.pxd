@@ -194,6 +194,9 @@ cdef extern from "kernel/kernel_product.h" namespace "dcsvm" nogil:
 cdef extern from "kernel/kernel_matrix.h" namespace "dcsvm" nogil:
     void c_kernel_matrix "dcsvm::kernel_matrix"(
         const KernelSetup&, const RowList&, const RowList&, int, float*) except +
+    void c_sparse_sums "dcsvm::sparse_sums"(
+        const double*, const SourceWeights&, const int32_t*, const int32_t*, size_t, int,
+        double*) except +
 
 
 cdef extern from "kernel/kernel_kmeans.h" namespace "dcsvm" nogil:

@@ -243,6 +243,9 @@ def kernel_matrix(
     source_rows: _Int32 | None,
     threads: int,
 ) -> _Float32: ...
+def sparse_sums(
+    matrix: _Float64, weights: _Weights, rows: _Int32, groups: _Int32, threads: int
+) -> _Float64: ...
 def kernel_kmeans(
     setup: Setup, nodes: Nodes, n_parts: _Int32, seed: int, threads: int
 ) -> _Int32: ...

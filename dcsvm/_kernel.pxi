@@ -107,6 +107,28 @@ def kernel_matrix(Setup setup, Points targets, target_rows, Points sources, sour
     return result
 
 
+def sparse_sums(const double[:, ::1] matrix, weights, const int32_t[::1] rows,
+                const int32_t[::1] groups, int threads):
+    """Return the inner products of matrix[rows[k]] and the weights of groups[k], float64 (n,).
+
+    `weights` are a matrix in CSR form, as in kernel_product(), with a row for each group and the
+    columns of `matrix`.
+    """
+    check_threads(threads)
+    cdef size_t n_groups = weights[0].shape[0] - 1, n = rows.shape[0]
+    cdef Weights w = Weights(weights, n_groups)
+    check_range(np.asarray(rows), matrix.shape[0], "row")
+    check_range(np.asarray(groups), n_groups, "group")
+    if w.weights.n_columns != <size_t>matrix.shape[1] or <size_t>groups.shape[0] != n:
+        raise ValueError("weights, rows and groups do not fit the matrix")
+    sums = np.zeros(n)
+    cdef double[::1] out = sums
+    if n > 0 and matrix.shape[1] > 0:
+        with nogil:
+            c_sparse_sums(&matrix[0, 0], w.weights, &rows[0], &groups[0], n, threads, &out[0])
+    return sums
+
+
 def may_step(size_t n_features, double origin, double step):
     """Return whether rows of bytes can be combined with rows of integers origin + step * k.
 

@@ -117,4 +117,15 @@ void symmetric_matrix(const KernelSetup& setup, const RowList& rows, int n_threa
   symmetric_matrix(setup, rows, rows.size, places.data(), n_threads, out, rows.size);
 }
 
+void sparse_sums(const double* matrix, const SourceWeights& weights, const std::int32_t* rows,
+                 const std::int32_t* groups, std::size_t n_sums, int n_threads, double* out) {
+  parallel_for({n_threads, n_sums, batch_rows}, [&](std::size_t k) {
+    const double* row = matrix + static_cast<std::size_t>(rows[k]) * weights.n_columns;
+    double sum = 0;
+    for (auto t = weights.indptr[groups[k]]; t < weights.indptr[groups[k] + 1]; ++t)
+      sum += weights.values[t] * row[weights.columns[t]];
+    out[k] = sum;
+  });
+}
+
 }  // namespace dcsvm

@@ -6,6 +6,7 @@
 
 #include "kernel/kernel_setup.h"
 #include "rows/points.h"
+#include "simd/isa.h"
 
 namespace dcsvm {
 
@@ -22,5 +23,11 @@ void symmetric_matrix(const KernelSetup& setup, const RowList& rows, std::size_t
 
 // Computes all of K(rows, rows), row-major.
 void symmetric_matrix(const KernelSetup& setup, const RowList& rows, int n_threads, float* out);
+
+// Sums entries of a stored float64 matrix by sparse weights: out[k] is the inner product of the
+// matrix's row rows[k] and the weights' row groups[k]. Both have n_columns columns. Terms are
+// added in the order of the weights.
+void sparse_sums(const double* matrix, const SourceWeights& weights, const std::int32_t* rows,
+                 const std::int32_t* groups, std::size_t n_sums, int n_threads, double* out);
 
 }  // namespace dcsvm

@@ -19,23 +19,27 @@ constexpr double parallel_cost = 20000;
 
 }  // namespace
 
-void ActiveKernel::pack(const std::vector<std::int32_t>& rows) {
+void ActiveKernel::set_rows(const std::vector<std::int32_t>& rows) {
   rows_ = rows;
   lanes_ = {};  // frees memory before packing
-  const bool packed = rows.size() * packed_row_bytes(setup_, points_) <= options_.lane_bytes;
-  if (!rows.empty())
-    lanes_ = RowPanels(setup_, {&points_, rows.data(), rows.size()}, options_.n_threads, packed);
-  boxes_ = lane_boxes(setup_, points_, rows, options_.cutoff);
+}
+
+// Packs the rows when their first kernel row is needed: never, if a working set has all of them.
+void ActiveKernel::pack() {
+  if (lanes_.n_panels() > 0 || rows_.empty()) return;
+  const bool packed = rows_.size() * packed_row_bytes(setup_, points_) <= options_.lane_bytes;
+  lanes_ = RowPanels(setup_, {&points_, rows_.data(), rows_.size()}, options_.n_threads, packed);
+  boxes_ = lane_boxes(setup_, points_, rows_, options_.cutoff);
 }
 
 void ActiveKernel::load(const std::vector<std::int32_t>& rows) {
-  pack(rows);
+  set_rows(rows);
   if (!rows.empty()) cache_.reset(rows.size(), n_lanes(), has_cache_ ? options_.cache_bytes : 0);
 }
 
 void ActiveKernel::compact(const std::vector<std::int32_t>& kept,
                            const std::vector<std::int32_t>& rows) {
-  pack(rows);
+  set_rows(rows);
   cache_.compact(kept, n_lanes());
 }
 
@@ -46,6 +50,7 @@ std::vector<std::int32_t> ActiveKernel::rows_of(const std::vector<std::int32_t>&
 }
 
 bool ActiveKernel::begin_add(const std::vector<std::int32_t>& changed, const Stop* stop) {
+  pack();
   changed_ = changed;
   n_computed_ = static_cast<std::int64_t>(changed.size());
   was_stopped_ = false;
@@ -152,6 +157,7 @@ void ActiveKernel::set_contents(const RowCache::Contents& contents) {
 void ActiveKernel::compute_absent(const std::vector<std::int32_t>& positions) {
   const std::vector<std::int32_t> absent = cache_.claim_absent(positions);
   if (absent.empty()) return;
+  pack();
   StoredRows stored{{}, std::vector<std::uint8_t>(absent.size(), 1)};
   for (const std::int32_t position : absent) stored.rows.push_back(cache_.row_of(position));
   compute(absent, stored, nullptr);
@@ -240,6 +246,7 @@ void ActiveKernel::collect_rows(const std::vector<std::int32_t>& changed, const 
 }
 
 std::vector<float> ActiveKernel::kernel_values(std::int32_t position) {
+  pack();
   compute_absent({position});
   if (const float* row = cached(position)) return {row, row + n_lanes()};
   const std::int32_t row = rows_[static_cast<std::size_t>(position)];

@@ -40,7 +40,7 @@ class ActiveKernel {
   // Keeps the active variables at the given positions, ascending; `rows` are their rows.
   void compact(const std::vector<std::int32_t>& kept, const std::vector<std::int32_t>& rows);
 
-  std::size_t n_lanes() const { return lanes_.n_panels() * panel_rows; }
+  std::size_t n_lanes() const { return (rows_.size() + panel_rows - 1) / panel_rows * panel_rows; }
 
   // Prepares to add the kernel rows of these active variables: looks up and computes the rows that
   // the cache has space for. Returns false after a stop.
@@ -89,7 +89,8 @@ class ActiveKernel {
     }
   };
 
-  void pack(const std::vector<std::int32_t>& rows);
+  void set_rows(const std::vector<std::int32_t>& rows);
+  void pack();
   void look_up();
   std::vector<std::int32_t> rows_of(const std::vector<std::int32_t>& positions) const;
   // A tile of the update: `n` changed variables from `first`, `lanes` lanes from `begin`.
@@ -112,7 +113,7 @@ class ActiveKernel {
   double row_cost_;
   bool has_cache_;
   std::vector<std::int32_t> rows_;
-  RowPanels lanes_;
+  RowPanels lanes_;  // of the rows; empty until a kernel row is needed
   BoundingBoxes boxes_;
   RowCache cache_;
   RowCache::Contents contents_;  // before the last begin_add()

@@ -89,7 +89,7 @@ FoldPath::FoldPath(const FoldProblem& problem, const FoldContext& context)
 void FoldPath::gather_kernel() {
   const std::size_t n = problem_.size();
   stride_ = (n + panel_rows - 1) / panel_rows * panel_rows;
-  kernel_.resize(n * stride_);
+  kernel_.reset(new float[n * stride_]);
   std::vector<std::size_t> ends;
   for (std::size_t i = 1; i <= n; ++i) {
     if (i == n || problem_.positions[i] != problem_.positions[i - 1] + 1) ends.push_back(i);
@@ -97,7 +97,7 @@ void FoldPath::gather_kernel() {
   for (std::size_t i = 0; i < n; ++i) {
     const float* from =
         context_.kernel + static_cast<std::size_t>(problem_.positions[i]) * context_.n_positions;
-    float* to = kernel_.data() + i * stride_;
+    float* to = kernel_.get() + i * stride_;
     std::size_t begin = 0;
     for (const std::size_t end : ends) {
       std::copy_n(from + problem_.positions[begin], end - begin, to + begin);
@@ -168,7 +168,7 @@ void FoldPath::rescale(double scale) {
 
 FoldPath::Step FoldPath::solve_in_memory() {
   const std::size_t n = problem_.size();
-  WorkingSet<float> set(kernel_.data(), n, stride_, problem_.n_constraints);
+  WorkingSet<float> set(kernel_.get(), n, stride_, problem_.n_constraints);
   std::copy(alpha_.begin(), alpha_.end(), set.alpha.begin());
   std::copy(lower_.begin(), lower_.end(), set.lower.begin());
   std::copy(upper_.begin(), upper_.end(), set.upper.begin());

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "kernel/kernel_product.h"
@@ -82,7 +83,7 @@ class FoldPath {
   const FoldProblem& problem_;
   FoldContext context_;
   std::vector<double> alpha_, gradient_, lower_, upper_;
-  std::vector<float> kernel_;  // kernel matrix of the variables
+  std::unique_ptr<float[]> kernel_;  // kernel matrix of the variables, not initialized
   std::size_t stride_ = 0;
   double scale_ = 0;
   Precision precision_ = Precision::single_tiles;

@@ -53,6 +53,18 @@ def distinct(values: np.ndarray) -> np.ndarray:
     return np.unique(values, return_counts=True)[0]
 
 
+def numbered(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the different values, ascending, and the index of each entry's value among them.
+
+    `values` are integers from 0.
+    """
+    if values.max(initial=0) > SPARSE * len(values):
+        return np.unique(values, return_inverse=True)
+    is_present = np.zeros(values.max(initial=-1) + 1, bool)
+    is_present[values] = True
+    return np.flatnonzero(is_present), (np.cumsum(is_present) - 1)[values]
+
+
 def group_sizes(group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the groups with entries, ascending, and the number of entries of each, int64."""
     if group.max(initial=0) > SPARSE * len(group):
@@ -70,11 +82,13 @@ def reduce_parts(
     Part c is values[start[c]:start[c + 1]]; `values` is float64 (n,), `start` int64 (n_parts + 1,).
     Returns float64 (n_parts,), `initial` for an empty part.
     """
-    sizes, n_parts = np.diff(start), len(start) - 1
     # each part starts with `initial`, as in `reduce`: otherwise sums round differently
-    padded = np.full(len(values) + n_parts, initial)
-    padded[np.arange(len(values)) + np.repeat(np.arange(1, n_parts + 1), sizes)] = values
-    return ufunc.reduceat(padded, start[:-1] + np.arange(n_parts))
+    first = start[:-1] + np.arange(len(start) - 1)
+    padded = np.full(len(values) + len(first), initial)
+    is_value = np.ones(len(padded), bool)
+    is_value[first] = False
+    padded[is_value] = values
+    return ufunc.reduceat(padded, first)
 
 
 BATCH_SIZE = 2**20  # values per batch

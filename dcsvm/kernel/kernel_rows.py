@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.arrays import distinct, group_order
+from dcsvm.data.arrays import distinct, group_order, numbered
 from dcsvm.data.rows import Rows
 from dcsvm.data.used_columns import without_empty_columns
 from dcsvm.kernel.distances import Cutoff, is_flat
@@ -211,9 +211,8 @@ def two_sides(
     return KernelRows(targets, kernel, threads, points=sides[0], setup=second.setup), second
 
 
-# Limits of _small_component_sums: the fewest components, the most kernel values, and the most terms
-# of all sums (40 bytes each).
-MIN_COMPONENTS, MAX_VALUES, MAX_TERMS = 64, 2**20, 2**21
+# Limits of _small_component_sums: the fewest components, and the most kernel values.
+MIN_COMPONENTS, MAX_VALUES = 64, 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,28 +288,25 @@ def _small_component_sums(
     if len(targets.row) == 0 or len(sources.row) == 0:
         return None
     counts = np.bincount(sources.component, minlength=int(targets.component.max()) + 1)
-    n_sources = counts[targets.component]
-    if np.count_nonzero(counts) < MIN_COMPONENTS or n_sources.sum() > MAX_TERMS:
+    if np.count_nonzero(counts) < MIN_COMPONENTS:
         return None
     # variables may share rows: one matrix of the distinct rows has all values
-    rows, row = np.unique(targets.row, return_inverse=True)
-    others, other = np.unique(sources.row, return_inverse=True)
+    rows, row = numbered(targets.row)
+    others, other = numbered(sources.row)
     n = len(others)
     if len(rows) * n > MAX_VALUES:
         return None
     identity = np.arange(n + 1, dtype=np.int64), np.arange(n, dtype=np.int32), np.ones(n), n
     values = data.product(
         identity, others.astype(np.int32), target_rows=rows.astype(np.int32), evaluation=evaluation
-    ).reshape(-1)
-    # list the pairs of a target and a source of its component, target by target
-    order = group_order(sources.component)
-    first = (np.cumsum(counts) - counts)[targets.component]
-    of_target = np.repeat(np.arange(len(row)), n_sources)
-    begin = np.repeat(np.cumsum(n_sources) - n_sources - first, n_sources)
-    own = order[np.arange(len(of_target)) - begin]
-    # sum the terms of each target
-    terms = alpha[own] * values[row[of_target] * n + other[own]]
-    return np.bincount(of_target, terms, len(row)), len(rows) * n
+    )
+    # the sources of each component, in order, are the terms of its targets
+    order, indptr = group_order(sources.component), np.concatenate(([0], np.cumsum(counts)))
+    weights = indptr, other[order].astype(np.int32), alpha[order], n
+    component = targets.component.astype(np.int32)
+    return _core.sparse_sums(values, weights, row.astype(np.int32), component, data.threads), (
+        len(rows) * n
+    )
 
 
 def weighted_sums(
@@ -379,4 +375,4 @@ def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct rows, ascending, and the position of each of `rows` among them."""
     if np.all(np.diff(rows) > 0):
         return rows, np.arange(len(rows))
-    return np.unique(rows, return_inverse=True)
+    return numbered(rows)

@@ -227,6 +227,8 @@ def _joined(lines: list[str]) -> bytes:
 
 
 def _listed(numbers: Iterable[float]) -> str:
+    if isinstance(numbers, np.ndarray) and numbers.dtype.kind == "i":
+        return " ".join(map(str, numbers.tolist()))
     return " ".join(map(label_text, numbers))
 
 

@@ -114,6 +114,8 @@ class RowMap:
         Returns for each input row (position in `rows`, position in `input_rows`, total weight of
         the earlier input rows of its row).
         """
+        if self.n_merged == 0:
+            return np.arange(len(rows)), np.asarray(rows), np.zeros(len(rows))
         first = self.start[rows]
         counts = self.start[np.asarray(rows) + 1] - first
         begin = np.repeat(np.cumsum(counts) - counts, counts)

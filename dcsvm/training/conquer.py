@@ -327,7 +327,7 @@ def conquer(solver: FormulationSolver) -> None:
 
     The check makes the gradient float64 wherever float32 could hide a violation. While the
     violation is too large, the solver continues from that gradient. It uses float64 kernel values
-    after too small an improvement.
+    after too small an improvement. A solver that is not `is_checked` solves the problem once.
 
     Raises Stopped, and NoMarginError if float64 cannot resolve the margin.
     """
@@ -339,6 +339,10 @@ def conquer(solver: FormulationSolver) -> None:
     target = Target(solver)
     if state.multiplier is not None:
         solve_relaxed(solver, target.tolerance)
+    if not solver.is_checked:
+        target.begin_solve()
+        solve_once(solver, target)
+        return
     # solve, verify, refine the target
     certificates = solve_and_verify(solver, target)
     while target.refine(certificates):
@@ -354,6 +358,13 @@ def conquer(solver: FormulationSolver) -> None:
     solver.control.progress.end("conquer", state.costs.conquer_seconds, count_support(solver))
 
 
+def solve_once(solver: FormulationSolver, target: Target) -> None:
+    """Solve the folds of the target once. Raises Stopped."""
+    members = np.concatenate([solver.formulation.variables_of_fold(k) for k in target.folds])
+    tolerance = SOLVER_TOLERANCE * target.tolerance
+    solver.solve(members, solver.components.sizes(members), tolerance, target.attainable)
+
+
 def solve_and_verify(solver: FormulationSolver, target: Target) -> dict[int, Certificate]:
     """Solve the folds of the target, and check them. Raises Stopped.
 
@@ -362,9 +373,7 @@ def solve_and_verify(solver: FormulationSolver, target: Target) -> dict[int, Cer
     state, folds = solver.state, target.folds
     target.begin_solve()
     if state.checked is None:
-        members = np.concatenate([solver.formulation.variables_of_fold(k) for k in folds])
-        tolerance = SOLVER_TOLERANCE * target.tolerance
-        solver.solve(members, solver.components.sizes(members), tolerance, target.attainable)
+        solve_once(solver, target)
     certificates = verify(solver, folds, target.tolerance)
     state.checks += 1
     state.weight = None

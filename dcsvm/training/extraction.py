@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcsvm.data.arrays import reduce_parts
+from dcsvm.data.arrays import numbered, reduce_parts
 from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel
 from dcsvm.problem.formulation import pairs_of
 from dcsvm.training.certificate import Certificate, Subproblems, known_or_none
@@ -51,10 +51,11 @@ class Coefficients:
         cluster = np.zeros(len(rows), np.int64)
         if cluster_of is not None:
             cluster += cluster_of[variables]
-        member, place = np.unique(cluster * len(targets) + rows, return_inverse=True)
-        support = member % len(targets)
-        coef = np.zeros((max(task.n_classes - 1, 1), len(support)))
-        np.add.at(coef, (column, place.reshape(-1)), solver.alpha[variables])
+        member, place = numbered(cluster * len(targets) + rows)
+        support, n_columns = member % len(targets), max(task.n_classes - 1, 1)
+        place += column * len(support)
+        coef = np.bincount(place, solver.alpha[variables], n_columns * len(support))
+        coef = coef.reshape(n_columns, len(support))
         # duplicates get their parts of the coefficient
         bound = task.bound_of(targets[support])
         place, self.row_numbers, self.coef, self.bound = solver.prepared.row_map.split(

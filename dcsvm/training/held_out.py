@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import TypeVar
 
 import numpy as np
 
-from dcsvm.data.arrays import distinct, slices
+from dcsvm.data.arrays import distinct, group_order, slices
 from dcsvm.kernel.kernel_rows import KernelEvalOptions, weighted_sums
 from dcsvm.kernel.sources import blended
 from dcsvm.problem.folds import Folds
@@ -23,6 +24,7 @@ from dcsvm.problem.options import OptionError, TrainOptions
 from dcsvm.training.certificate import Subproblems
 from dcsvm.training.engine import Prepared
 from dcsvm.training.extraction import check_margins
+from dcsvm.training.level_partition import ClusteredFormulation, LevelPartition
 from dcsvm.training.solver import FormulationSolver, LevelSolver
 
 # defaults of svm-grid
@@ -252,6 +254,106 @@ def formulation_of_folds(prepared: Prepared, folds: Folds, batch: Iterable[int])
     """Formulate the problems of a batch of folds, each without its held-out rows."""
     weights = (folds.train_weight(k) for k in batch)
     return in_folds(prepared.task.formulate, prepared.targets, weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Variables and held-out entries of clusters: argument `held` of `_core.held_out_values`.
+
+    Attributes
+    ----------
+    members : int32, the variables by cluster and class pair.
+    start : int64 (n_clusters * n_pairs + 1,), the first of each group of `members`.
+    left : float64 (n_folds, n_rows), training weight of each row in each fold.
+    rows : int32, the rows of held-out entries by cluster and fold.
+    rows_start : int64 (n_clusters * n_folds + 1,), the first of each group of `rows`.
+    entries : int64, the entry of `Folds` of each of `rows`, in each of its clusters.
+    is_second : bool, whether the cluster is the second one of the row.
+    """
+
+    members: np.ndarray
+    start: np.ndarray
+    left: np.ndarray
+    rows: np.ndarray
+    rows_start: np.ndarray
+    entries: np.ndarray
+    is_second: np.ndarray
+
+    @staticmethod
+    def of(
+        clustered: ClusteredFormulation, folds: Folds, division: LevelPartition, two: np.ndarray
+    ) -> Layout:
+        """Arrange a level; `two` are the held-out entries that two clusters predict, ascending."""
+        n_pairs, n_clusters = clustered.formulation.n_problems, division.n_clusters
+        pair = clustered.formulation.problem_index
+        group = clustered.cluster.astype(np.int64) * n_pairs + pair
+        # as the core reads them: variables by cluster and pair, entries by cluster and fold
+        members, start = _grouped(group, n_clusters * n_pairs)
+        placed, held = division.placed, folds.held
+        entries = np.concatenate([np.arange(held.start, held.stop), two])
+        cluster = np.concatenate([placed.nearest[folds.row[held]], placed.across(folds.row[two])])
+        group = cluster.astype(np.int64) * folds.n_folds + folds.fold[entries]
+        order, rows_start = _grouped(group, n_clusters * folds.n_folds)
+        return Layout(
+            members=members.astype(np.int32),
+            start=start,
+            left=np.stack([folds.train_weight(fold) for fold in range(folds.n_folds)]),
+            rows=folds.row[entries[order]].astype(np.int32),
+            rows_start=rows_start,
+            entries=entries[order],
+            is_second=order >= held.stop - held.start,
+        )
+
+    @staticmethod
+    def of_problems(
+        formulation: Formulation, problems: slice, folds: Folds, entries: list[np.ndarray]
+    ) -> Layout:
+        """Make each problem a cluster of its own, with its held-out `entries`, ascending."""
+        start = formulation.start[problems.start : problems.stop + 1]
+        sizes = [np.bincount(folds.fold[own], minlength=folds.n_folds) for own in entries]
+        every = np.concatenate(entries)
+        return Layout(
+            members=np.arange(start[0], start[-1], dtype=np.int32),
+            start=start - start[0],
+            left=np.stack([folds.train_weight(fold) for fold in range(folds.n_folds)]),
+            rows=folds.row[every].astype(np.int32),
+            rows_start=np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+            entries=every,
+            is_second=np.zeros(len(every), bool),
+        )
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Number of held-out entries of each cluster."""
+        return np.diff(self.rows_start[:: len(self.left)])
+
+    def take(self, clusters: np.ndarray) -> Layout:
+        """Return the layout of some clusters."""
+        n_pairs = (len(self.start) - 1) // len(self.sizes)
+        own, start = _take_groups(self.start, clusters, n_pairs)
+        own_rows, rows_start = _take_groups(self.rows_start, clusters, len(self.left))
+        return Layout(
+            self.members[own], start, self.left, self.rows[own_rows], rows_start,
+            self.entries[own_rows], self.is_second[own_rows],
+        )  # fmt: skip
+
+
+def _grouped(group: np.ndarray, n_groups: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the stable order by group, and the first of each group in it, then their number."""
+    order = group_order(group)
+    return order, np.searchsorted(group[order], np.arange(n_groups + 1))
+
+
+def _take_groups(start: np.ndarray, clusters: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Select all groups of some clusters; each cluster has n groups, with offsets `start`.
+
+    Returns the indices of their elements, and the offset of each group in them, both int64.
+    """
+    groups = (clusters[:, None] * n + np.arange(n)).reshape(-1)
+    sizes = start[groups + 1] - start[groups]
+    ends = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    index = np.arange(ends[-1]) - np.repeat(ends[:-1], sizes) + np.repeat(start[groups], sizes)
+    return index, ends
 
 
 # alpha of a fold's variables, and K alpha at its held-out entries, float64 (n_entries, n_pairs)

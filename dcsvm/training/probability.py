@@ -4,8 +4,9 @@ One model per fold, trained to the tolerance, predicts the held-out rows. The fo
 over the same rows. They share everything that does not depend on labels: duplicates, encoded rows,
 components, clusters and kernel values.
 
-For probabilities, five folds are solved side by side. They start from the solution of all rows,
-with alpha of their held-out rows removed, if its objective is low enough, else from levels.
+For probabilities, five folds are solved side by side. Folds of small problems share the kernel
+matrix of each problem. Others start from the solution of all rows, with alpha of their held-out
+rows removed, if its objective is low enough, else from levels.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.arrays import distinct
+from dcsvm.data.arrays import distinct, slices
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.used_columns import UsedColumns
 from dcsvm.kernel.cluster_tree import Tree
@@ -30,14 +31,13 @@ from dcsvm.problem.formulation import Formulation, pairs_of
 from dcsvm.problem.option_table import CLASSIFIERS, label_text
 from dcsvm.problem.options import CENTERED, TrainOptions
 from dcsvm.training.certificate import Subproblems
-from dcsvm.training.conquer import conquer
 from dcsvm.training.engine import Prepared, prepare_rows
-from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
+from dcsvm.training.held_out import Layout, folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.memory import Plan
 from dcsvm.training.report import PartOfProgress, Progress
 from dcsvm.training.run import Run, divided, find_early_level, improve
 from dcsvm.training.solver import FormulationSolver, LevelSolver
-from dcsvm.training.state import RunControl
+from dcsvm.training.state import Budget, RunControl
 from dcsvm.training.warm_start import PathWarmStart
 
 MAX_STEPS = 100  # Newton steps
@@ -45,10 +45,14 @@ MIN_STEP = 1e-10  # fraction of a Newton step; shorter steps do not improve the 
 SMALL_GRADIENT = 1e-5
 RIDGE = 1e-12  # keeps the Hessian positive definite
 DECREASE = 1e-4  # fraction of the linear decrease required by the line search (Armijo)
-# The objective of a start may exceed that of all rows by this share. Beyond it, levels are faster:
-# on covtype 43 (C = 512, gamma = 8), 0.87, 0.65 and 0.27 take 2.4, 1.9, 0.96 and 1.03 times as
-# long as levels; on a9a 0.75 and 0.23 take 0.6 times as long.
-MAX_LOSS = 0.8
+# The objective of a start may exceed that of all rows by this share. Beyond it, levels are faster
+# for narrow kernels: on covtype (gamma 2 to 8, C 1 to 512), shares of 0.27, 0.5, 0.83, 2.7 and 46
+# take 1.1, 1.0, 1.4, 1.6 and 2.1 times as long as levels; on ijcnn1 0.24 and 2.3 take 0.5 times and
+# as long; on a9a 0.21 and 0.89 take 0.5 and 0.6 times as long.
+MAX_LOSS = 0.9
+# The folds of a problem of at most this many rows share a kernel matrix; its bytes per pair of rows
+# are for all rows and for those of a fold. As many problems are solved between two progress calls.
+MAX_IN_MEMORY, MATRIX_BYTES, PROBLEMS_AT_ONCE = 2048, 8, 32
 MAX_TOLD = 5  # pairs of classes in a warning
 OUTLIER = 5  # in standard deviations of the noise
 
@@ -209,6 +213,10 @@ def fitted_probability(run: Run) -> Probability | None:
         return _fit(run, folds, values)
     n_rows = prepared.data.rows.n_samples
     run.solver.begin_phase("probabilities", n_rows)
+    if _is_small(run):
+        _hold_out_in_memory(run, folds, values)
+        progress.end("probabilities", time.perf_counter() - start)
+        return _fit(run, folds, values)
     n_phases = 1 if run.options.early else len(prepared.plan.levels) + 3
     control = RunControl(PartOfProgress(progress, n_phases, 0, n_rows), run.control.stop)
     solver = _solve_folds(run, control, folds, batch)
@@ -227,6 +235,47 @@ def _learning_folds(prepared: Prepared, folds: Folds) -> np.ndarray:
     return np.flatnonzero(has_class.sum(axis=1) > 1)
 
 
+def _is_small(run: Run) -> bool:
+    """Whether `_hold_out_in_memory` can solve the folds: exactly, without limits of the work."""
+    prepared, options, formulation = run.prepared, run.options, run.solver.formulation
+    n_rows = int(np.diff(formulation.start).max()) // (2 if prepared.task.is_regression else 1)
+    is_free = options.gap is None and not Budget.of(options).left and not options.early
+    is_in_memory = not prepared.engine.is_out_of_core
+    has_path = prepared.task.svm_type in ("c_svc", "epsilon_svr")
+    fits = n_rows <= MAX_IN_MEMORY and MATRIX_BYTES * n_rows**2 <= run.solver.memory_bytes
+    return is_free and is_in_memory and has_path and fits
+
+
+def _hold_out_in_memory(run: Run, folds: Folds, values: np.ndarray) -> None:
+    """Compute decision values of held-out rows, each problem with its kernel matrix in memory.
+
+    The folds of a problem share its matrix, and need no other kernel values. Sets the entries of
+    `values`, float64 (n_entries, n_pairs), whose rows belong to the problem. Raises Stopped.
+    """
+    prepared, options, costs = run.prepared, run.options, run.state.costs
+    data, task, truth = prepared.data, prepared.task, prepared.targets[folds.row]
+    # the folds have the weights of the rows
+    formulation = task.formulate(prepared.targets, np.ones(len(prepared.targets)))
+    pairs = pairs_of(task.n_classes) if task.is_classification else []
+    entries = [np.flatnonzero((truth == first) | (truth == second)) for first, second in pairs]
+    entries = entries or [np.arange(len(truth))]
+    n_rows = np.diff(formulation.start) // (2 if task.is_regression else 1)
+    most = run.solver.memory_bytes // (MATRIX_BYTES * int(n_rows.max()) ** 2)
+    for batch in slices(formulation.n_problems, PROBLEMS_AT_ONCE):
+        batch = slice(batch.start, min(batch.stop, formulation.n_problems))
+        layout = Layout.of_problems(formulation, batch, folds, entries[batch])
+        held, reports = _core.held_out_values(
+            data.setup, data.points, formulation.problem, layout, [1.0], options.tolerance,
+            task.is_classification, False, run.solver.memory_bytes, min(data.threads, most),
+            run.control.stop,
+        )  # fmt: skip
+        problem = np.repeat(np.arange(batch.start, batch.stop), layout.sizes)
+        values[layout.entries, problem] = held[0, :, 0]
+        costs.counts["iterations"] += reports[0]["iterations"]
+        run.control.progress.advance(data.rows.n_samples * batch.stop // formulation.n_problems)
+    costs.counts["kernel_evaluations"] += int((n_rows * (n_rows + 1) // 2).sum())
+
+
 def _solve_folds(
     run: Run, control: RunControl, folds: Folds, batch: np.ndarray
 ) -> FormulationSolver | LevelSolver:
@@ -243,15 +292,19 @@ def _solve_folds(
         return level_solver
     variables = variables_of_folds(run.solver, folds, batch, formulation)
     alpha = alpha_without_held_out(run.solver, variables, formulation)
-    plan = replace(prepared.plan, early_level=None)  # levels only give starts
-    of_folds = Run(replace(prepared, plan=plan), control, formulation, tree=run.tree)
     # levels of nu-SVC are slow: on covtype with nu = 0.3, this start takes 0.6 times as long
-    if prepared.task.divides_by_margin or is_good_start(run.solver, variables, alpha):
+    is_good = prepared.task.divides_by_margin or is_good_start(run.solver, variables, alpha)
+    # levels only give starts
+    plan = replace(prepared.plan, early_level=None, levels=() if is_good else prepared.plan.levels)
+    of_folds = Run(replace(prepared, plan=plan), control, formulation, tree=run.tree)
+    if is_good:
         of_folds.solver.begin_with(alpha)
-        of_folds.solver.extend_gradient()
-        conquer(of_folds.solver)
-    else:
-        improve(of_folds)
+    # if float32 suffices for all rows it does without some of them
+    state, has_gap = run.state, run.options.gap is not None
+    of_folds.solver.is_checked = (
+        state.checks > 1 or state.float64 or has_gap or prepared.task.divides_by_margin
+    )
+    improve(of_folds)
     run.state.costs.include(of_folds.solver.costs)
     return of_folds.solver
 

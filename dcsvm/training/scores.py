@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from operator import attrgetter
 
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.arrays import group_order, slices
+from dcsvm.data.arrays import slices
 from dcsvm.data.dataset import Dataset
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.sources import Assignment, Partition, blended
@@ -29,7 +29,7 @@ from dcsvm.problem.option_table import CLASSIFIERS
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.engine import Prepared, new_tree
 from dcsvm.training.fit import fit
-from dcsvm.training.held_out import Score, Setting
+from dcsvm.training.held_out import Layout, Score, Setting
 from dcsvm.training.level_partition import ClusteredFormulation, LevelPartition
 from dcsvm.training.memory import Plan
 from dcsvm.training.probability import fit_sigmoid
@@ -288,88 +288,6 @@ class HeldOutLosses:
         for k in np.unique(fold):
             of_folds[k] = self.metric.loss(outcome.take(fold == k))
         return self.metric.loss(outcome), of_folds
-
-
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """Variables and held-out entries of clusters: argument `held` of `_core.held_out_values`.
-
-    Attributes
-    ----------
-    members : int32, the variables by cluster and class pair.
-    start : int64 (n_clusters * n_pairs + 1,), the first of each group of `members`.
-    left : float64 (n_folds, n_rows), training weight of each row in each fold.
-    rows : int32, the rows of held-out entries by cluster and fold.
-    rows_start : int64 (n_clusters * n_folds + 1,), the first of each group of `rows`.
-    entries : int64, the entry of `Folds` of each of `rows`, in each of its clusters.
-    is_second : bool, whether the cluster is the second one of the row.
-    """
-
-    members: np.ndarray
-    start: np.ndarray
-    left: np.ndarray
-    rows: np.ndarray
-    rows_start: np.ndarray
-    entries: np.ndarray
-    is_second: np.ndarray
-
-    @staticmethod
-    def of(
-        clustered: ClusteredFormulation, folds: Folds, division: LevelPartition, two: np.ndarray
-    ) -> Layout:
-        """Arrange a level; `two` are the held-out entries that two clusters predict, ascending."""
-        n_pairs, n_clusters = clustered.formulation.n_problems, division.n_clusters
-        pair = clustered.formulation.problem_index
-        group = clustered.cluster.astype(np.int64) * n_pairs + pair
-        # as the core reads them: variables by cluster and pair, entries by cluster and fold
-        members, start = _grouped(group, n_clusters * n_pairs)
-        placed, held = division.placed, folds.held
-        entries = np.concatenate([np.arange(held.start, held.stop), two])
-        cluster = np.concatenate([placed.nearest[folds.row[held]], placed.across(folds.row[two])])
-        group = cluster.astype(np.int64) * folds.n_folds + folds.fold[entries]
-        order, rows_start = _grouped(group, n_clusters * folds.n_folds)
-        return Layout(
-            members=members.astype(np.int32),
-            start=start,
-            left=np.stack([folds.train_weight(fold) for fold in range(folds.n_folds)]),
-            rows=folds.row[entries[order]].astype(np.int32),
-            rows_start=rows_start,
-            entries=entries[order],
-            is_second=order >= held.stop - held.start,
-        )
-
-    @cached_property
-    def sizes(self) -> np.ndarray:
-        """Number of held-out entries of each cluster."""
-        return np.diff(self.rows_start[:: len(self.left)])
-
-    def take(self, clusters: np.ndarray) -> Layout:
-        """Return the layout of some clusters."""
-        n_pairs = (len(self.start) - 1) // len(self.sizes)
-        own, start = _take_groups(self.start, clusters, n_pairs)
-        own_rows, rows_start = _take_groups(self.rows_start, clusters, len(self.left))
-        return Layout(
-            self.members[own], start, self.left, self.rows[own_rows], rows_start,
-            self.entries[own_rows], self.is_second[own_rows],
-        )  # fmt: skip
-
-
-def _grouped(group: np.ndarray, n_groups: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the stable order by group, and the first of each group in it, then their number."""
-    order = group_order(group)
-    return order, np.searchsorted(group[order], np.arange(n_groups + 1))
-
-
-def _take_groups(start: np.ndarray, clusters: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Select all groups of some clusters; each cluster has n groups, with offsets `start`.
-
-    Returns the indices of their elements, and the offset of each group in them, both int64.
-    """
-    groups = (clusters[:, None] * n + np.arange(n)).reshape(-1)
-    sizes = start[groups + 1] - start[groups]
-    ends = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    index = np.arange(ends[-1]) - np.repeat(ends[:-1], sizes) + np.repeat(start[groups], sizes)
-    return index, ends
 
 
 def clusters_of(prepared: Prepared, level: int, stop: _core.Stop) -> LevelPartition:

@@ -187,7 +187,7 @@ class FormulationSolver:
 
     `prepared` and `control` do not change; `state` does. `problem`, `components` (of the
     variables) and `cutoff` belong to the current `formulation`. Several solvers may share a
-    `budget` of work.
+    `budget` of work. If not `is_checked`, the solution is not verified in float64.
     """
 
     def __init__(
@@ -204,6 +204,7 @@ class FormulationSolver:
         self.set_formulation(formulation or prepared.formulation)
         self.memory_bytes = prepared.solver_bytes(self.formulation)
         self.is_warm = self.is_near = False
+        self.is_checked = True
         no_variables = np.zeros(0, np.int32)
         self._unfinished = no_variables, no_variables  # members and sizes of the last solve
         self.state = RunState(

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from dcsvm.data.arrays import group_order, group_sizes, reduce_parts
+from dcsvm.data.arrays import group_order, group_sizes, numbered, reduce_parts
 
 
 @pytest.mark.parametrize("most", [1, 2, 300, 2**16, 2**16 + 1, 10**6, 2**40])
@@ -28,3 +28,12 @@ def test_parts_are_reduced_to_the_bits_of_each_by_itself(ufunc):
     expected = [ufunc.reduce(values[a:b], initial=initial) for a, b in pairwise(start)]
     assert np.array_equal(reduce_parts(ufunc, values, start, initial), expected, equal_nan=True)
     assert len(reduce_parts(ufunc, values[:0], start[:1])) == 0
+
+
+@pytest.mark.parametrize("largest", [5, 10**6])
+def test_values_are_numbered_in_their_order(largest):
+    values = np.random.default_rng(0).integers(0, largest + 1, 50)
+    for own in (values, values[:0]):
+        different, index = numbered(own)
+        assert np.array_equal(different, np.unique(own))
+        assert np.array_equal(different[index], own)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from reference import kernel_values
 
+from dcsvm import _core
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import (
     KernelEvalOptions,
@@ -91,3 +92,24 @@ def test_many_small_units_take_their_kernel_values_from_those_of_all_rows(float6
     assert n_values <= N * N
     none = TermIndex(sources.row, sources.component + 300, sources.component + 300)
     assert not component_sums(DATA, targets, none, alpha, KernelEvalOptions(float64))[0].any()
+
+
+@pytest.mark.parametrize(
+    ("rows", "groups", "columns", "n_columns"),
+    [
+        ([4], [0], [1], 3),
+        ([0], [2], [1], 3),
+        ([0], [0], [3], 3),
+        ([0], [0], [1], 4),
+        ([0, 1], [0], [1], 3),
+    ],
+)
+def test_sums_of_a_stored_matrix_stay_inside_it(rows, groups, columns, n_columns):
+    matrix = np.arange(12.0).reshape(4, 3)
+    indptr, one = np.array([0, 0, 1]), np.ones(1)
+    good = indptr, np.array([2], np.int32), 2 * one, 3
+    pairs = np.array([3, 3], np.int32), np.array([0, 1], np.int32)
+    assert _core.sparse_sums(matrix, good, *pairs, 2).tolist() == [0.0, 22.0]
+    weights = indptr, np.array(columns, np.int32), one, n_columns
+    with pytest.raises(ValueError, match=r"row|group|column|fit"):
+        _core.sparse_sums(matrix, weights, np.int32(rows), np.int32(groups), 1)

@@ -14,6 +14,7 @@ from dcsvm.training.conquer import conquer
 from dcsvm.training.engine import prepare_rows
 from dcsvm.training.held_out import folds_of, formulation_of_folds, held_out_values
 from dcsvm.training.probability import (
+    _fit,
     alpha_without_held_out,
     is_good_start,
     variables_of_folds,
@@ -195,3 +196,59 @@ def test_probabilities_of_folds_do_not_depend_on_threads():
         found.append(train_rows(Rows.from_array(X), y, options)[0].probability)
     assert np.array_equal(found[0].A, found[1].A)
     assert np.array_equal(found[0].B, found[1].B)
+
+
+def seen_values(monkeypatch, X, y, **options):
+    """Train with probabilities; return them with the decision values that they are fitted to."""
+    seen = []
+    monkeypatch.setattr(
+        probability,
+        "_fit",
+        lambda run, folds, values, fit=_fit: seen.append(values) or fit(run, folds, values),
+    )
+    model, _ = train_rows(
+        Rows.from_array(X), y, TrainOptions(**OPTIONS | options, probability=True)
+    )
+    return model.probability, seen[0]
+
+
+@pytest.mark.parametrize("name", [name for name in TYPES if name != "one_class"])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_kernel_matrices_in_memory_give_the_values_of_the_folds(monkeypatch, name, n_classes):
+    X, y = rows_and_labels(n_classes=n_classes)
+    one, in_memory = seen_values(monkeypatch, X, y, **TYPES[name])
+    monkeypatch.setattr(probability, "MAX_IN_MEMORY", 0)
+    other, by_folds = seen_values(monkeypatch, X, y, **TYPES[name])
+    own = ~np.isnan(in_memory)
+    assert (
+        own.all(axis=0).tolist() == [n_classes == 2 or name not in ("c_svc", "bias")] * own.shape[1]
+    )
+    assert np.allclose(in_memory[own], by_folds[own], atol=1e-4)
+    assert np.allclose(one.A, other.A, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "limits", [{"max_iterations": 10**6}, {"gap": 1e-6}, {"early": True, "levels": 1}]
+)
+def test_folds_with_a_limit_are_solved_like_the_run(monkeypatch, limits):
+    def unwanted(*_):
+        raise AssertionError
+
+    X, y = rows_and_labels(n=1900, n_classes=2)
+    monkeypatch.setattr(probability, "_hold_out_in_memory", unwanted)
+    assert seen_values(monkeypatch, X, y, **limits)[0].A.shape == (1,)
+
+
+@pytest.mark.parametrize(("C", "is_checked"), [(4.0, False), (1e7, True)])
+def test_folds_are_checked_if_all_rows_needed_float64(monkeypatch, C, is_checked):
+    X, y = rows_and_labels(n_classes=2)
+    checks = []
+    check = FormulationSolver.exact_gradients
+    monkeypatch.setattr(
+        FormulationSolver,
+        "exact_gradients",
+        lambda solver, *rest: checks.append(solver.formulation.n_folds) or check(solver, *rest),
+    )
+    monkeypatch.setattr(probability, "MAX_IN_MEMORY", 0)
+    seen_values(monkeypatch, X, y, C=C, tolerance=1e-4)
+    assert (5 in checks) == is_checked
