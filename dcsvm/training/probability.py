@@ -49,7 +49,7 @@ DECREASE = 1e-4  # fraction of the linear decrease required by the line search (
 # for narrow kernels: on covtype (gamma 2 to 8, C 1 to 512), shares of 0.27, 0.5, 0.83, 2.7 and 46
 # take 1.1, 1.0, 1.4, 1.6 and 2.1 times as long as levels; on ijcnn1 0.24 and 2.3 take 0.5 times and
 # as long; on a9a 0.21 and 0.89 take 0.5 and 0.6 times as long.
-MAX_LOSS = 0.9
+MAX_LOSS = 0.8
 # The folds of a problem of at most this many rows share a kernel matrix; its bytes per pair of rows
 # are for all rows and for those of a fold. As many problems are solved between two progress calls.
 MAX_IN_MEMORY, MATRIX_BYTES, PROBLEMS_AT_ONCE = 2048, 8, 32
