@@ -74,6 +74,22 @@ def test_the_report_has_every_field(run, training):
     assert f"obj = {report['objective']:.6f}," in result.stdout
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_report_says_how_the_threads_were_used(run, training, threads):
+    options = ["--threads", threads, "-l", 1, "--report", "r.json"]
+    assert run(*options, training, "a.model").exit_code == 0
+    report = json.loads(Path("r.json").read_text())
+    phases = report["threads_by_phase"]
+    assert list(phases) == ["prepare", "clusters", "levels", "refine", "gradient", "conquer",
+                            "check", "model"]  # fmt: skip
+    total = {use: sum(phase[use] for phase in phases.values()) for use in phases["check"]}
+    assert min(total.values()) >= 0
+    assert (total["work"] == total["waits"] == 0) == (report["threads"] == 1)
+    # work and waits of all threads, and the seconds of one, make up the time of training
+    elapsed = (total["work"] + total["waits"]) / report["threads"] + total["serial"]
+    assert elapsed == pytest.approx(report["seconds"]["train"], rel=0.2, abs=0.05)
+
+
 @pytest.mark.parametrize("name", [one.name for one in kernels_with()])
 def test_every_kernel_is_trained(run, training, name):
     kernel = NAMES.index(name)

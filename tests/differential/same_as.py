@@ -28,7 +28,8 @@ DRIVER = Path(__file__).with_name("driver.py")
 LONGEST = 600  # time limit of a group, seconds
 SIDES = ("base", "head")
 UNKNOWN = 2  # as in the driver
-NOT_COMPARED = ("seconds", "seconds_by_phase", "phases", "peak_rss_mb", "traffic")
+NOT_COMPARED = ("seconds", "seconds_by_phase", "threads_by_phase", "phases", "peak_rss_mb",
+                "traffic")  # fmt: skip
 
 
 def command(site, *arguments):
