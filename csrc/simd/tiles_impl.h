@@ -105,7 +105,7 @@ DCSVM_INLINE std::size_t chain_end(const DenseTile& t, std::size_t begin) {
   return begin + chain_length < t.n_features ? begin + chain_length : t.n_features;
 }
 
-// Computes kernel values of n_queries queries and n_vectors vectors of lanes from `lane` on, in the
+// Computes the arguments of n_queries queries and n_vectors vectors of lanes from `lane` on, in the
 // precision of the output.
 template <class Of, class Real, bool difference, std::size_t n_vectors>
 DCSVM_INLINE void dense_tile(const DenseTile& t, const QueryBlock& q, std::size_t lane,
@@ -136,14 +136,13 @@ DCSVM_INLINE void dense_tile(const DenseTile& t, const QueryBlock& q, std::size_
       for (std::size_t v = 0; v < n_vectors; ++v) total[r][v] += sum[r][v];
     }
   }
-  const Constants<Real> constants(*t.kernel);
   for (std::size_t r = 0; r < n_queries; ++r) {
     for (std::size_t v = 0; v < n_vectors; ++v) {
       const std::size_t at = lane + v * width<Real>;
-      Vector value = total[r][v];
+      Vector argument = total[r][v];
       if constexpr (!difference)
-        value = argument_from<Of, Real>(value, q.terms[r], t.lane_terms + at);
-      store(out + r * t.out_stride + at, kernel_value<Real>(*t.kernel, constants, value));
+        argument = argument_from<Of, Real>(argument, q.terms[r], t.lane_terms + at);
+      store(out + r * t.out_stride + at, argument);
     }
   }
 }
@@ -153,8 +152,8 @@ DCSVM_INLINE void add_lanes(const float* part, std::size_t n, double* total) {
     store(total + k, load<DoubleVector>(total + k) + load_lanes<double>(part + k));
 }
 
-// Computes kernel values from dot products of integers. Sums over a chain are exact in float;
-// totals and arguments are double, so that only the kernel function rounds.
+// Computes arguments from dot products of integers. Sums over a chain are exact in float; totals
+// are double, so that arguments are rounded once.
 template <class Of, class Real>
 DCSVM_INLINE void exact_tile(const DenseTile& t, const QueryBlock& q, std::size_t lane,
                              std::size_t n_queries, Real* out) {
@@ -177,16 +176,13 @@ DCSVM_INLINE void exact_tile(const DenseTile& t, const QueryBlock& q, std::size_
     }
     add_lanes(part[0], tile_queries * lanes, total[0]);
   }
-  const Constants<Real> constants(*t.kernel);
   for (std::size_t r = 0; r < n_queries; ++r) {
     for (std::size_t k = 0; k < lanes; k += width<double>) {
       store(total[r] + k, argument_from<Of, double>(load<DoubleVector>(total[r] + k), q.terms[r],
                                                     t.lane_terms + lane + k));
     }
-    for (std::size_t k = 0; k < lanes; k += width<Real>) {
-      store(out + r * t.out_stride + lane + k,
-            kernel_value<Real>(*t.kernel, constants, load_doubles<Real>(total[r] + k)));
-    }
+    for (std::size_t k = 0; k < lanes; k += width<Real>)
+      store(out + r * t.out_stride + lane + k, load_doubles<Real>(total[r] + k));
   }
 }
 
@@ -228,6 +224,8 @@ static void dense(const DenseTile& t, Real* out) {
       }
     }
   });
+  const std::size_t n_lanes = (t.n_lanes + width<Real> - 1) / width<Real> * width<Real>;
+  take_function(*t.kernel, t.n_queries, n_lanes, t.out_stride, out);
 }
 
 // Computes kernel values of rows of bytes from the sums of byte_loop(). Arguments are integers
@@ -236,15 +234,14 @@ template <class Real>
 static void bytes(const ByteTile& t, Real* out) {
   using Vector = typename Traits<Real>::Vector;
   using Integers = typename Traits<Real>::Lanes32;
-  const Constants<Real> constants(*t.kernel);
   for (std::size_t r = 0; r < t.n_queries; ++r) {
     for (std::size_t lane = 0; lane < panel_rows; lane += width<Real>) {
       const Integers argument = load<Integers>(t.sums + r * panel_rows + lane) * t.factor +
                                 load<Integers>(t.lane_terms + lane) + t.query_terms[r];
-      store(out + r * t.out_stride + lane,
-            kernel_value<Real>(*t.kernel, constants, __builtin_convertvector(argument, Vector)));
+      store(out + r * t.out_stride + lane, __builtin_convertvector(argument, Vector));
     }
   }
+  take_function(*t.kernel, t.n_queries, panel_rows, t.out_stride, out);
 }
 
 // Sums over the stored entries of each sparse query, in float64. The panel is packed by column; its
@@ -252,7 +249,6 @@ static void bytes(const ByteTile& t, Real* out) {
 template <class Of, class Real>
 DCSVM_INLINE void sparse_of(const SparseTile& t, Real* out) {
   constexpr std::size_t n_vectors = panel_rows / width<double>;
-  const Constants<Real> constants(*t.kernel);
   for (std::size_t r = 0; r < t.n_queries; ++r) {
     DoubleVector sum[n_vectors] = {};
     const std::int64_t row = t.queries[r];
@@ -271,11 +267,10 @@ DCSVM_INLINE void sparse_of(const SparseTile& t, Real* out) {
       store(arguments + lane,
             argument_from<Of, double>(sum[v], t.query_terms[r], t.lane_terms + lane));
     }
-    for (std::size_t lane = 0; lane < panel_rows; lane += width<Real>) {
-      store(out + r * t.out_stride + lane,
-            kernel_value<Real>(*t.kernel, constants, load_doubles<Real>(arguments + lane)));
-    }
+    for (std::size_t lane = 0; lane < panel_rows; lane += width<Real>)
+      store(out + r * t.out_stride + lane, load_doubles<Real>(arguments + lane));
   }
+  take_function(*t.kernel, t.n_queries, panel_rows, t.out_stride, out);
 }
 
 template <class Real>
