@@ -1,9 +1,9 @@
-# Part of _core.pyx. Exclusive 0/1 columns of dense rows as codes (csrc/rows/codes.h).
+# Part of _core.pyx. 0/1 columns of dense rows as codes (csrc/rows/codes.h).
 
 cdef class Coding:
     """Map from columns to codes (csrc/rows/codes.h).
 
-    `numeric` are the columns kept as floats, `codes` the exclusive 0/1 columns of each code. All
+    `numeric` are the columns kept as floats, `codes` the 0/1 columns of each code. All
     other columns are zero in the rows that were searched.
     """
 

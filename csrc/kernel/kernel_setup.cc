@@ -99,7 +99,8 @@ struct TileCost {
 constexpr TileCost difference_tiles{0.3, 0.027}, product_tiles{0.4, 0.018},
     byte_product_tiles{0.26, 0.0019}, byte_distance_tiles{0.26, 0.0023}, sparse_tiles{0.5, 0.15};
 constexpr double precomputed_cost = 0.5;
-constexpr double code_features = 0.6;  // cost of a code relative to a feature
+// Costs relative to a feature, of a code that is set and of finding out whether one is.
+constexpr double set_code_features = 0.55, code_features = 0.05;
 
 // Values that cost more nanoseconds than this are cached. For cheaper values, writing to fresh
 // memory cost more than the cache saved.
@@ -178,8 +179,8 @@ void compute_row_terms(const Points& points, const KernelSetup& setup, int n_thr
 }
 
 double tile_cost(const KernelSetup& setup, const Points& points) {
-  const double d =
-      static_cast<double>(points.n_features) + code_features * static_cast<double>(points.n_codes);
+  const double d = static_cast<double>(points.n_features) + set_code_features * points.mean_set +
+                   code_features * static_cast<double>(points.n_codes);
   switch (setup.form) {
     case Form::difference:
       return of(difference_tiles, d);

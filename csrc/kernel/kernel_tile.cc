@@ -1,7 +1,9 @@
 #include "kernel/kernel_tile.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "rows/codes.h"
 #include "rows/points.h"
 #include "simd/isa.h"
 
@@ -36,6 +38,38 @@ ByteTerms byte_terms(Argument argument, const Points& queries, const Points& lan
               of.factor * a * b * static_cast<std::int32_t>(lanes.n_features)};
     }
   });
+}
+
+// Returns a bit for each of 64 codes: whether it is set.
+std::uint64_t bits_of_set(const std::uint8_t* codes) {
+  constexpr std::uint64_t low = 0x7f7f7f7f7f7f7f7f;  // bits of each byte
+  static_assert(no_code == 255, "the inverse is 0");
+  std::uint64_t bits = 0;
+  for (int k = 0; k < 64; k += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, codes + k, sizeof word);
+    word = ~word;
+    word = (((word & low) + low) | word) & ~low;  // the highest bit of each byte that is not 0
+    bits |= (word >> 7) * 0x0102040810204080 >> 56 << k;
+  }
+  return bits;
+}
+
+// Lists the codes of a row that are set; returns the end of the list. Branches on single codes
+// would be mispredicted.
+SetCode* list_codes(const std::uint8_t* codes, std::size_t n, SetCode* next) {
+  std::size_t begin = 0;
+  for (; begin + 64 <= n; begin += 64) {
+    for (std::uint64_t set = bits_of_set(codes + begin); set != 0; set &= set - 1) {
+      const std::size_t k = begin + static_cast<std::size_t>(__builtin_ctzll(set));
+      *next++ = {static_cast<std::uint32_t>(k * panel_rows), codes[k]};
+    }
+  }
+  for (std::size_t k = begin; k < n; ++k) {
+    *next = {static_cast<std::uint32_t>(k * panel_rows), codes[k]};
+    next += codes[k] != no_code;
+  }
+  return next;
 }
 
 }  // namespace
@@ -107,7 +141,9 @@ void TileScratch::dense_rows(const Queries& q, Real* out, std::size_t stride) {
   const std::size_t d = lanes_->points_->n_features, n_codes = lanes_->points_->n_codes;
   gather_terms(q);
   query_rows_.resize(q.size);
-  query_bytes_.resize(q.size);
+  set_codes_.resize(q.size * n_codes + 1);
+  query_codes_.resize(q.size + 1);
+  SetCode* next = set_codes_.data();
   if (!q.points.dense) widened_queries_.resize(q.size * d);
   for (std::size_t j = 0; j < q.size; ++j) {
     const auto row = static_cast<std::size_t>(q.rows[j]);
@@ -118,8 +154,12 @@ void TileScratch::dense_rows(const Queries& q, Real* out, std::size_t stride) {
       widen_row(q.points, row, widened_queries_.data() + j * d);
       query_rows_[j] = widened_queries_.data() + j * d;
     }
-    query_bytes_[j] = q.points.codes_of(row);
+    query_codes_[j] = next;
+    if (j + rows_ahead < q.size)
+      touch(q.points.codes_of(static_cast<std::size_t>(q.rows[j + rows_ahead])), n_codes);
+    next = list_codes(q.points.codes_of(row), n_codes, next);
   }
+  query_codes_[q.size] = next;
   for (std::size_t p = 0; p < n_panels_; ++p) {
     const std::size_t at = first_packed_ + p * panel_rows;
     const DenseTile tile{&setup_.kernel,
@@ -131,7 +171,7 @@ void TileScratch::dense_rows(const Queries& q, Real* out, std::size_t stride) {
                          query_terms_.data(),
                          q.size,
                          packed_->features.data() + at * d,
-                         query_bytes_.data(),
+                         query_codes_.data(),
                          packed_->codes.data() + at * n_codes,
                          lane_terms() + p * panel_rows,
                          std::min(lanes_->size() - (first_panel_ + p) * panel_rows, panel_rows),

@@ -60,7 +60,8 @@ class TileScratch {
   std::vector<std::int32_t> slot_;     // column -> packed row; 0: absent
   std::vector<std::int32_t> columns_;  // columns with a slot
   std::vector<float> packed_sparse_;
-  std::vector<const std::uint8_t*> query_bytes_;
+  std::vector<SetCode> set_codes_;              // of the queries, one after the other
+  std::vector<const SetCode*> query_codes_;     // where those of a query begin
   AlignedVector<std::uint8_t> gathered_bytes_;  // of the queries
   std::vector<std::int32_t> byte_query_terms_, byte_lane_terms_;
   AlignedVector<std::int32_t> byte_loop_sums_;

@@ -16,11 +16,9 @@ namespace {
 constexpr std::size_t batch_packed = 64, batch_bytes_packed = 256;
 // Panels of a block. With few panels, a tile of 64 queries stays in the first-level cache.
 constexpr std::size_t few_panels = 4, many_panels = 16;
-constexpr std::size_t long_byte_row = 256, bytes_of_block = std::size_t{1} << 19;
+constexpr std::size_t long_byte_row = 256, many_codes = 64, bytes_of_block = std::size_t{1} << 19;
 // Panels a thread packs at a time.
 constexpr std::size_t batch_panels = 8;
-// Lanes store this for no_code, so that it does not equal a query's no_code.
-constexpr std::uint8_t no_lane_code = no_code - 1;
 
 // Packs the d features of the rows of one panel. Rows begin `stride` values apart.
 template <class Value>
@@ -53,8 +51,7 @@ void pack_dense(const Points& points, const std::int32_t* rows, float* features,
   }
   for (std::size_t lane = 0; lane < panel_rows; ++lane) {
     const std::uint8_t* code = points.codes_of(static_cast<std::size_t>(rows[lane]));
-    for (std::size_t k = 0; k < n_codes; ++k)
-      codes[k * panel_rows + lane] = code[k] == no_code ? no_lane_code : code[k];
+    for (std::size_t k = 0; k < n_codes; ++k) codes[k * panel_rows + lane] = code[k];
   }
 }
 
@@ -114,10 +111,11 @@ std::size_t packed_row_bytes(const KernelSetup& setup, const Points& points) {
 
 std::size_t panels_per_block(const KernelSetup& setup, const Points& points) {
   if (setup.form == Form::sparse) return 1;
-  // gathering long rows of bytes takes as long as multiplying them with a few panels, and more
-  // panels stay in the second-level cache
-  const std::size_t row_bytes = setup.form == Form::bytes ? points.byte_row_size() : 0;
-  if (row_bytes < long_byte_row) return few_panels;
+  // gathering long rows of bytes, or finding the codes that are set, takes as long as tiles of a
+  // few panels, and more panels stay in the second-level cache
+  const bool has_bytes = setup.form == Form::bytes;
+  const std::size_t row_bytes = has_bytes ? points.byte_row_size() : points.n_codes;
+  if (row_bytes < (has_bytes ? long_byte_row : many_codes)) return few_panels;
   return std::clamp(bytes_of_block / (row_bytes * panel_rows), few_panels, many_panels);
 }
 

@@ -12,7 +12,7 @@ namespace dcsvm {
 
 // Operations per pair of rows as bytes, to compare with CodedColumns::cost().
 constexpr double bytes_cost(std::size_t n_features, Argument argument) {
-  return (is_from_products(argument) ? 0.14 : 0.17) * static_cast<double>(n_features);
+  return (is_from_products(argument) ? 0.14 : 0.3) * static_cast<double>(n_features);
 }
 
 // Returns whether tiles of bytes suit n_features: enough to pay, too few to overflow.

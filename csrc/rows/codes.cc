@@ -12,7 +12,7 @@ namespace dcsvm {
 
 namespace {
 
-constexpr std::size_t columns_of_code = 254;  // maximum; 254 and 255 mean no code (row_panels.cc)
+constexpr std::size_t columns_of_code = no_code;  // maximum
 // Limits of the search: the table of column pairs takes 16 MiB, the comparisons a few seconds.
 constexpr std::size_t max_columns = 4096;
 constexpr double max_comparisons = 1e9;  // pairs of ones in a row, over all rows
@@ -64,6 +64,7 @@ std::vector<Accumulator> over_rows(std::size_t first, std::size_t last, int n_th
 
 CodeSearch::CodeSearch(std::size_t n_features)
     : kinds_(n_features, zero),
+      ones_(n_features),
       together_(n_features <= max_columns ? n_features * n_features : 0) {}
 
 void CodeSearch::see(const Points& part, int n_threads) {
@@ -81,22 +82,29 @@ bool CodeSearch::is_too_much() const {
 void CodeSearch::count(const Points& part, std::size_t begin, std::size_t end, int n_threads) {
   struct Seen {
     std::vector<std::uint8_t> kinds;
+    std::vector<std::int64_t> ones;
     double comparisons = 0;
   };
+  const Seen empty{kinds_, std::vector<std::int64_t>(kinds_.size()), 0};
   const std::vector<Seen> parts =
-      over_rows(begin, end, n_threads, Seen{kinds_, 0}, [&](Seen& seen, std::size_t row) {
+      over_rows(begin, end, n_threads, empty, [&](Seen& seen, std::size_t row) {
         double ones = 0;
         for_each_value(part, row, [&](std::size_t k, float value) {
           const std::uint8_t kind = value == 1.0f ? binary : other;
           seen.kinds[k] = std::max(seen.kinds[k], kind);
+          seen.ones[k] += kind == binary;
           ones += kind == binary;
         });
         seen.comparisons += 0.5 * ones * ones;
       });
   for (const Seen& seen : parts) {
-    for (std::size_t k = 0; k < kinds_.size(); ++k) kinds_[k] = std::max(kinds_[k], seen.kinds[k]);
+    for (std::size_t k = 0; k < kinds_.size(); ++k) {
+      kinds_[k] = std::max(kinds_[k], seen.kinds[k]);
+      ones_[k] += seen.ones[k];
+    }
     comparisons_ += seen.comparisons;
   }
+  n_rows_ += static_cast<std::int64_t>(end - begin);
 }
 
 void CodeSearch::compare(const Points& part, std::size_t begin, std::size_t end, int n_threads) {
@@ -115,7 +123,7 @@ void CodeSearch::compare(const Points& part, std::size_t begin, std::size_t end,
 }
 
 bool CodeSearch::fits(const std::vector<std::int32_t>& code, std::int32_t column) const {
-  return code.size() < columns_of_code &&
+  return !is_too_much() && code.size() < columns_of_code &&
          std::none_of(
              code.begin(), code.end(),
              [&](std::int32_t other_column) {
@@ -127,29 +135,22 @@ bool CodeSearch::fits(const std::vector<std::int32_t>& code, std::int32_t column
 
 CodedColumns CodeSearch::found() const {
   CodedColumns result;
-  std::vector<std::vector<std::int32_t>> codes;
+  std::int64_t n_set = 0;
   for (std::size_t k = 0; k < kinds_.size(); ++k) {
     const auto column = static_cast<std::int32_t>(k);
-    if (kinds_[k] == other || (kinds_[k] == binary && is_too_much()))
-      result.numeric.push_back(column);
-    if (kinds_[k] != binary || is_too_much()) continue;
+    if (kinds_[k] == other) result.numeric.push_back(column);
+    if (kinds_[k] != binary) continue;
+    n_set += ones_[k];
     // the latest, since neighbouring columns usually belong together
-    const auto latest = std::find_if(codes.rbegin(), codes.rend(),
+    const auto latest = std::find_if(result.codes.rbegin(), result.codes.rend(),
                                      [&](const auto& code) { return fits(code, column); });
-    if (latest == codes.rend()) {
-      codes.push_back({column});
+    if (latest == result.codes.rend()) {
+      result.codes.push_back({column});
     } else {
       latest->push_back(column);
     }
   }
-  for (std::vector<std::int32_t>& code : codes) {
-    if (code.size() == 1) {
-      result.numeric.push_back(code[0]);
-    } else {
-      result.codes.push_back(std::move(code));
-    }
-  }
-  std::sort(result.numeric.begin(), result.numeric.end());
+  result.mean_set = n_rows_ > 0 ? static_cast<double>(n_set) / static_cast<double>(n_rows_) : 0;
   return result;
 }
 
@@ -211,6 +212,7 @@ void take_coded(const CodedColumns& columns, const std::uint8_t* rows, Points& p
   points.is_mapped = false;
   points.n_features = columns.numeric.size();
   points.n_codes = columns.codes.size();
+  points.mean_set = columns.mean_set;
   points.codes = first.codes;
   points.codes_stride = columns.row_size();
 }

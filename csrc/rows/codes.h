@@ -1,9 +1,11 @@
-// Codes: exclusive 0/1 columns, at most one set per row, stored as one byte.
+// Codes: exclusive 0/1 columns, at most one set per row, stored as one byte. A code may have a
+// single column.
 //
 // Two codes contribute 0 to a squared distance if they are equal, else the number of columns set:
 // |x - z|^2 = ... + W_x + W_z - 2 (number of equal codes), with W_x the number of columns set in x.
-// One-hot columns are recognised by their values; users declare no columns. A code costs one
-// comparison of bytes instead of a multiplication for each of its columns, and is more exact.
+// One-hot columns are recognised by their values; users declare no columns. A code that is set
+// costs one comparison of bytes instead of a multiplication for each of its columns, and is more
+// exact.
 #pragma once
 
 #include <atomic>
@@ -28,14 +30,17 @@ struct CodedRow {
 struct CodedColumns {
   std::vector<std::int32_t> numeric;             // columns kept as floats, ascending
   std::vector<std::vector<std::int32_t>> codes;  // columns of each code, ascending
+  double mean_set = 0;                           // codes set in a row, on average
 
   bool operator==(const CodedColumns& other) const {
     return numeric == other.numeric && codes == other.codes;
   }
 
-  // Operations per pair of rows: two for a numeric column, a byte comparison for a code.
+  // Operations per pair of rows: two for a numeric column, a byte comparison for a code that is
+  // set, and a share of the search for these.
   double cost() const {
-    return 2.0 * static_cast<double>(numeric.size()) + 1.2 * static_cast<double>(codes.size());
+    return 2.0 * static_cast<double>(numeric.size()) + 1.2 * mean_set +
+           0.1 * static_cast<double>(codes.size());
   }
 
   // Bytes of an encoded row.
@@ -50,8 +55,8 @@ struct CodedColumns {
 
 // Finds the codes of dense points, which may arrive in batches. Greedy, in column order: each 0/1
 // column joins the latest code whose columns are never set in the same row. Columns that are zero
-// everywhere are in neither list. No codes are found if there are too many columns, or too many
-// pairs of ones to compare. More rows only add conflicts between columns.
+// everywhere are in neither list. If there are too many columns, or too many pairs of ones to
+// compare, each 0/1 column has a code of its own. More rows only add conflicts between columns.
 class CodeSearch {
  public:
   explicit CodeSearch(std::size_t n_features);
@@ -66,6 +71,8 @@ class CodeSearch {
   bool fits(const std::vector<std::int32_t>& code, std::int32_t column) const;
 
   std::vector<std::uint8_t> kinds_;
+  std::vector<std::int64_t> ones_;  // of each column
+  std::int64_t n_rows_ = 0;
   double comparisons_ = 0;
   // for columns a < b at a * n_features + b: whether some row has both set to 1. Threads share the
   // table because it may be large; they only set entries.

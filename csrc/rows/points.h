@@ -30,6 +30,7 @@ struct Points {
   std::size_t n_codes = 0;
   const std::uint8_t* codes = nullptr;
   std::size_t codes_stride = 0;
+  double mean_set = 0;  // codes set in a row, on average
   // contribution to each row's term of the columns that are neither features nor codes; in the rows
   // of the other side these columns are zero
   const double* other_terms = nullptr;

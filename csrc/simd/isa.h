@@ -33,6 +33,12 @@ constexpr std::size_t panel_rows = 32;
 // chain are below 2^24, so that float is exact.
 constexpr std::size_t chain_length = 256;
 
+// A code of a row that has a column set (rows/codes.h), and the offset of its lanes in a panel.
+struct SetCode {
+  std::uint32_t offset;
+  std::uint8_t code;
+};
+
 struct DenseTile {
   const Kernel* kernel;
   Form form;            // difference or product
@@ -41,12 +47,12 @@ struct DenseTile {
   const float* const* queries;  // n_queries pointers to dense rows
   const double* query_terms;    // n_queries
   std::size_t n_queries;
-  const float* panel;                      // n_features x panel_rows
-  const std::uint8_t* const* query_codes;  // n_queries pointers to n_codes codes
-  const std::uint8_t* panel_codes;         // n_codes x panel_rows
-  const double* lane_terms;                // panel_rows
-  std::size_t n_lanes;                     // lanes to compute; others may be computed, too
-  std::size_t out_stride;                  // out[query * out_stride + lane]
+  const float* panel;                 // n_features x panel_rows
+  const SetCode* const* query_codes;  // n_queries + 1 pointers: where the codes of a query begin
+  const std::uint8_t* panel_codes;    // n_codes x panel_rows
+  const double* lane_terms;           // panel_rows
+  std::size_t n_lanes;                // lanes to compute; others may be computed, too
+  std::size_t out_stride;             // out[query * out_stride + lane]
 };
 
 // Arguments of the kernel as integers: `factor` times a sum of byte_loop(), plus a term of each

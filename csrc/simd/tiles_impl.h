@@ -15,45 +15,46 @@ DCSVM_INLINE typename Traits<Real>::Vector argument_from(typename Traits<Real>::
   return maximum(row_terms + pairs * Real(Of::factor), typename Traits<Real>::Vector{});
 }
 
+// Counts the equal codes of a query and each row of a panel, in bytes that hold up to 255. Only
+// codes that the query has set can be equal.
+DCSVM_INLINE void count_matches(const DenseTile& t, std::size_t query, float* matches) {
+  typedef std::uint8_t Bytes __attribute__((vector_size(panel_rows)));
+  const SetCode *next = t.query_codes[query], *const end = t.query_codes[query + 1];
+  bool is_first = true;
+  do {
+    const SetCode* const chain_end = end - next > 255 ? next + 255 : end;
+    Bytes count = {};
+#pragma GCC unroll 4
+    for (; next != chain_end; ++next) {
+      Bytes lanes;
+      std::memcpy(&lanes, t.panel_codes + next->offset, sizeof lanes);
+      count -= (Bytes)((Bytes{} + next->code) == lanes);
+    }
+    for (std::size_t lane = 0; lane < panel_rows; ++lane) {
+      const auto found = static_cast<float>(count[lane]);
+      matches[lane] = is_first ? found : matches[lane] + found;
+    }
+    is_first = false;
+  } while (next != end);
+}
+
 // Up to tile_queries queries of a tile; the last one is repeated to fill the block.
 struct QueryBlock {
   const float* rows[tile_queries];
-  const std::uint8_t* codes[tile_queries];
   double terms[tile_queries];
-  float matches[tile_queries][panel_rows];  // numbers of equal codes, if rows have codes
+  const float* matches[tile_queries];  // numbers of equal codes, if rows have codes
+  float counted[tile_queries][panel_rows];
 };
-
-// Counts the equal codes of each query and each row of a panel, in bytes that hold up to 127.
-DCSVM_INLINE void count_matches(const DenseTile& t, QueryBlock& q) {
-  typedef std::int8_t Bytes __attribute__((vector_size(panel_rows)));
-  for (std::size_t begin = 0; begin < t.n_codes; begin += 127) {
-    const std::size_t end = begin + 127 < t.n_codes ? begin + 127 : t.n_codes;
-    Bytes count[tile_queries] = {};
-    for (std::size_t k = begin; k < end; ++k) {
-      Bytes lanes;
-      std::memcpy(&lanes, t.panel_codes + k * panel_rows, sizeof lanes);
-#pragma GCC unroll 8
-      for (std::size_t r = 0; r < tile_queries; ++r)
-        count[r] -= (Bytes{} + static_cast<std::int8_t>(q.codes[r][k])) == lanes;
-    }
-    for (std::size_t r = 0; r < tile_queries; ++r) {
-      for (std::size_t lane = 0; lane < panel_rows; ++lane) {
-        const auto found = static_cast<float>(count[r][lane]);
-        q.matches[r][lane] = begin == 0 ? found : q.matches[r][lane] + found;
-      }
-    }
-  }
-}
 
 DCSVM_INLINE void select_queries(const DenseTile& t, std::size_t first, std::size_t n,
                                  QueryBlock& q) {
   for (std::size_t r = 0; r < tile_queries; ++r) {
-    const std::size_t j = first + (r < n ? r : n - 1);
-    q.rows[r] = t.queries[j];
-    q.terms[r] = t.query_terms[j];
-    if (t.n_codes > 0) q.codes[r] = t.query_codes[j];
+    const std::size_t k = r < n ? r : n - 1;
+    q.rows[r] = t.queries[first + k];
+    q.terms[r] = t.query_terms[first + k];
+    q.matches[r] = q.counted[k];
+    if (t.n_codes > 0 && r < n) count_matches(t, first + r, q.counted[r]);
   }
-  if (t.n_codes > 0) count_matches(t, q);
 }
 
 // Returns the contribution of codes, an exact integer: to a dot product the number of equal codes,
@@ -181,8 +182,24 @@ DCSVM_INLINE void exact_tile(const DenseTile& t, const QueryBlock& q, std::size_
       store(total[r] + k, argument_from<Of, double>(load<DoubleVector>(total[r] + k), q.terms[r],
                                                     t.lane_terms + lane + k));
     }
-    for (std::size_t k = 0; k < lanes; k += width<Real>)
+    for (std::size_t k = 0; k < lanes; k += width<Real>) {
       store(out + r * t.out_stride + lane + k, load_doubles<Real>(total[r] + k));
+    }
+  }
+}
+
+// Computes the arguments of rows of codes alone.
+template <class Of, class Real, bool difference>
+static void coded_tiles(const DenseTile& t, Real* out) {
+  for (std::size_t r = 0; r < t.n_queries; ++r) {
+    float matches[panel_rows];
+    count_matches(t, r, matches);
+    for (std::size_t lane = 0; lane < panel_rows; lane += width<Real>) {
+      auto argument = coded_part<Real, difference>(t, matches, t.query_terms[r], lane);
+      if constexpr (!difference)
+        argument = argument_from<Of, Real>(argument, t.query_terms[r], t.lane_terms + lane);
+      store(out + r * t.out_stride + lane, argument);
+    }
   }
 }
 
@@ -191,6 +208,7 @@ DCSVM_INLINE void exact_tile(const DenseTile& t, const QueryBlock& q, std::size_
 template <class Of, class Real, bool difference, bool exact>
 static __attribute__((noinline)) void dense_tiles(const DenseTile& t, Real* out) {
   constexpr std::size_t lanes = tile_vectors * (exact ? width<float> : width<Real>);
+  if (t.n_features == 0 && t.n_codes > 0) return coded_tiles<Of, Real, difference>(t, out);
   for (std::size_t first = 0; first < t.n_queries; first += tile_queries) {
     const std::size_t n = t.n_queries - first < tile_queries ? t.n_queries - first : tile_queries;
     QueryBlock q;

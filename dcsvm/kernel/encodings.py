@@ -1,9 +1,10 @@
 """Encode rows so that a kernel computes the same values in fewer operations.
 
-Exclusive 0/1 columns become codes (csrc/rows/codes.h), one byte for up to 254 columns. One-hot
-columns are recognised by their values alone. For example, 33 categories and 7 numbers in 509
-columns take 64 bytes a row. Integers from 0 to 255 are multiplied as bytes, or compared as bytes
-for the Laplacian kernel. This is faster than with floats and does not round.
+0/1 columns become codes (csrc/rows/codes.h), one byte for up to 255 columns of which a row has at
+most one set. They are recognised by their values alone. For example, 33 categories and 7 numbers in
+509 columns take 64 bytes a row. Only the codes that a row has set cost time. Integers
+from 0 to 255 are multiplied as bytes, or compared as bytes for the Laplacian kernel. This is faster
+than with floats and does not round.
 
 Kernels of a distance also use bytes for other evenly spaced values (grades, -1/0/1, halves): the
 integers k of values x = origin + step k. The squared distance of two rows x is step^2 times that of

@@ -1,13 +1,16 @@
 """Test one-hot codes: the same kernel values from fewer operations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from reference import kernel_values, kernels_with, one_hot_rows
+from storages import run_on
 
 import dcsvm
 from dcsvm import _core
 from dcsvm.data.rows import Rows
-from dcsvm.kernel.kernel_rows import KernelRows
+from dcsvm.kernel.kernel_rows import KernelEvalOptions, KernelRows
 from dcsvm.kernel.kernels import Kernel
 
 
@@ -37,11 +40,47 @@ def test_equal_rows_have_exactly_kernel_value_one():
     assert np.array_equal(matrix, matrix.T)
 
 
-def test_columns_that_are_set_together_share_no_code():
-    rng = np.random.default_rng(0)
-    X = (rng.random((300, 40)) < 0.5).astype(np.float32)
-    data = KernelRows(Rows.from_array(X), Kernel("rbf", 0.1), 1, coded=True)
-    assert data.points.n_codes == 0
+def binary_rows(n, d, n_numeric=0, seed=0):
+    """Return rows of d 0/1 columns, some rarely and some often set, and of numbers."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, d)) < rng.choice([0.03, 0.1, 0.5, 0.9], d)
+    X[0], X[1] = True, False  # no two columns share a code
+    return np.concatenate([X, rng.normal(size=(n, n_numeric))], axis=1).astype(np.float32)
+
+
+@pytest.mark.parametrize("kernel", kernels_with(0.3, 0.5, 3), ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("n_numeric", [0, 3])
+@pytest.mark.parametrize("d", [5, 8, 20, 63, 64, 65, 123, 257, 300, 600])
+def test_columns_that_are_set_together_have_codes_of_their_own(kernel, d, n_numeric):
+    X = binary_rows(77, d, n_numeric)
+    kernel = replace(kernel, gamma=0.3 / d)
+    data = KernelRows(Rows.from_array(X), kernel, 1, coded=True)
+    encoded = data.points.has_bytes if n_numeric == 0 else False
+    assert encoded or data.points.n_codes == d
+    expected = kernel_values(kernel, X, X)
+    np.testing.assert_allclose(data.matrix(), expected, rtol=2e-6, atol=2e-6)
+    part = data.part(np.arange(40, 45))  # fewer rows than a panel
+    assert np.array_equal(part.matrix(targets=data), data.matrix()[:, 40:45])
+    assert np.array_equal(data.matrix(), data.matrix().T)
+    if n_numeric == 0 and kernel.type.is_of_distance:
+        np.testing.assert_allclose(data.matrix(), expected, rtol=3e-7)
+    weights = np.random.default_rng(1).normal(size=77)
+    sums = data.product(weights, evaluation=KernelEvalOptions(float64=True))[:, 0]
+    np.testing.assert_allclose(sums, expected @ weights, atol=1e-12 * np.abs(expected).sum())
+
+
+def test_columns_are_not_compared_where_there_are_too_many():
+    X = binary_rows(30, 4097)
+    X[0] = 0
+    data = KernelRows(Rows.from_array(X), Kernel("rbf", 1e-3), 1, coded=True)
+    if not data.points.has_bytes:
+        assert data.points.n_codes == np.count_nonzero(X.any(axis=0))
+    np.testing.assert_allclose(data.matrix(), kernel_values(data.kernel, X, X), rtol=3e-7)
+
+
+@pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512"])
+def test_other_instruction_sets(isa):
+    run_on(isa, __file__)
 
 
 def test_values_other_than_one_are_not_coded():
