@@ -60,6 +60,7 @@ cdef extern from "rows/codes.h" namespace "dcsvm" nogil:
         const int64_t* indptr
         const int32_t* indices
         const float* values
+        cbool has_only_ones
         const double* row_terms
         const uint8_t* bytes
         const int32_t* byte_sums

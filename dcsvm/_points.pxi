@@ -4,6 +4,14 @@ cdef Argument argument_of(name) except *:
     return kernel_of(name.encode(), b"identity").argument
 
 
+cdef cbool all_are(const float[::1] values, float value) noexcept nogil:
+    cdef Py_ssize_t k
+    for k in range(values.shape[0]):
+        if values[k] != value:
+            return False
+    return True
+
+
 cdef class Points:
     """Rows of a data set for the core: dense (n, d), CSR, or of a precomputed kernel. They never
     change: what is encoded or prepared for a kernel is another object. Keeps the arrays alive, of which
@@ -52,6 +60,7 @@ cdef class Points:
             check_range(rows.indices, rows.n_features, "column")
             self.points.indptr, self.points.indices = &indptr[0], &indices[0]
             self.points.values = &values[0]
+            self.points.has_only_ones = all_are(values, 1)
         if rows.columns is not None:
             self.columns = columns = rows.columns
             if columns.shape[0] != <Py_ssize_t>rows.n_samples:

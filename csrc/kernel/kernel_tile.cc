@@ -83,31 +83,43 @@ void TileScratch::select(const KernelSetup& setup, const RowPanels& lanes, std::
   packed_ = lanes.is_packed_ ? &lanes.packed_ : &packed_block_;
   first_packed_ = lanes.is_packed_ ? first_panel * panel_rows : 0;
   if (setup.form == Form::sparse) {
-    pack_sparse(first_panel);
+    pack_sparse(lanes.points_->has_only_ones);
   } else if (!lanes.is_packed_) {
     packed_block_.pack(setup, *lanes.points_, lanes.rows_.data() + first_panel * panel_rows,
                        n_panels, 1);
   }
 }
 
-void TileScratch::pack_sparse(std::size_t panel) {
+void TileScratch::pack_sparse(bool as_codes) {
   const Points& points = *lanes_->points_;
+  const std::int32_t* const rows = lanes_->rows_.data() + first_panel_ * panel_rows;
+  const auto for_each_value = [&](const auto& visit) {
+    for (std::size_t lane = 0; lane < n_panels_ * panel_rows; ++lane) {
+      for (std::int64_t k = points.indptr[rows[lane]]; k < points.indptr[rows[lane] + 1]; ++k)
+        visit(lane, slot_[static_cast<std::size_t>(points.indices[k])], k);
+    }
+  };
   slot_.resize(points.n_features, 0);
   for (const std::int32_t column : columns_) slot_[static_cast<std::size_t>(column)] = 0;
   columns_.clear();
-  packed_sparse_.assign(panel_rows, 0.0f);
-  for (std::size_t lane = 0; lane < panel_rows; ++lane) {
-    const std::int32_t row = lanes_->rows_[panel * panel_rows + lane];
-    for (std::int64_t k = points.indptr[row]; k < points.indptr[row + 1]; ++k) {
-      std::int32_t& slot = slot_[static_cast<std::size_t>(points.indices[k])];
-      if (slot == 0) {
-        columns_.push_back(points.indices[k]);
-        slot = static_cast<std::int32_t>(columns_.size());
-        packed_sparse_.resize(packed_sparse_.size() + panel_rows, 0.0f);
-      }
-      packed_sparse_[static_cast<std::size_t>(slot) * panel_rows + lane] = points.values[k];
+  for_each_value([&](std::size_t, std::int32_t& slot, std::int64_t k) {
+    if (slot != 0) return;
+    columns_.push_back(points.indices[k]);
+    slot = static_cast<std::int32_t>(columns_.size());
+  });
+  has_packed_codes_ = as_codes;
+  const std::size_t size = n_panels_ * packed_sparse_size();
+  packed_sparse_.assign(as_codes ? 0 : size, 0.0f);
+  packed_sparse_codes_.assign(as_codes ? size : 0, no_code);
+  for_each_value([&](std::size_t lane, std::int32_t slot, std::int64_t k) {
+    const std::size_t at = lane / panel_rows * packed_sparse_size() +
+                           static_cast<std::size_t>(slot) * panel_rows + lane % panel_rows;
+    if (as_codes) {
+      packed_sparse_codes_[at] = 0;
+    } else {
+      packed_sparse_[at] = points.values[k];
     }
-  }
+  });
 }
 
 template <class Real>
@@ -180,14 +192,55 @@ void TileScratch::dense_rows(const Queries& q, Real* out, std::size_t stride) {
   }
 }
 
+// Rows of ones meet as codes: each column that the lanes have is one.
 template <class Real>
 void TileScratch::sparse_rows(const Queries& q, Real* out, std::size_t stride) {
   gather_terms(q);
-  const SparseTile tile{&setup_.kernel,  q.points.indptr, q.points.indices,
-                        q.points.values, q.rows,          query_terms_.data(),
-                        q.size,          slot_.data(),    packed_sparse_.data(),
-                        lane_terms(),    stride};
-  loops<Real>().sparse(tile, out);
+  const bool as_codes = q.points.has_only_ones && lanes_->points_->has_only_ones;
+  if (as_codes != has_packed_codes_) pack_sparse(as_codes);
+  if (as_codes) {
+    query_rows_.resize(q.size);
+    query_codes_.resize(q.size + 1);
+    set_codes_.resize(q.size * columns_.size() + 1);
+    SetCode* next = set_codes_.data();
+    for (std::size_t j = 0; j < q.size; ++j) {
+      query_codes_[j] = next;
+      for (std::int64_t k = q.points.indptr[q.rows[j]]; k < q.points.indptr[q.rows[j] + 1]; ++k) {
+        const auto slot =
+            static_cast<std::size_t>(slot_[static_cast<std::size_t>(q.points.indices[k])]);
+        *next = {static_cast<std::uint32_t>(slot * panel_rows), 0};
+        next += slot != 0;
+      }
+    }
+    query_codes_[q.size] = next;
+  }
+  for (std::size_t p = 0; p < n_panels_; ++p) {
+    const double* const terms = lane_terms() + p * panel_rows;
+    const std::size_t at = p * packed_sparse_size();
+    if (as_codes) {
+      const DenseTile tile{&setup_.kernel,
+                           is_distance(setup_.kernel.argument) ? Form::difference : Form::product,
+                           false,
+                           0,
+                           columns_.size() + 1,
+                           query_rows_.data(),
+                           query_terms_.data(),
+                           q.size,
+                           nullptr,
+                           query_codes_.data(),
+                           packed_sparse_codes_.data() + at,
+                           terms,
+                           panel_rows,
+                           stride};
+      loops<Real>().dense(tile, out + p * panel_rows);
+    } else {
+      const SparseTile tile{&setup_.kernel,  q.points.indptr, q.points.indices,
+                            q.points.values, q.rows,          query_terms_.data(),
+                            q.size,          slot_.data(),    packed_sparse_.data() + at,
+                            terms,           stride};
+      loops<Real>().sparse(tile, out + p * panel_rows);
+    }
+  }
 }
 
 template <class Real>

@@ -35,7 +35,10 @@ class TileScratch {
     std::size_t size;
   };
 
-  void pack_sparse(std::size_t panel);
+  // Packs the selected panels of sparse rows: as codes, or as floats.
+  void pack_sparse(bool as_codes);
+  // Values of a packed panel; row 0 is that of absent columns.
+  std::size_t packed_sparse_size() const { return (columns_.size() + 1) * panel_rows; }
   const double* lane_terms() const;
   void gather_terms(const Queries& q);
   template <class Real>
@@ -60,6 +63,8 @@ class TileScratch {
   std::vector<std::int32_t> slot_;     // column -> packed row; 0: absent
   std::vector<std::int32_t> columns_;  // columns with a slot
   std::vector<float> packed_sparse_;
+  std::vector<std::uint8_t> packed_sparse_codes_;
+  bool has_packed_codes_ = false;               // else packed_sparse_
   std::vector<SetCode> set_codes_;              // of the queries, one after the other
   std::vector<const SetCode*> query_codes_;     // where those of a query begin
   AlignedVector<std::uint8_t> gathered_bytes_;  // of the queries

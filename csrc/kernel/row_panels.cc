@@ -110,7 +110,7 @@ std::size_t packed_row_bytes(const KernelSetup& setup, const Points& points) {
 }
 
 std::size_t panels_per_block(const KernelSetup& setup, const Points& points) {
-  if (setup.form == Form::sparse) return 1;
+  if (setup.form == Form::sparse) return points.has_only_ones ? few_panels : 1;
   // gathering long rows of bytes, or finding the codes that are set, takes as long as tiles of a
   // few panels, and more panels stay in the second-level cache
   const bool has_bytes = setup.form == Form::bytes;

@@ -49,8 +49,9 @@ class RowPanels {
   PackedLanes packed_;
 };
 
-// Returns the number of panels that are evaluated together: several for dense rows, so that queries
-// are read once for all of them; one for sparse rows, whose panel is packed when it is selected.
+// Returns the number of panels that are evaluated together: several for dense rows and sparse rows
+// of ones, so that queries are read once for all of them; one for other sparse rows. Sparse panels
+// are packed when they are selected.
 std::size_t panels_per_block(const KernelSetup& setup, const Points& points);
 
 }  // namespace dcsvm

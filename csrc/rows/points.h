@@ -24,6 +24,7 @@ struct Points {
   const std::int64_t* indptr = nullptr;   // n_samples + 1
   const std::int32_t* indices = nullptr;  // 0-based columns, ascending within a row
   const float* values = nullptr;
+  bool has_only_ones = false;         // CSR rows: whether all stored values are 1
   const double* row_terms = nullptr;  // see compute_row_terms() in kernel_setup.h
   // `dense` only: codes of one-hot columns beside the features (codes.h), n_samples x n_codes, the
   // rows `codes_stride` apart

@@ -19,7 +19,8 @@ namespace dcsvm {
 // How a tile computes the argument of the kernel from two rows.
 //   difference:  sum of each feature's contribution to a distance (dense; accurate for any norm)
 //   product:     dot product, plus norms for a distance (dense; cheaper; accurate for small norms)
-//   sparse:      sum over the features that both rows store, in float64, plus a term of each row
+//   sparse:      sum over the features that both rows store, in float64, plus a term of each row;
+//                rows of ones count these features, as codes
 //   bytes:       dot product or sum of absolute differences of 8-bit integers, exact
 //   precomputed: no argument; the value is an entry of one row, at the other row's column
 enum class Form { difference, product, sparse, bytes, precomputed };

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from reference import kernel_values, kernels_with, one_hot_rows
+from scipy.sparse import csr_array
 from storages import run_on
 
 import dcsvm
@@ -76,6 +77,25 @@ def test_columns_are_not_compared_where_there_are_too_many():
     if not data.points.has_bytes:
         assert data.points.n_codes == np.count_nonzero(X.any(axis=0))
     np.testing.assert_allclose(data.matrix(), kernel_values(data.kernel, X, X), rtol=3e-7)
+
+
+@pytest.mark.parametrize("kernel", kernels_with(0.01, 0.5, 3), ids=lambda kernel: kernel.name)
+def test_sparse_rows_of_ones_have_the_bits_of_other_sparse_rows(kernel):
+    rng = np.random.default_rng(0)
+    X = (rng.random((150, 400)) < 0.02).astype(np.float32)
+    X[0], X[1] = 1, 0
+    X[2, :300] = 1
+    other = X.copy()
+    other[-1] *= 2  # not only ones
+    ones, others = (KernelRows(Rows.from_array(csr_array(x)), kernel, 1) for x in (X, other))
+    assert ones.setup.form == others.setup.form == "sparse"
+    assert np.array_equal(ones.matrix()[:-1, :-1], others.matrix()[:-1, :-1])
+    assert np.array_equal(ones.matrix(targets=others)[:-1], others.matrix(targets=ones)[:, :-1].T)
+    for targets, x in ((ones, X), (others, other)):
+        expected = kernel_values(kernel, x, X)
+        np.testing.assert_allclose(ones.matrix(targets=targets), expected, rtol=2e-6, atol=2e-6)
+    few = ones.part(np.arange(40, 45))
+    assert np.array_equal(few.matrix(targets=ones), ones.matrix()[:, 40:45])
 
 
 @pytest.mark.parametrize("isa", ["baseline", "avx2", "avx512"])
