@@ -16,6 +16,8 @@ namespace {
 constexpr std::size_t query_block = 64;
 // Threads divide a single kernel row from this cost on, in nanoseconds by the fixed cost model.
 constexpr double parallel_cost = 20000;
+// Leaving out fewer members saves no more than packing the other rows costs.
+constexpr std::size_t left_out_part = 8;
 
 }  // namespace
 
@@ -49,9 +51,28 @@ std::vector<std::int32_t> ActiveKernel::rows_of(const std::vector<std::int32_t>&
   return rows;
 }
 
-bool ActiveKernel::begin_add(const std::vector<std::int32_t>& changed, const Stop* stop) {
+// If kernel values are stored less 1, tiles are more accurate than the matrix of a working set.
+bool ActiveKernel::leaves_out(std::size_t n_members) const {
+  return !has_cache_ && !setup_.is_flat && n_members * left_out_part >= rows_.size();
+}
+
+bool ActiveKernel::begin_add(const std::vector<std::int32_t>& changed,
+                             const std::vector<std::int32_t>& members, const Stop* stop) {
   pack();
   changed_ = changed;
+  others_.clear();
+  if (leaves_out(members.size())) {
+    auto member = members.begin();
+    for (std::size_t p = 0; p < rows_.size(); ++p) {
+      if (member != members.end() && static_cast<std::size_t>(*member) == p) {
+        ++member;
+      } else {
+        others_.push_back(static_cast<std::int32_t>(p));
+      }
+    }
+    rows_of_others_ = rows_of(others_);
+    boxes_of_others_ = lane_boxes(setup_, points_, rows_of_others_, options_.cutoff);
+  }
   n_computed_ = static_cast<std::int64_t>(changed.size());
   was_stopped_ = false;
   if (!has_cache_) return true;
@@ -84,8 +105,20 @@ ActiveKernel::Added ActiveKernel::add(const std::vector<double>& step, double* s
     done.evaluated = n_computed_ * static_cast<std::int64_t>(rows_.size());
   } else {
     const std::vector<std::int32_t> rows = rows_of(changed_);
-    done = add_product(setup_, lanes_, boxes_, {&points_, rows.data(), rows.size()}, step.data(),
-                       options_.precision, options_.cutoff, options_.n_threads, sums, stop, task);
+    const auto add_to = [&](const RowPanels& lanes, const BoundingBoxes& boxes, double* to) {
+      done = add_product(setup_, lanes, boxes, {&points_, rows.data(), rows.size()}, step.data(),
+                         options_.precision, options_.cutoff, options_.n_threads, to, stop, task);
+    };
+    if (others_.empty()) {
+      add_to(lanes_, boxes_, sums);
+    } else {
+      const RowPanels lanes(setup_, {&points_, rows_of_others_.data(), others_.size()},
+                            options_.n_threads, false);
+      AlignedVector<double> own(lanes.n_panels() * panel_rows);
+      for (std::size_t k = 0; k < others_.size(); ++k) own[k] = sums[others_[k]];
+      add_to(lanes, boxes_of_others_, own.data());
+      for (std::size_t k = 0; k < others_.size(); ++k) sums[others_[k]] = own[k];
+    }
   }
   was_stopped_ = is_requested(stop);
   if (!was_stopped_) {
@@ -101,7 +134,17 @@ void ActiveKernel::add_at(const std::vector<std::int32_t>& positions,
                           const std::vector<double>& step, double* sums) const {
   if (!has_cache_) {
     const std::vector<std::int32_t> rows = rows_of(changed_);
-    add_product_at(setup_, {&points_, rows_.data(), rows_.size()}, positions, boxes_,
+    std::vector<std::int32_t> places = positions;
+    if (!others_.empty()) {
+      auto other = others_.begin();
+      for (std::int32_t& place : places) {
+        other = std::lower_bound(other, others_.end(), place);
+        place = static_cast<std::int32_t>(other - others_.begin());
+      }
+    }
+    const std::vector<std::int32_t>& lanes = others_.empty() ? rows_ : rows_of_others_;
+    add_product_at(setup_, {&points_, lanes.data(), lanes.size()}, places,
+                   others_.empty() ? boxes_ : boxes_of_others_,
                    {&points_, rows.data(), rows.size()}, step.data(), options_.precision,
                    options_.cutoff, options_.n_threads, sums);
     return;

@@ -42,9 +42,15 @@ class ActiveKernel {
 
   std::size_t n_lanes() const { return (rows_.size() + panel_rows - 1) / panel_rows * panel_rows; }
 
+  // Whether add() leaves out the gradients of the members of the working set, which its solution
+  // has: if rows are computed, and members are at least 1 / left_out_part of the active variables.
+  bool leaves_out(std::size_t n_members) const;
+
   // Prepares to add the kernel rows of these active variables: looks up and computes the rows that
-  // the cache has space for. Returns false after a stop.
-  bool begin_add(const std::vector<std::int32_t>& changed, const Stop* stop = nullptr);
+  // the cache has space for. `members`, ascending, are those of the working set. Returns false
+  // after a stop.
+  bool begin_add(const std::vector<std::int32_t>& changed, const std::vector<std::int32_t>& members,
+                 const Stop* stop = nullptr);
 
   struct Added {
     bool is_complete = true;   // false: stopped
@@ -52,13 +58,14 @@ class ActiveKernel {
   };
 
   // Adds K(active, changed) step, for the variables of begin_add(), to the n_lanes() entries of
-  // `sums`. One thread carries out the task first. After a stop, the sums are invalid; then, and
-  // after a stop of begin_add(), contents() and the report are as before begin_add().
+  // `sums`, except for members that are left out. One thread carries out the task first. After a
+  // stop, the sums are invalid; then, and after a stop of begin_add(), contents() and the report
+  // are as before begin_add().
   Added add(const std::vector<double>& step, double* sums, const Stop* stop = nullptr,
             const Task& task = {});
 
-  // Adds the same for a few active variables only, with the same bits: sums[k] for positions[k],
-  // ascending. These kernel values are not counted.
+  // Adds the same for a few active variables only, no members, with the same bits: sums[k] for
+  // positions[k], ascending. These kernel values are not counted.
   void add_at(const std::vector<std::int32_t>& positions, const std::vector<double>& step,
               double* sums) const;
 
@@ -115,6 +122,9 @@ class ActiveKernel {
   std::vector<std::int32_t> rows_;
   RowPanels lanes_;  // of the rows; empty until a kernel row is needed
   BoundingBoxes boxes_;
+  // of the active variables that are not left out; empty: none is
+  std::vector<std::int32_t> others_, rows_of_others_;
+  BoundingBoxes boxes_of_others_;
   RowCache cache_;
   RowCache::Contents contents_;  // before the last begin_add()
   bool was_stopped_ = false;     // whether the last begin_add() or add() was stopped

@@ -41,7 +41,7 @@ constexpr std::size_t bytes_per_variable = 135;
 // The variables that a change moves, positions of active variables, and their steps.
 struct Change {
   std::vector<std::int32_t> positions;
-  std::vector<double> step, alpha;
+  std::vector<double> step;
 
   Change(const ActiveSet& active, const WorkingChange& change) {
     for (std::size_t k = 0; k < change.members.size(); ++k) {
@@ -49,13 +49,7 @@ struct Change {
       if (change.alpha[k] == before) continue;
       positions.push_back(change.members[k]);
       step.push_back(change.alpha[k] - before);
-      alpha.push_back(change.alpha[k]);
     }
-  }
-
-  void set_alpha(ActiveSet& active) const {
-    for (std::size_t k = 0; k < positions.size(); ++k)
-      active.alpha[static_cast<std::size_t>(positions[k])] = alpha[k];
   }
 };
 
@@ -220,7 +214,7 @@ class Solver {
     const Change before(active_, change_);
     {
       Timer timer(report_.seconds_tiles);
-      if (!kernel_.begin_add(before.positions, options_.stop)) return false;
+      if (!kernel_.begin_add(before.positions, change_.members, options_.stop)) return false;
     }
     {
       const Preview preview(active_, change_);
@@ -237,7 +231,7 @@ class Solver {
     } else {
       is_applied = add(before, solve);
     }
-    if (is_applied) before.set_alpha(active_);
+    if (is_applied) take_members(change_);
     unapplied_ = is_applied ? WorkingChange() : std::move(change_);
     change_ = std::move(next);
     return is_applied;
@@ -301,7 +295,7 @@ class Solver {
       support.push_back(static_cast<std::int32_t>(p));
       weights.push_back(active_.alpha[p]);
     }
-    if (!kernel_.begin_add(support, options_.stop) ||
+    if (!kernel_.begin_add(support, {}, options_.stop) ||
         !kernel_.add(weights, active_.gradient.data(), options_.stop).is_complete)
       return false;
     std::copy_n(active_.gradient.begin(), qp_.size, iterate_.gradient);
@@ -346,13 +340,24 @@ class Solver {
     } else if (const Change moved(active_, change); !moved.positions.empty()) {
       {
         Timer timer(report_.seconds_tiles);
-        if (!kernel_.begin_add(moved.positions, options_.stop)) return false;
+        if (!kernel_.begin_add(moved.positions, change.members, options_.stop)) return false;
       }
       if (!add(moved, {})) return false;
-      moved.set_alpha(active_);
+      take_members(change);
     }
     change = {};
     return true;
+  }
+
+  // Copies the solution of the members of an applied change: alpha, and gradients that were left
+  // out.
+  void take_members(const WorkingChange& change) {
+    const bool has_gradient = kernel_.leaves_out(change.members.size());
+    for (std::size_t k = 0; k < change.members.size(); ++k) {
+      const auto p = static_cast<std::size_t>(change.members[k]);
+      active_.alpha[p] = change.alpha[k];
+      if (has_gradient) active_.gradient[p] = change.gradient[k];
+    }
   }
 
   // Updates the active gradients: g += K(active, changed) step, for the variables of begin_add().
