@@ -23,7 +23,7 @@ from itertools import pairwise
 import numpy as np
 
 from dcsvm.data.arrays import reduce_parts
-from dcsvm.problem.formulation import Formulation
+from dcsvm.problem.formulation import Formulation, with_constraint
 from dcsvm.training.certificate import (
     Certificate,
     CheckSettings,
@@ -141,6 +141,7 @@ MAX_MOVES = 8  # maximum changes of the multiplier; the coupled solver does the 
 # gradients, and restoring the constraint changes alpha again.
 RELAXED_TOLERANCE = 0.3
 NEAR_MULTIPLIER = 0.5  # share of the tolerance: smaller changes need no other solve
+USED_ROOM = 1e-3  # share of the free variables' distance from a bound that a single component moves
 SHARE = 0.1  # tolerance of a solve as a share of the change of the multiplier before it
 
 
@@ -204,7 +205,31 @@ def restore_constraint(solver: FormulationSolver) -> None:
     state.multiplier, state.is_global = None, True
     solver.set_formulation(solver.prepared.formulation)
     solver.forget_whole()
-    solver.iterate.move(solver.formulation.with_constraints(solver.alpha))
+    solver.iterate.move(_feasible(solver))
+
+
+def _feasible(solver: FormulationSolver) -> np.ndarray:
+    """Return alpha with its constraint restored.
+
+    Only one component of rows changes if its free variables have room for the missing sum: the
+    smallest such one, since the gradients of its rows are updated for each variable that changes.
+    """
+    problem, alpha, missing = solver.problem, solver.alpha.copy(), _missing(solver)
+    room = np.where(
+        (alpha > problem.lower) & (alpha < problem.upper),
+        np.abs((problem.upper if missing > 0 else problem.lower) - alpha),
+        0.0,
+    )
+    component = solver.row_components.component[problem.rows]
+    has_room = USED_ROOM * np.bincount(component, room) >= abs(missing)
+    if not has_room.any():
+        return solver.formulation.with_constraints(alpha)
+    smallest = np.argmin(np.where(has_room, np.bincount(component), problem.size))
+    own = component == smallest
+    alpha[own] = with_constraint(
+        alpha[own], problem.lower[own], problem.upper[own], alpha[own].sum() + missing
+    )
+    return alpha
 
 
 def _set_relaxed(solver: FormulationSolver) -> None:
