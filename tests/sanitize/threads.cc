@@ -65,6 +65,7 @@ struct Data {
     all.row_terms = row_terms.data();
     if (!sparse) {
       all.dense = dense.data();
+      all.dense_stride = d;
       return all;
     }
     all.indptr = indptr.data();
