@@ -263,6 +263,7 @@ def _hold_out_in_memory(run: Run, folds: Folds, values: np.ndarray) -> None:
     most = run.solver.memory_bytes // (MATRIX_BYTES * int(n_rows.max()) ** 2)
     for batch in slices(formulation.n_problems, PROBLEMS_AT_ONCE):
         batch = slice(batch.start, min(batch.stop, formulation.n_problems))
+        run.control.progress.advance(data.rows.n_samples * batch.start // formulation.n_problems)
         layout = Layout.of_problems(formulation, batch, folds, entries[batch])
         held, reports = _core.held_out_values(
             data.setup, data.points, formulation.problem, layout, [1.0], options.tolerance,
@@ -272,7 +273,6 @@ def _hold_out_in_memory(run: Run, folds: Folds, values: np.ndarray) -> None:
         problem = np.repeat(np.arange(batch.start, batch.stop), layout.sizes)
         values[layout.entries, problem] = held[0, :, 0]
         costs.counts["iterations"] += reports[0]["iterations"]
-        run.control.progress.advance(data.rows.n_samples * batch.stop // formulation.n_problems)
     costs.counts["kernel_evaluations"] += int((n_rows * (n_rows + 1) // 2).sum())
 
 
