@@ -53,6 +53,15 @@ struct Change {
   }
 };
 
+bool has_equal_rows(const BoxQP& qp, std::size_t n_rows) {
+  std::vector<bool> is_seen(n_rows, false);
+  for (std::size_t i = 0; i < qp.size; ++i) {
+    if (is_seen[qp.row_of(i)]) return true;
+    is_seen[qp.row_of(i)] = true;
+  }
+  return false;
+}
+
 // Shows alpha and gradient of the members of a change as they are after it, in its scope.
 class Preview {
  public:
@@ -86,7 +95,8 @@ class Solver {
         options_(options),
         full_{setup, points, qp, iterate, options, report_},
         kernel_(setup, points, options, report_),
-        working_(setup, points, qp, options, report_) {}
+        working_(setup, points, qp, options, report_),
+        shares_rows_(qp.size > complete_set && has_equal_rows(qp, points.n_samples)) {}
 
   // Resumes from a snapshot unless it is empty.
   SolveReport run(const Snapshot& begin_with) {
@@ -180,7 +190,9 @@ class Solver {
   // of the set before. Members of the next set are therefore selected before all gradients are
   // known: the gradients of the last set's members are those of its solution, the others are from
   // before it. The gradients of the next set's members are then corrected, so each step lowers the
-  // objective. Only measurements with all gradients end the descent or shrink variables.
+  // objective. Only measurements with all gradients end the descent or shrink variables. Variables
+  // that share a row, as in regressions, do not overlap: a change of one is a change of the other's
+  // gradient, which would be selected in vain.
   bool descend() {
     for (;;) {
       if (!unapplied_.is_empty() && !apply(unapplied_)) return false;
@@ -188,7 +200,8 @@ class Solver {
       target_ = std::min(options_.tolerance_in(qp_.violation_scale_at(active_.multipliers)),
                          checked_tolerance_);
       const bool is_done = violation <= target_ || is_exhausted();
-      if (!change_.is_empty() && (is_done || shrinks_ || n_active() <= complete_set)) {
+      if (!change_.is_empty() &&
+          (is_done || shrinks_ || shares_rows_ || n_active() <= complete_set)) {
         if (!apply(change_)) return false;
         continue;
       }
@@ -544,6 +557,7 @@ class Solver {
   WorkingChange change_;                 // the solution of the last working set, not applied yet
   WorkingChange unapplied_;              // the one before, if a stop interrupted it
   bool shrinks_ = false;                 // whether to compact after change_ is applied
+  const bool shares_rows_;               // whether two variables have the same row
   std::vector<double> gradient_before_;  // of the active variables, before a step
   std::vector<double> at_base_;          // gradients at base of active variables, in a snapshot
   Snapshot snapshot_;
