@@ -242,9 +242,11 @@ bool is_symmetric_product(const KernelSetup& setup, const RowList& targets, cons
          setup.form != Form::precomputed;
 }
 
-// Waits until the counter has reached a value that another thread is working on.
-void await(const std::atomic<std::size_t>& counter, std::size_t value) {
-  while (counter.load(std::memory_order_acquire) < value) std::this_thread::yield();
+// Waits until the counter has reached a value that another thread is working on, or that thread has
+// failed.
+void await(const std::atomic<std::size_t>& counter, std::size_t value,
+           const std::atomic<bool>& has_failed) {
+  while (counter < value && !has_failed) std::this_thread::yield();
 }
 
 ProductCount symmetric_product(const KernelSetup& setup, const RowList& rows,
@@ -256,24 +258,31 @@ ProductCount symmetric_product(const KernelSetup& setup, const RowList& rows,
   ProductCount count;
   // finished rounds of each part; in round 0 it meets itself
   std::vector<std::atomic<std::size_t>> finished(players);
+  std::atomic<bool> has_failed{false};
+  const auto telling_failure = [&](const auto& work) {
+    try {
+      return work();
+    } catch (...) {  // other threads must not wait forever
+      has_failed = true;
+      throw;
+    }
+  };
   const std::size_t n_pairs = players / 2;
   parallel_for(
-      {threads, n_parts + (players - 1) * n_pairs}, [&] { return parts.product(stop); },
+      {threads, n_parts + (players - 1) * n_pairs},
+      [&] { return telling_failure([&] { return parts.product(stop); }); },
       [&](LaneProduct<float>& product, std::size_t k) {
         const std::size_t round = k < n_parts ? 0 : 1 + (k - n_parts) / n_pairs;
         const Pair pair =
             round == 0 ? Pair{k, k} : pair_of(players, round - 1, (k - n_parts) % n_pairs);
         const bool is_pair = pair.second < n_parts;  // else one player has no part
-        await(finished[pair.first], round);
-        if (is_pair) await(finished[pair.second], round);
-        try {
-          if (is_pair && !is_requested(stop)) parts.meet(product, pair.first, pair.second);
-        } catch (...) {  // other threads must not wait forever
-          for (std::atomic<std::size_t>& part : finished) part = players;
-          throw;
-        }
-        finished[pair.first] = std::max(finished[pair.first].load(), round + 1);
-        finished[pair.second] = std::max(finished[pair.second].load(), round + 1);
+        await(finished[pair.first], round, has_failed);
+        if (is_pair) await(finished[pair.second], round, has_failed);
+        telling_failure([&] {
+          if (is_pair && !has_failed && !is_requested(stop))
+            parts.meet(product, pair.first, pair.second);
+        });
+        finished[pair.first] = finished[pair.second] = round + 1;
       },
       [&](const LaneProduct<float>& product) { count.add(product.count()); });
   count.complete = !is_requested(stop);
