@@ -108,9 +108,9 @@ constexpr double set_code_features = 0.55, code_features = 0.05;
 constexpr double caching_threshold = 2.0;
 constexpr double expensive_ratio = 8.0;  // cost of computing a value over that of reading it
 
-// Below this number of kernel values, about 0.1 ms of work, starting threads costs more than it
+// Below this number of kernel values, about 0.02 ms of work, starting threads costs more than it
 // saves.
-constexpr std::size_t threads_threshold = 100000;
+constexpr std::size_t threads_threshold = 20000;
 
 double of(const TileCost& cost, double n_features) {
   return cost.value + cost.feature * n_features;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <utility>
 #include <vector>
 
 #if defined(__linux__)
@@ -50,6 +51,27 @@ struct AlignedAllocator {
 
 template <class T>
 using AlignedVector = std::vector<T, AlignedAllocator<T>>;
+
+// resize() leaves new entries uninitialized: the threads that write them also fault their pages in.
+template <class T>
+struct UninitializedAllocator : AlignedAllocator<T> {
+  template <class U>
+  struct rebind {
+    using other = UninitializedAllocator<U>;
+  };
+  UninitializedAllocator() = default;
+  template <class U>
+  UninitializedAllocator(const UninitializedAllocator<U>&) {}
+
+  void construct(T*) {}
+  template <class... Value>
+  void construct(T* entry, Value&&... value) {
+    ::new (entry) T(std::forward<Value>(value)...);
+  }
+};
+
+template <class T>
+using UninitializedVector = std::vector<T, UninitializedAllocator<T>>;
 
 // Returns freed memory that the C library retains to the system. glibc keeps arrays of up to 32 MB
 // in its heap, where a block in use prevents the release of free memory below it.

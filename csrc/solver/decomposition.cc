@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <vector>
 
@@ -190,9 +191,9 @@ class Solver {
   // of the set before. Members of the next set are therefore selected before all gradients are
   // known: the gradients of the last set's members are those of its solution, the others are from
   // before it. The gradients of the next set's members are then corrected, so each step lowers the
-  // objective. Only measurements with all gradients end the descent or shrink variables. Variables
-  // that share a row, as in regressions, do not overlap: a change of one is a change of the other's
-  // gradient, which would be selected in vain.
+  // objective. Only measurements with all gradients end the descent. Variables that share a row, as
+  // in regressions, do not overlap: a change of one is a change of the other's gradient, which
+  // would be selected in vain.
   bool descend() {
     for (;;) {
       if (!unapplied_.is_empty() && !apply(unapplied_)) return false;
@@ -200,8 +201,7 @@ class Solver {
       target_ = std::min(options_.tolerance_in(qp_.violation_scale_at(active_.multipliers)),
                          checked_tolerance_);
       const bool is_done = violation <= target_ || is_exhausted();
-      if (!change_.is_empty() &&
-          (is_done || shrinks_ || shares_rows_ || n_active() <= complete_set)) {
+      if (!change_.is_empty() && (is_done || shares_rows_ || n_active() <= complete_set)) {
         if (!apply(change_)) return false;
         continue;
       }
@@ -211,13 +211,7 @@ class Solver {
         return true;
       }
       if (!may_continue()) return false;
-      if (const bool pays = shrinking_pays(); pays && change_.is_empty()) {
-        compact(active_.not_shrinkable());
-      } else if (pays) {
-        shrinks_ = true;
-        continue;
-      }
-      shrinks_ = false;
+      if (shrinking_pays()) compact();
       if (!step()) return false;
     }
   }
@@ -225,7 +219,8 @@ class Solver {
   // Solves the next working set while the last change is applied. Returns false if stopped.
   bool step() {
     const Change before(active_, change_);
-    {
+    bool is_applied = before.positions.empty();
+    if (!is_applied) {
       Timer timer(report_.seconds_tiles);
       if (!kernel_.begin_add(before.positions, change_.members, options_.stop)) return false;
     }
@@ -233,10 +228,11 @@ class Solver {
       const Preview preview(active_, change_);
       working_.select(active_, kernel_, target_);
     }
-    // without helpers the change is applied first: the gradients have the same bits
-    bool is_applied =
-        before.positions.empty() || (!has_helpers(options_.n_threads) && add(before, {}));
-    correct_gradient(before, is_applied);
+    if (!is_applied) {
+      // without helpers the change is applied first: the gradients have the same bits
+      is_applied = !has_helpers(options_.n_threads) && add(before, {});
+      correct_gradient(before, is_applied);
+    }
     WorkingChange next;
     const Task solve = [&] { next = working_.solve(); };
     if (is_applied) {
@@ -429,8 +425,13 @@ class Solver {
            static_cast<double>(n_support) * kernel_.row_cost();
   }
 
-  void compact(const std::vector<std::int32_t>& kept) {
+  // Drops shrinkable variables, except for those whose change is not applied yet.
+  void compact() {
     Timer timer(report_.seconds_selection);
+    const std::vector<std::int32_t> others = active_.not_shrinkable();
+    std::vector<std::int32_t> kept;
+    std::set_union(others.begin(), others.end(), change_.members.begin(), change_.members.end(),
+                   std::back_inserter(kept));
     active_.write_back(iterate_.alpha);
     std::vector<std::int32_t> variables;
     for (const std::int32_t p : kept)
@@ -438,6 +439,8 @@ class Solver {
     kernel_.compact(kept, qp_.rows_of(variables));
     const std::vector<std::int32_t> position = active_.keep(kept, kernel_.n_lanes());
     working_.compact(position);
+    for (std::int32_t& member : change_.members)
+      member = position[static_cast<std::size_t>(member)];
   }
 
   void load(const std::vector<std::int32_t>& variables) {
@@ -478,7 +481,6 @@ class Solver {
     archive(rows_since_rebuild_);
     archive(full_.has_skipped);
     archive(at_base_);
-    archive(shrinks_);
     unapplied_.archive(archive);
     change_.archive(archive);
     working_.archive(archive);
@@ -556,7 +558,6 @@ class Solver {
   Stage stage_ = Stage::start;
   WorkingChange change_;                 // the solution of the last working set, not applied yet
   WorkingChange unapplied_;              // the one before, if a stop interrupted it
-  bool shrinks_ = false;                 // whether to compact after change_ is applied
   const bool shares_rows_;               // whether two variables have the same row
   std::vector<double> gradient_before_;  // of the active variables, before a step
   std::vector<double> at_base_;          // gradients at base of active variables, in a snapshot

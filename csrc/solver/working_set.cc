@@ -93,11 +93,12 @@ template <class Real>
 void WorkingKernel<Real>::keep(const std::vector<std::int32_t>& positions) {
   if (positions.size() == size_) return;
   const std::size_t stride = padded(positions.size());
-  previous_.assign(positions.size() * stride, Real(0));
+  previous_.resize(positions.size() * stride);
   for (std::size_t i = 0; i < positions.size(); ++i) {
-    const Real* row = kernel_.data() + static_cast<std::size_t>(positions[i]) * stride_;
-    for (std::size_t j = 0; j < positions.size(); ++j)
-      previous_[i * stride + j] = row[positions[j]];
+    const Real* from = kernel_.data() + static_cast<std::size_t>(positions[i]) * stride_;
+    Real* to = previous_.data() + i * stride;
+    for (std::size_t j = 0; j < positions.size(); ++j) to[j] = from[positions[j]];
+    std::fill(to + positions.size(), to + stride, Real(0));
   }
   kernel_.swap(previous_);
   size_ = positions.size();

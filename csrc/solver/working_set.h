@@ -44,7 +44,7 @@ class WorkingKernel {
                        int n_threads);
   void read_cached(const Members& members, const std::vector<std::int32_t>& from, int n_threads);
 
-  AlignedVector<Real> kernel_, previous_;
+  UninitializedVector<Real> kernel_, previous_;
   // positions of new members, of remaining ones, and of members without a cached row (new ones
   // first)
   std::vector<std::int32_t> new_, old_, uncached_;
