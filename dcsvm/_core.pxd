@@ -187,9 +187,9 @@ cdef extern from "kernel/kernel_product.h" namespace "dcsvm" nogil:
         const int64_t* source_end
         size_t n_clusters
 
-    void c_cluster_product "dcsvm::cluster_product"(
+    ProductCount c_cluster_product "dcsvm::cluster_product"(
         const KernelSetup&, const RowList&, const RowList&, const SourceWeights&, const ClusterRanges&,
-        Precision, int, double*) except +
+        Precision, const CCutoff&, int, double*, const CStop*) except +
 
 
 cdef extern from "kernel/kernel_matrix.h" namespace "dcsvm" nogil:

@@ -229,11 +229,14 @@ def cluster_product(
     target_rows: _Int32,
     target_start: _Int64,
     sources: Points,
+    source_rows: _Int32,
     source_begin: _Int64,
     source_end: _Int64,
     weights: _Weights,
     double_tiles: bool,
     threads: int,
+    cutoff: _Cutoff | None = None,
+    stop: Stop | None = None,
 ) -> _Float64: ...
 def kernel_matrix(
     setup: Setup,

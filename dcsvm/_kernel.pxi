@@ -59,17 +59,17 @@ def kernel_product(Setup setup, Points targets, target_rows, Points sources, sou
 
 def cluster_product(Setup setup, Points targets, const int32_t[::1] target_rows,
                     const int64_t[::1] target_start, Points sources,
-                    const int64_t[::1] source_begin, const int64_t[::1] source_end, weights,
-                    cbool double_tiles, int threads):
+                    const int32_t[::1] source_rows, const int64_t[::1] source_begin,
+                    const int64_t[::1] source_end, weights, cbool double_tiles, int threads,
+                    cutoff=None, Stop stop=None):
     """Return the kernel product within each cluster, as kernel_product().
 
     Cluster c has the targets target_start[c] to before target_start[c + 1] and the sources
-    source_begin[c] to before source_end[c]; the weights are of all sources.
+    source_begin[c] to before source_end[c]: positions in the lists of rows. The weights are of all
+    sources. Raises Stopped.
     """
     check_sides(setup, targets, sources, threads)
-    cdef RowList a = row_list(targets, target_rows)
-    every = np.arange(sources.points.n_samples, dtype=np.int32)
-    cdef RowList b = row_list(sources, every)
+    cdef RowList a = row_list(targets, target_rows), b = row_list(sources, source_rows)
     cdef Weights w = Weights(weights, b.size)
     n_clusters = len(source_begin)
     check_indptr(target_start, a.size, "clusters")
@@ -88,9 +88,14 @@ def cluster_product(Setup setup, Points targets, const int32_t[::1] target_rows,
     ranges.source_begin = &source_begin[0]
     ranges.source_end = &source_end[0]
     ranges.n_clusters = n_clusters
+    cdef CCutoff limit = as_cutoff(cutoff)
+    cdef const CStop* c_stop = stop_of(stop)
+    cdef ProductCount count
     with nogil:
-        c_cluster_product(setup.setup, a, b, w.weights, ranges, precision_of(double_tiles),
-                          threads, &out[0, 0])
+        count = c_cluster_product(setup.setup, a, b, w.weights, ranges, precision_of(double_tiles),
+                                  limit, threads, &out[0, 0], c_stop)
+    if not count.complete:
+        raise Stopped
     return result
 
 

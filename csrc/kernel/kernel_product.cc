@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "kernel/kernel_setup.h"
@@ -344,36 +345,38 @@ void add_product_at(const KernelSetup& setup, const RowList& lanes,
   }
 }
 
-void cluster_product(const KernelSetup& setup, const RowList& targets, const RowList& sources,
-                     const SourceWeights& weights, const ClusterRanges& ranges, Precision precision,
-                     int n_threads, double* out) {
-  constexpr std::size_t batch_targets = 1024;
-  struct Block {
-    std::size_t target_begin, target_end, source_begin, source_end;
+ProductCount cluster_product(const KernelSetup& setup, const RowList& targets,
+                             const RowList& sources, const SourceWeights& weights,
+                             const ClusterRanges& ranges, Precision precision, const Cutoff& cutoff,
+                             int n_threads, double* out, const Stop* stop) {
+  const auto sizes = [&](std::size_t c) {
+    return std::pair(static_cast<std::size_t>(ranges.target_start[c + 1] - ranges.target_start[c]),
+                     static_cast<std::size_t>(ranges.source_end[c] - ranges.source_begin[c]));
   };
-  std::vector<Block> blocks;
   std::size_t n_values = 0;
   for (std::size_t c = 0; c < ranges.n_clusters; ++c) {
-    const auto end = static_cast<std::size_t>(ranges.target_start[c + 1]),
-               source_begin = static_cast<std::size_t>(ranges.source_begin[c]),
-               source_end = static_cast<std::size_t>(ranges.source_end[c]);
-    for (auto begin = static_cast<std::size_t>(ranges.target_start[c]); begin < end;
-         begin += batch_targets) {
-      blocks.push_back({begin, std::min(begin + batch_targets, end), source_begin, source_end});
-      n_values += (blocks.back().target_end - begin) * (source_end - source_begin);
-    }
+    const auto [n_targets, n_sources] = sizes(c);
+    n_values += n_targets * n_sources;
   }
-  parallel_for({threads_for(n_values, n_threads), blocks.size()}, [&](std::size_t k) {
-    const Block& b = blocks[k];
-    double* const sums = out + b.target_begin * weights.n_columns;
-    if (b.source_begin == b.source_end) {
-      std::fill_n(sums, (b.target_end - b.target_begin) * weights.n_columns, 0.0);
-      return;
-    }
-    kernel_product(setup, targets.slice(b.target_begin, b.target_end),
-                   sources.slice(b.source_begin, b.source_end), weights.from(b.source_begin),
-                   precision, Cutoff(), 1, sums);
-  });
+  const int threads = threads_for(n_values, n_threads);
+  ProductCount total;
+  parallel_for(
+      {threads, ranges.n_clusters}, [] { return ProductCount(); },
+      [&](ProductCount& count, std::size_t c) {
+        const auto [n_targets, n_sources] = sizes(c);
+        const auto begin = static_cast<std::size_t>(ranges.target_start[c]),
+                   first = static_cast<std::size_t>(ranges.source_begin[c]);
+        double* const sums = out + begin * weights.n_columns;
+        if (n_targets == 0 || n_sources == 0) {
+          std::fill_n(sums, n_targets * weights.n_columns, 0.0);
+          return;
+        }
+        count.add(kernel_product(setup, targets.slice(begin, begin + n_targets),
+                                 sources.slice(first, first + n_sources), weights.from(first),
+                                 precision, cutoff, threads, sums, stop));
+      },
+      [&](const ProductCount& count) { total.add(count); });
+  return total;
 }
 
 }  // namespace dcsvm

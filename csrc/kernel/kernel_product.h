@@ -76,8 +76,9 @@ struct ClusterRanges {
 
 // Computes kernel_product() for every cluster; out is n_targets x n_columns, overwritten. Threads
 // share the clusters, and the targets of large clusters. Both lists have an index.
-void cluster_product(const KernelSetup& setup, const RowList& targets, const RowList& sources,
-                     const SourceWeights& weights, const ClusterRanges& ranges, Precision precision,
-                     int n_threads, double* out);
+ProductCount cluster_product(const KernelSetup& setup, const RowList& targets,
+                             const RowList& sources, const SourceWeights& weights,
+                             const ClusterRanges& ranges, Precision precision, const Cutoff& cutoff,
+                             int n_threads, double* out, const Stop* stop = nullptr);
 
 }  // namespace dcsvm

@@ -107,19 +107,27 @@ class KernelRows:
         targets: KernelRows,
         target_rows: np.ndarray,
         target_cluster: np.ndarray,
-        float64: bool,
+        *,
+        rows: np.ndarray | None = None,
+        evaluation: KernelEvalOptions,
     ) -> np.ndarray:
         """Return the kernel product within each cluster, float64 (n_targets, n_columns).
 
-        `target_rows` int32 are the targets. `cluster` and `target_cluster`, both ascending, are the
-        clusters of these rows and of the targets. `weights` are as in `product`, for all rows.
-        `float64` selects float64 instead of float32 kernel values.
+        `rows` (None: all) and `target_rows` int32 are the sources and the targets. `cluster` and
+        `target_cluster`, both ascending, are their clusters. `weights` are as in `product`. Raises
+        Stopped.
         """
-        clusters, first = np.unique(target_cluster, return_index=True)
-        begin, end = (np.searchsorted(cluster, clusters, side=side) for side in ("left", "right"))
+        if rows is None:
+            rows = np.arange(self.rows.n_samples, dtype=np.int32)
+        n_clusters = int(target_cluster.max(initial=-1)) + 1
+        start, source_start = (
+            np.searchsorted(own, np.arange(n_clusters + 1, dtype=own.dtype))
+            for own in (target_cluster, cluster)
+        )
         return _core.cluster_product(
-            self.setup, targets.points, target_rows, np.append(first, len(target_rows)),
-            self.points, begin, end, weights, float64, self.threads,
+            self.setup, targets.points, target_rows, start, self.points, rows, source_start[:-1],
+            source_start[1:], weights, evaluation.float64, self.threads, evaluation.cutoff,
+            evaluation.stop,
         )  # fmt: skip
 
     def matrix(
@@ -232,6 +240,11 @@ class TermIndex:
         """Return the size for Dask, as `Rows`."""
         return sum(array.nbytes for array in vars(self).values())
 
+    @property
+    def has_folds(self) -> bool:
+        """Whether several components may be in one fold family."""
+        return not np.array_equal(self.component, self.fold_family)
+
     def take(self, variables: np.ndarray) -> TermIndex:
         return TermIndex(
             self.row[variables], self.component[variables], self.fold_family[variables]
@@ -252,6 +265,8 @@ def component_sums(
     small = _small_component_sums(data, targets, sources, alpha, evaluation)
     if small is not None:
         return small
+    if not (data.is_in_file or targets.has_folds or sources.has_folds):
+        return _sums_apart(data, targets, sources, alpha, evaluation)
     sums, n_values = np.zeros(len(targets.row)), 0
     # one kernel product per fold family, or several where components share few rows;
     # the sums of a target are in the column of its component
@@ -272,6 +287,41 @@ def component_sums(
             sums[t[own]] = product[position, own_column]
             n_values += n
     return sums, n_values
+
+
+def _sums_apart(
+    data: KernelRows,
+    targets: TermIndex,
+    sources: TermIndex,
+    alpha: np.ndarray,
+    evaluation: KernelEvalOptions,
+) -> tuple[np.ndarray, int]:
+    """Compute the sums of each component by its own kernel product. Raises Stopped."""
+    rows, component, position = _by_component(targets)
+    others, component_of_other, place = _by_component(sources)
+    counts, other_counts = np.bincount(component), np.bincount(component_of_other)
+    n = min(len(counts), len(other_counts))
+    n_values = int((counts[:n] * other_counts[:n]).sum())
+    if n_values == 0:
+        return np.zeros(len(targets.row)), 0
+    weights = alpha if place is None else np.bincount(place, alpha, minlength=len(others))
+    product = data.cluster_product(
+        weights, component_of_other, data, rows, component, rows=others, evaluation=evaluation
+    )[:, 0]
+    return product if position is None else product[position], n_values
+
+
+def _by_component(terms: TermIndex) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return the distinct rows of each component, component by component, and their components.
+
+    Also returns the position of each term among them, None for terms that are distinct and sorted.
+    """
+    row, component = terms.row.astype(np.int32, copy=False), terms.component
+    key = component.astype(np.int64) * (int(row.max(initial=0)) + 1) + row
+    if np.all(key[1:] > key[:-1]):
+        return row, component, None
+    _, first, position = np.unique(key, return_index=True, return_inverse=True)
+    return row[first], component[first], position
 
 
 def _small_component_sums(

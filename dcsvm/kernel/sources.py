@@ -407,8 +407,9 @@ class EncodedBatch:
         """
         numbers = targets if self.numbers is None else self.numbers[targets]
         return self.sources.cluster_product(
-            weights, cluster, self.targets, numbers, target_cluster, self.float64
-        )
+            weights, cluster, self.targets, numbers, target_cluster,
+            evaluation=KernelEvalOptions(self.float64),
+        )  # fmt: skip
 
     def near_product(self, weights: Weights, rows: np.ndarray, cutoff: Cutoff) -> np.ndarray:
         """Compute a kernel product that may skip values beyond `cutoff`.

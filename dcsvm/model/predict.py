@@ -298,8 +298,9 @@ class Predictor:
                 self.weights, target_rows=sample, evaluation=KernelEvalOptions(float64)
             )
         return sources.cluster_product(
-            self.weights, cluster, sources, sample, cluster[sample], float64
-        )
+            self.weights, cluster, sources, sample, cluster[sample],
+            evaluation=KernelEvalOptions(float64),
+        )  # fmt: skip
 
     def entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return arrays (support vector, pair, coefficient) of nonzeros, by support vector."""

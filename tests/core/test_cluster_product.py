@@ -10,6 +10,7 @@ from dcsvm import _core
 N_TARGETS, N_SOURCES = 2500, 300
 STARTS = np.array([0, 3, 3, 40, 2100, 2500])  # no targets in cluster 1, several blocks in 3
 BEGINS, ENDS = np.array([0, 20, 60, 60, 280]), np.array([20, 60, 60, 280, 300])
+EVERY = np.arange(N_SOURCES, dtype=np.int32)
 
 
 def rows_of(kernel, form):
@@ -30,7 +31,7 @@ def test_each_cluster_has_its_own_product(kernel, form, n_columns, threads, floa
     csr = random_weights(N_SOURCES, n_columns)[0]
     weights = rng.normal(size=N_SOURCES) if n_columns == 1 else csr
     found = _core.cluster_product(
-        setup, targets, order, STARTS, sources, BEGINS, ENDS, weights, float64, threads
+        setup, targets, order, STARTS, sources, EVERY, BEGINS, ENDS, weights, float64, threads
     )
     for a, b, begin, end in zip(STARTS[:-1], STARTS[1:], BEGINS, ENDS, strict=True):
         some = np.arange(begin, end, dtype=np.int32)
@@ -65,5 +66,5 @@ def test_clusters_of_rows_that_there_are_not_are_refused(starts, begins, ends):
     order, weights = np.arange(N_TARGETS, dtype=np.int32), np.ones(N_SOURCES)
     with pytest.raises(ValueError, match="clusters|source"):
         _core.cluster_product(
-            setup, targets, order, starts, sources, begins, ends, weights, False, 1
+            setup, targets, order, starts, sources, EVERY, begins, ends, weights, False, 1
         )
