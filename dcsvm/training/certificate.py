@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
-from functools import partial
 
 import numpy as np
 
@@ -334,14 +333,15 @@ def verify_optimality(
         _Check(problem.part(own), alpha[own], gradient[own], checked.part(own), draw, scope)
         for own in slices
     ]
-    if not checked.wanted.any():  # else the check is resumed
+    wanted = checked.wanted.view(bool)  # faster than bytes
+    if not wanted.any():  # else the check is resumed
         for check in checks:
             check.choose(check.first_variables())
     # each round shows the error of float32, and with it what else could hide a violation
-    while checked.wanted.any():
-        make_exact(np.flatnonzero(checked.wanted).astype(np.int32))
+    while wanted.any():
+        make_exact(np.flatnonzero(wanted).astype(np.int32))
         for check in checks:
-            if check.checked.wanted.any():
+            if check.checked.wanted.view(bool).any():
                 check.choose(check.doubtful(scope))
     return Certificate.of_all([check.certificate(scope) for check in checks])
 
@@ -355,8 +355,10 @@ def _certificate_of_all(
     alpha, gradient = iterate.alpha[members], iterate.gradient[members]
     weight = reduce_parts(np.add, np.abs(alpha), start)
     error = reduce_parts(np.maximum, np.abs(checked.difference[members]), start)
+    problem = parts.problem.part(members)
     return _certificate(
-        parts.problem.part(members), start, alpha, gradient, scope.between.value * weight,
+        problem, start, alpha, _core.optimality(problem, start, alpha, gradient),
+        scope.between.value * weight,
         has_gap=scope.is_convex,
         kernel_errors=np.zeros_like(error) if scope.every_row else error,
         counts=parts.sizes,
@@ -375,9 +377,10 @@ def certificate_of_known(
     counts = reduce_parts(np.add, known.astype(np.float64), parts.start).astype(np.int64)
     own = Subproblems.of_sizes(parts.problem, parts.members[known], counts)
     unknown = np.full(len(counts), np.nan)
+    problem, alpha = own.problem.part(own.members), iterate.alpha[own.members]
+    found = _core.optimality(problem, own.start, alpha, iterate.gradient[own.members])
     certificate = _certificate(
-        own.problem.part(own.members), own.start, iterate.alpha[own.members],
-        iterate.gradient[own.members], neglected, has_gap=is_convex, kernel_errors=unknown,
+        problem, own.start, alpha, found, neglected, has_gap=is_convex, kernel_errors=unknown,
         counts=counts,
     )  # fmt: skip
     is_whole = counts == parts.sizes
@@ -403,6 +406,8 @@ class _Check:
     ):
         self.problem, self.alpha, self.gradient, self.checked = problem, alpha, gradient, checked
         self.size = problem.size
+        self.is_free = (alpha > problem.lower) & (alpha < problem.upper)
+        self.found: tuple | None = None
         n_random, self.n_nearest = (
             max(n // scope.n_problems, MIN_ROWS)
             for n in (min(RANDOM_ROWS, int(RANDOM_SHARE * len(draw))), NEAREST_ROWS)
@@ -418,24 +423,37 @@ class _Check:
         """Select the variables to make exact in the next round."""
         self.checked.wanted[:] = 0
         self.checked.wanted[variables] = 1
+        if len(variables):
+            self.found = None
 
     @property
     def remaining(self) -> np.ndarray:
-        return self.checked.is_exact == 0
+        return ~self.checked.is_exact.view(bool)
 
     @property
     def error(self) -> float:
-        return float(np.max(np.abs(self.checked.difference)))
+        difference = self.checked.difference
+        return float(max(difference.max(), -difference.min()))
 
     @property
-    def is_free(self) -> np.ndarray:
-        return (self.alpha > self.problem.lower) & (self.alpha < self.problem.upper)
+    def optimality(self) -> tuple:
+        """The result of `_core.optimality`, kept until the gradient changes."""
+        if self.found is None:
+            self.found = _optimality(self.problem, self.alpha, self.gradient)
+        return self.found
+
+    @property
+    def reduced(self) -> np.ndarray:
+        """The gradient with multipliers, see `reduced_gradient`."""
+        if self.problem.constraint_of is None:
+            return self.gradient
+        return with_multipliers(self.problem, self.gradient, self.optimality)
 
     def first_variables(self) -> np.ndarray:
         """Select the random sample and the bounded variables nearest to violating."""
         bounded = np.flatnonzero(~self.is_free)
         if len(bounded) > self.n_nearest:
-            gradient = np.abs(reduced_gradient(self.problem, self.alpha, self.gradient)[bounded])
+            gradient = np.abs(self.reduced[bounded])
             bounded = bounded[np.argpartition(gradient, self.n_nearest)[: self.n_nearest]]
         checked = self.drawn.copy()
         checked[bounded] = True
@@ -447,10 +465,10 @@ class _Check:
         If the selection is empty and the violation is within the tolerance, select the unchecked
         variables that the error of the objective or of the gap depends on.
         """
-        reduced = np.abs(reduced_gradient(self.problem, self.alpha, self.gradient))
+        reduced = np.abs(self.reduced)
         doubt = scope.neglected + SAFETY * self.error
         # first, what could violate: a free variable far from 0, a bounded one near it
-        _, (violation,), (gap,), (scale,), _ = _optimality(self.problem, self.alpha, self.gradient)
+        _, (violation,), (gap,), (scale,), _ = self.optimality
         most = scope.tolerance * scale / (1 if self.problem.constraint_of is None else 2)
         free = self.is_free
         needed = np.where(free, reduced > most - doubt, reduced < doubt)
@@ -480,8 +498,9 @@ class _Check:
         A variable changes the gap by its error times its distance to the farther bound. The errors
         are the mean error seen, and a random deviation up to the largest error seen.
         """
-        width = np.maximum(self.alpha - self.problem.lower, self.problem.upper - self.alpha)
-        width = width[self.is_free & unchecked]
+        own = np.flatnonzero(self.is_free & unchecked)
+        alpha, lower, upper = self.alpha[own], self.problem.lower[own], self.problem.upper[own]
+        width = np.maximum(alpha - lower, upper - alpha)
         seen = np.mean(np.abs(self.checked.difference[self.drawn]))
         return float(seen * width.sum() + self.error * np.sqrt(np.sum(width**2)))
 
@@ -493,15 +512,16 @@ class _Check:
         objective, and the two standard errors remain as the error.
         """
         objective = float(0.5 * np.dot(self.alpha, self.gradient - self.problem.linear))
-        weight, seen = np.abs(self.alpha), self.alpha * self.checked.difference
-        drawn, remaining = (weight > 0) & self.drawn, weight[unchecked].sum()
+        remaining = np.abs(self.alpha[unchecked]).sum()
         if remaining == 0:
             return objective, 0.0
-        if np.count_nonzero(drawn) < 2:
+        drawn = np.flatnonzero(self.drawn & (self.alpha != 0))
+        if len(drawn) < 2:
             return objective, np.inf
-        total = weight[drawn].sum()
-        ratio = seen[drawn].sum() / total
-        spread = np.sqrt(np.sum((seen[drawn] - ratio * weight[drawn]) ** 2)) / total
+        weight, seen = np.abs(self.alpha[drawn]), self.alpha[drawn] * self.checked.difference[drawn]
+        total = weight.sum()
+        ratio = seen.sum() / total
+        spread = np.sqrt(np.sum((seen - ratio * weight) ** 2)) / total
         shift, chance = float(0.5 * ratio * remaining), float(spread * remaining)
         if abs(shift) > chance:
             return objective + shift, chance
@@ -514,28 +534,27 @@ class _Check:
         error seen.
         """
         objective, error = self._objective(self.remaining)
-        certified = partial(
-            _certificate, self.problem, np.array([0, self.size]), self.alpha,
-            neglected=np.array([scope.between.value * float(np.abs(self.alpha).sum())]),
-            has_gap=scope.is_convex,
-            kernel_errors=np.array([self.error]),
-            counts=np.array([np.count_nonzero(self.checked.is_exact)]),
-        )  # fmt: skip
+        neglected = np.array([scope.between.value * float(np.abs(self.alpha).sum())])
         certificate = replace(
-            certified(self.gradient),
+            _certificate(
+                self.problem, np.array([0, self.size]), self.alpha, self.optimality, neglected,
+                has_gap=scope.is_convex,
+                kernel_errors=np.array([self.error]),
+                counts=np.array([np.count_nonzero(self.checked.is_exact.view(bool))]),
+            ),
             objectives=np.array([objective]),
             objective_errors=np.array([error]),
-        )
-        free = self.is_free & self.remaining
-        if not free.any():
+        )  # fmt: skip
+        free = np.flatnonzero(self.is_free & self.remaining)
+        if len(free) == 0:
             return certificate
         # the worst that the error seen could do to unchecked free variables
-        reduced = reduced_gradient(self.problem, self.alpha, self.gradient)
-        outer = self.gradient.copy()
+        reduced, outer = self.reduced, self.gradient.copy()
         outer[free] += np.copysign(SAFETY * self.error, reduced[free])
+        worst = _optimality(self.problem, self.alpha, outer)
         return replace(
             certificate,
-            violations=certified(outer).violations,
+            violations=_violations(self.problem, worst, neglected),
             gaps=certificate.gaps + self._gap_error(self.remaining),
         )
 
@@ -544,7 +563,7 @@ def _certificate(
     problem: BoxQP,
     start: np.ndarray,
     alpha: np.ndarray,
-    gradient: np.ndarray,
+    found: tuple,
     neglected: np.ndarray,
     *,
     has_gap: bool,
@@ -553,16 +572,16 @@ def _certificate(
 ) -> Certificate:
     """Certify the parts of a problem that begin at the variables `start`.
 
-    `neglected` (n_parts,) bounds the truncation error of an entry of the gradient.
+    `found` is the result of `_core.optimality`. `neglected` (n_parts,) bounds the truncation error
+    of an entry of the gradient.
     """
-    objectives, violations, gaps, scales, multipliers = _core.optimality(
-        problem, start, alpha, gradient
-    )
-    room = np.maximum(alpha - problem.lower, problem.upper - alpha)
-    gaps += neglected * reduce_parts(np.add, room, start)
+    objectives, _, gaps, scales, multipliers = found
+    if has_gap and neglected.any():
+        room = np.maximum(alpha - problem.lower, problem.upper - alpha)
+        gaps = gaps + neglected * reduce_parts(np.add, room, start)
     return Certificate(
         objectives,
-        violations + neglected * (1 if problem.constraint_of is None else 2) / scales,
+        _violations(problem, found, neglected),
         gaps if has_gap else np.full_like(gaps, np.nan),
         kernel_errors,
         counts,
@@ -570,6 +589,12 @@ def _certificate(
         scales,
         multipliers,
     )
+
+
+def _violations(problem: BoxQP, found: tuple, neglected: np.ndarray) -> np.ndarray:
+    """Return the largest violations that errors of `neglected` in the gradients could hide."""
+    _, violations, _, scales, _ = found
+    return violations + neglected * (1 if problem.constraint_of is None else 2) / scales
 
 
 def _optimality(problem: BoxQP, alpha: np.ndarray, gradient: np.ndarray) -> tuple:
@@ -584,4 +609,9 @@ def reduced_gradient(problem: BoxQP, alpha: np.ndarray, gradient: np.ndarray) ->
     """
     if problem.constraint_of is None:
         return gradient
-    return gradient + _optimality(problem, alpha, gradient)[4][0, problem.constraint_of]
+    return with_multipliers(problem, gradient, _optimality(problem, alpha, gradient))
+
+
+def with_multipliers(problem: BoxQP, gradient: np.ndarray, found: tuple) -> np.ndarray:
+    """Add the multipliers that `_core.optimality` has found to the gradient of one problem."""
+    return gradient + found[4][0, problem.constraint_of]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dcsvm.data.arrays import numbered, reduce_parts
+from dcsvm.data.arrays import group_order, numbered, reduce_parts
 from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel
 from dcsvm.problem.formulation import pairs_of
 from dcsvm.training.certificate import Certificate, Subproblems, known_or_none
@@ -39,7 +39,7 @@ class Coefficients:
     def __init__(self, solver: FormulationSolver, cluster_of: np.ndarray | None = None):
         task, targets = solver.task, solver.prepared.targets
         # the column of sv_coef: each support vector has one for every other class
-        variables = np.flatnonzero(solver.alpha)
+        variables = np.flatnonzero(solver.alpha != 0)  # faster than of float64
         rows = solver.formulation.problem.rows[variables]
         column = np.zeros(len(variables), np.int64)
         if task.n_classes > 2:
@@ -92,9 +92,9 @@ def exact_model(
     problems = _problem_reports(solver, certificate, rho, margin)
     # the order of LIBSVM: by class, then by row
     coef, classes, counts = support.coef, targets[support.row], None
-    order = np.argsort(support.row_numbers)
+    order = group_order(support.row_numbers)
     if task.is_classification:
-        order = np.lexsort((support.row_numbers, classes))
+        order = order[group_order(classes[order])]
         counts = np.bincount(classes, minlength=task.n_classes).astype(np.int64)
         if task.divides_by_margin:
             coef = coef / _margins(task.n_classes, classes, margin)
@@ -140,7 +140,7 @@ def _problem_reports(
         size, bound, start, n_rows / (2 if task.is_regression else 1), margin
     )
     # count input rows: a variable of several may fill only some of them
-    support = np.flatnonzero(size)
+    support = np.flatnonzero(size != 0)
     filled = prepared.row_map.count_filled(rows[support], size[support] / bound[support])
     own = formulation.problem_of(support)
     n_sv, n_bsv = (np.bincount(own, n, formulation.n_problems).astype(np.int64) for n in filled)
@@ -163,10 +163,20 @@ def _margins(n_classes: int, classes: np.ndarray, margin: np.ndarray) -> np.ndar
     return table[classes].T
 
 
+def support_numbers(solver: FormulationSolver) -> np.ndarray:
+    """Return the indices of the input rows that are support vectors, int64, ascending."""
+    row_map = solver.prepared.row_map
+    if row_map.n_merged or solver.task.is_regression:
+        return np.sort(Coefficients(solver).row_numbers)
+    # each variable is a coefficient of one input row
+    is_support = np.zeros(row_map.n_input_rows, bool)
+    is_support[row_map.input_rows[solver.problem.rows[solver.alpha != 0]]] = True
+    return np.flatnonzero(is_support)
+
+
 def count_support(solver: FormulationSolver) -> int | None:
     """Return the number of input rows that are support vectors; None with several folds."""
-    is_one = solver.formulation.n_folds == 1
-    return len(Coefficients(solver).row_numbers) if is_one else None
+    return len(support_numbers(solver)) if solver.formulation.n_folds == 1 else None
 
 
 def early_model(level: LevelSolver) -> tuple[EarlyModel, int]:
@@ -175,10 +185,12 @@ def early_model(level: LevelSolver) -> tuple[EarlyModel, int]:
     support, targets = Coefficients(solver, level.cluster), solver.prepared.targets
     # the order of the model file: by cluster, by class, then by row
     cluster, class_ = support.cluster, None
-    order = np.lexsort((support.row_numbers, cluster))
+    order = group_order(support.row_numbers)
     if solver.task.is_classification:
         class_ = targets[support.row]
-        order = np.lexsort((support.row_numbers, class_, cluster))
+        order = order[group_order(class_[order])]
+    order = order[group_order(cluster[order])]
+    if class_ is not None:
         class_ = class_[order].astype(np.int32)
     model = EarlyModel(
         level=level.level,

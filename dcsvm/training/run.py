@@ -35,7 +35,7 @@ from dcsvm.training.early_level import (
     estimate_loss,
 )
 from dcsvm.training.engine import Prepared, new_tree
-from dcsvm.training.extraction import Coefficients, count_support, early_model
+from dcsvm.training.extraction import count_support, early_model, support_numbers
 from dcsvm.training.level_partition import LevelPartition
 from dcsvm.training.report import Costs, LevelReport
 from dcsvm.training.solver import FormulationSolver, LevelSolver
@@ -213,12 +213,12 @@ class Run:
         """Add a level to the report, unless the run solves folds."""
         if not self.keeps_models:
             return
-        support = Coefficients(self.solver).row_numbers
+        support = support_numbers(self.solver)
         early = self.state.early
         overlaps = early is not None and report.overlap != 1
         report.n_sv = early.rows.n_samples if early is not None and overlaps else len(support)
         self.state.levels.append(report)
-        self.state.support_by_level.append(np.sort(support))
+        self.state.support_by_level.append(support)
         self.control.progress.end_level(report)
 
     def relax_after(self, level: int) -> None:

@@ -385,7 +385,7 @@ class FormulationSolver:
 
     def sources(self) -> tuple[TermIndex, np.ndarray]:
         """Return the support vectors as terms of kernel sums, and their alpha."""
-        support = np.flatnonzero(self.alpha)
+        support = np.flatnonzero(self.alpha != 0)
         return self.components.terms(support), self.alpha[support]
 
     def gradient_of(
@@ -550,7 +550,8 @@ class LevelSolver:
         (n_variables,), and how many indices are reserved for each component of variables.
         """
         part, n_parts = self.cluster, self.division.n_clusters
-        if not (self.formulation.has_constraints and self.predicts):
+        # without constraints, components of variables have one component of rows
+        if self.formulation.has_constraints and not self.predicts:
             row_components = self.solver.row_components
             part = part + n_parts * row_components.component[self.formulation.problem.rows]
             n_parts *= row_components.n_components
@@ -593,7 +594,10 @@ class LevelSolver:
     def _objective_of_whole(self, tolerance: float) -> float:
         """Compute the objective of components that were solved as a whole before."""
         solver = self.solver
-        mask = solver.state.whole_tolerance[solver.components.component] <= tolerance
+        is_whole = solver.state.whole_tolerance <= tolerance
+        if not is_whole.any():
+            return 0.0
+        mask = is_whole[solver.components.component]
         alpha, gradient = solver.alpha[mask], solver.gradient[mask]
         return float(0.5 * np.dot(alpha, gradient - solver.problem.linear[mask]))
 
