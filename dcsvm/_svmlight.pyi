@@ -73,6 +73,7 @@ def write_dense(
     first_index: int = 1,
     *,
     float64: bool = False,
+    threads: int = 1,
 ) -> bytes: ...
 def write_csr(
     prefix: _Float64,
@@ -83,4 +84,5 @@ def write_csr(
     first_index: int = 1,
     *,
     float64: bool = False,
+    threads: int = 1,
 ) -> bytes: ...

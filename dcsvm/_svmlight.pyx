@@ -34,8 +34,8 @@ cdef extern from "text/svmlight_writer.h" namespace "dcsvm" nogil:
         cbool float64
 
     void densify_rows "dcsvm::densify"(const TextCsr&, size_t, float*, int) except +
-    void write_rows(string&, const TextLines&, const TextDense&) except +
-    void write_rows(string&, const TextLines&, const TextCsr&) except +
+    void write_rows(string&, const TextLines&, const TextDense&, int) except +
+    void write_rows(string&, const TextLines&, const TextCsr&, int) except +
 
 
 cdef extern from *:
@@ -314,7 +314,8 @@ def densify(const int64_t[::1] indptr not None, const int32_t[::1] indices not N
 
 
 def write_dense(const double[:, ::1] prefix not None, const float[:, ::1] rows not None,
-                const int64_t[::1] row_numbers=None, size_t first_index=1, *, cbool float64=False):
+                const int64_t[::1] row_numbers=None, size_t first_index=1, *, cbool float64=False,
+                int threads=1):
     """Return lines of text, as bytes; `first_index` is the index of column 0.
 
     Line k is row k of `prefix`, then the nonzero features of row `row_numbers[k]` of `rows` (row k
@@ -326,17 +327,18 @@ def write_dense(const double[:, ::1] prefix not None, const float[:, ::1] rows n
     cdef TextLines lines = _lines(prefix, row_numbers, rows.shape[0], first_index, float64)
     cdef TextDense view = TextDense(&rows[0, 0], rows.shape[0], rows.shape[1])
     with nogil:
-        write_rows(out, lines, view)
+        write_rows(out, lines, view, threads)
     return out
 
 
 def write_csr(const double[:, ::1] prefix not None, const int64_t[::1] indptr not None,
               const int32_t[::1] indices not None, const float[::1] values not None,
-              const int64_t[::1] row_numbers=None, size_t first_index=1, *, cbool float64=False):
+              const int64_t[::1] row_numbers=None, size_t first_index=1, *, cbool float64=False,
+              int threads=1):
     """Return the lines of `write_dense` for CSR rows."""
     cdef string out
     cdef TextCsr view = _csr(indptr, indices, values)
     cdef TextLines lines = _lines(prefix, row_numbers, view.n_rows, first_index, float64)
     with nogil:
-        write_rows(out, lines, view)
+        write_rows(out, lines, view, threads)
     return out

@@ -42,6 +42,6 @@ void densify(const TextCsr& rows, std::size_t n_features, float* out, int thread
 // bit. Rows are TextDense or TextCsr. Throws std::out_of_range for a row that does not exist, and
 // std::invalid_argument for numbers that are not finite or columns that do not ascend.
 template <class Rows>
-void write_rows(std::string& out, const TextLines& lines, const Rows& rows);
+void write_rows(std::string& out, const TextLines& lines, const Rows& rows, int threads = 1);
 
 }  // namespace dcsvm

@@ -328,7 +328,7 @@ def train_best(
     stop, progress = Stop(), TerminalProgress(job.quiet)
     with Interrupts(stop) as interrupts:
         model = train(data, progress=progress, stop=stop, **options.values)
-    model.save(model_file)
+    model.save(model_file, threads=options.threads)
     progress.finish()
     status = 0 if model.report.converged else NOT_CONVERGED
     return model.report.as_dict(), status_of(interrupts.received, status)

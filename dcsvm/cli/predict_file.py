@@ -224,7 +224,7 @@ def compress_file(job: CompressJob, options: CompressOptions) -> int:
         if hasattr(error, "option"):
             raise
         raise ValueError(f"{job.model_file}: {error}") from None
-    small.save(job.output_file)
+    small.save(job.output_file, threads=options.threads)
     if not job.quiet:
         print_line = show_beside(job.output_file)
         for line in small.report.lines():

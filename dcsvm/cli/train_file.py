@@ -63,7 +63,7 @@ def train_file(job: TrainJob, options: TrainOptions) -> int:
         )  # fmt: skip
         trained = time.perf_counter()
         assert job.model_file is not None  # only cross-validation writes no model
-        model.save(job.model_file, job.model_format)
+        model.save(job.model_file, job.model_format, threads=options.threads)
         written = time.perf_counter()
     report = model.report
     if job.report_file is not None:
@@ -173,7 +173,7 @@ def easy_file(job: EasyJob, options: TrainOptions) -> int:
         used = chosen["seconds"]
         progress.note(f"the time limit of {job.time_limit:g} s was exceeded: {used:.0f} s")
     # without a range file, since dcsvm-predict reads only the model
-    model.save(job.model_file, has_range_file=False)
+    model.save(job.model_file, has_range_file=False, threads=options.threads)
     progress.finish()
     command = shlex.join(command_of(job, report.options, chosen))
     if job.report_file is not None:

@@ -82,6 +82,8 @@ def reduce_parts(
     Part c is values[start[c]:start[c + 1]]; `values` is float64 (n,), `start` int64 (n_parts + 1,).
     Returns float64 (n_parts,), `initial` for an empty part.
     """
+    if len(start) == 2:
+        return np.array([ufunc.reduce(values, initial=initial)])
     # each part starts with `initial`, as in `reduce`: otherwise sums round differently
     first = start[:-1] + np.arange(len(start) - 1)
     padded = np.full(len(values) + len(first), initial)

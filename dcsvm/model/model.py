@@ -425,7 +425,12 @@ class Model(ModelParts):
         return range_file_of(path) if has_ranges and is_file else None
 
     def save(
-        self, path: str | os.PathLike[str], format: str = "dcsvm", *, has_range_file: bool = True
+        self,
+        path: str | os.PathLike[str],
+        format: str = "dcsvm",
+        *,
+        has_range_file: bool = True,
+        threads: int | None = None,
     ) -> None:
         """Write the model file; an interrupted save leaves an existing file unchanged.
 
@@ -438,6 +443,8 @@ class Model(ModelParts):
         has_range_file : bool, default True
             Write the ranges of the features, if they were scaled by ranges, beside a regular file
             for svm-scale. The model file has them, too.
+        threads : int, optional
+            The number of threads; the default is all cores.
 
         Raises
         ------
@@ -449,7 +456,7 @@ class Model(ModelParts):
         range_file = self.range_file(path)
         if has_range_file and range_file is not None and self.scaling is not None:
             write_beside(range_file, [range_text(self.scaling)])
-        write_beside(path, model_text(self, format))
+        write_beside(path, model_text(self, format, threads))
 
 
 def _shown(label: float | str) -> str:

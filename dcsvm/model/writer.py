@@ -31,6 +31,7 @@ from dcsvm.data.notations import (
 from dcsvm.data.rows import ChosenRows, Rows
 from dcsvm.data.scaling import Interval, Offsets, Scaling
 from dcsvm.kernel.kernels import Kernel
+from dcsvm.machine import usable_threads
 from dcsvm.model.parts import ConvergenceStatus, EarlyModel, ExactModel, ModelParts, Probability
 from dcsvm.model.predict import is_seen
 
@@ -166,8 +167,11 @@ def label_text(number: float | str) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
 
 
-def model_text(model: ModelParts, format: str = "dcsvm") -> Iterator[bytes]:
+def model_text(
+    model: ModelParts, format: str = "dcsvm", threads: int | None = None
+) -> Iterator[bytes]:
     """Yield the file in parts. Raises ValueError if the format cannot hold the model."""
+    threads = usable_threads(threads)
     if format not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
     exact, early = model.exact, model.early
@@ -190,7 +194,7 @@ def model_text(model: ModelParts, format: str = "dcsvm") -> Iterator[bytes]:
         yield _joined([*_problem_lines(model, exact), last])
         float64 = _needs_float64_digits(model.kernel, exact)
         coefficients = [*exact.dual_coef]
-        yield from _row_lines(exact.rows, coefficients, model, float64=float64)
+        yield from _row_lines(exact.rows, coefficients, model, threads, float64=float64)
         if row_numbers is None:
             return
         yield _joined(
@@ -207,7 +211,7 @@ def model_text(model: ModelParts, format: str = "dcsvm") -> Iterator[bytes]:
             yield f" {_listed(row_numbers[batch] + 1)}".encode()
         yield b"\n"
     if early is not None:
-        yield from _early_text(early, exact, model)
+        yield from _early_text(early, exact, model, threads)
 
 
 def _check_libsvm(model: ModelParts) -> None:
@@ -320,7 +324,9 @@ def _early_lines(early: EarlyModel | None) -> list[str]:
     return [*lines, f"total_center_rows {n_centers}", f"total_early_sv {n_sv}"]
 
 
-def _early_text(early: EarlyModel, exact: ExactModel | None, model: ModelParts) -> Iterator[bytes]:
+def _early_text(
+    early: EarlyModel, exact: ExactModel | None, model: ModelParts, threads: int
+) -> Iterator[bytes]:
     """Yield the lines of the early part after its header.
 
     These are a line for each center (level, cluster, row), a line of rho for each cluster, and a
@@ -332,12 +338,12 @@ def _early_text(early: EarlyModel, exact: ExactModel | None, model: ModelParts) 
     yield _joined(["CENTERS"])
     level = np.repeat(np.arange(len(splits)), [len(split.child) for split in splits]) + 1
     cluster = np.concatenate([split.cluster for split in splits])
-    yield from _row_lines(partition.sample, [level, cluster], model)
+    yield from _row_lines(partition.sample, [level, cluster], model, threads)
     yield _joined(["EARLY_RHO", *map(_listed, early.rho), "EARLY_SV"])
     place = _places_of_features(early, exact)
     class_ = np.zeros(n_sv, np.int8) if early.class_ is None else early.class_
     prefix = [early.cluster, class_, early.row_numbers + 1, place, *early.dual_coef]
-    yield from _row_lines(early.rows, prefix, model, blank=place > 0)
+    yield from _row_lines(early.rows, prefix, model, threads, blank=place > 0)
 
 
 def _places_of_features(early: EarlyModel, exact: ExactModel | None) -> np.ndarray:
@@ -387,6 +393,7 @@ def _row_lines(
     rows: Rows | ChosenRows,
     prefix: Sequence[np.ndarray],
     model: ModelParts,
+    threads: int,
     *,
     float64: bool = False,
     blank: np.ndarray | None = None,
@@ -404,7 +411,7 @@ def _row_lines(
         if shift is None:
             part = part.as_floats()
             part = part if is_blank is None else _blanked(part, is_blank)
-            yield _lines(numbers, part, model.first_index, float64)
+            yield _lines(numbers, part, model.first_index, threads, float64=float64)
         else:
             yield _float64_lines(numbers, shift.restored(part), model.first_index, is_blank)
 
@@ -423,17 +430,23 @@ def _float64_lines(
     return "".join(lines).encode()
 
 
-def _lines(prefix: np.ndarray, rows: Rows, first_index: int, float64: bool) -> bytes:
+def _lines(
+    prefix: np.ndarray, rows: Rows, first_index: int, threads: int, *, float64: bool
+) -> bytes:
     if rows.columns is not None:
         return b"".join(
             f"{' '.join(map(repr, line))} 0:{serial} \n".encode()
             for line, serial in zip(prefix.tolist(), (rows.columns + 1).tolist(), strict=True)
         )
     if not rows.is_dense:
-        return _svmlight.write_csr(prefix, *rows.csr, first_index=first_index, float64=float64)
+        return _svmlight.write_csr(
+            prefix, *rows.csr, first_index=first_index, float64=float64, threads=threads
+        )
     if rows.n_features == 0:
         return b"".join(f"{' '.join(map(repr, line))} \n".encode() for line in prefix.tolist())
-    return _svmlight.write_dense(prefix, rows.features, first_index=first_index, float64=float64)
+    return _svmlight.write_dense(
+        prefix, rows.features, first_index=first_index, float64=float64, threads=threads
+    )
 
 
 def _blanked(rows: Rows, blank: np.ndarray) -> Rows:

@@ -58,7 +58,7 @@ class Iterate:
         """Mask of the variables whose gradient at alpha is known."""
         return self.known == AT_ALPHA
 
-    def forget(self, variables: np.ndarray) -> None:
+    def forget(self, variables: np.ndarray | slice) -> None:
         """Mark the gradient of these variables as unknown."""
         self.known[variables] = NOTHING
 

@@ -68,10 +68,10 @@ class VariableComponents:
         Components stay separate even if an equality constraint couples them.
         """
         n_groups, rows = self.row_components.n_components, self.formulation.problem.rows[variables]
-        component = (
-            self.formulation.problem_index[variables] * n_groups
-            + self.row_components.component[rows]
-        )
+        component = self.row_components.component[rows]
+        if self.formulation.n_problems == 1:
+            return TermIndex(rows, component, component)
+        component += self.formulation.problem_index[variables] * n_groups
         return TermIndex(
             rows, component, component % (self.formulation.n_problems_of_fold * n_groups)
         )

@@ -213,9 +213,12 @@ class Run:
         """Add a level to the report, unless the run solves folds."""
         if not self.keeps_models:
             return
-        support = support_numbers(self.solver)
         early = self.state.early
         overlaps = early is not None and report.overlap != 1
+        if early is not None and early.level == report.level and not overlaps:
+            support = np.sort(early.row_numbers)
+        else:
+            support = support_numbers(self.solver)
         report.n_sv = early.rows.n_samples if early is not None and overlaps else len(support)
         self.state.levels.append(report)
         self.state.support_by_level.append(support)

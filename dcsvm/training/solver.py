@@ -419,11 +419,12 @@ class FormulationSolver:
             n_sources = np.bincount(sources[0].component, minlength=component.max(initial=0) + 1)
             n_blocks += int(n_sources[component].sum() / BATCH_VALUES)
         # in row order: problems share the kernel values of a row
-        by_row = variables
-        if self.formulation.n_problems > 1:
-            by_row = variables[group_order(self.problem.rows[variables])]
+        is_one = self.formulation.n_problems == 1
+        by_row = variables if is_one else variables[group_order(self.problem.rows[variables])]
         for block in np.array_split(by_row, n_blocks):
-            batch = np.sort(block[~is_done[block]])
+            batch = block[~is_done[block]]
+            if not is_one:
+                batch = np.sort(batch)
             if len(batch):
                 yield batch, *self.gradient_of(batch, evaluation, sources)
                 if self.control.is_checkpoint_due:
@@ -572,15 +573,18 @@ class LevelSolver:
             component, n_parts = group_sizes(every_part // n_of_component)
             is_open[component[n_parts > 1]] = True
         is_wanted = ~self.is_solved if chosen is None else chosen & ~self.is_solved
-        variables = np.flatnonzero(is_open[components.component])
-        if not is_wanted.all():
-            variables = variables[is_wanted[self.cluster[variables]]]
+        parts, variables = every_part, None
+        if not (is_open.all() and is_wanted.all()):
+            is_chosen = is_open[components.component] & is_wanted[self.cluster]
+            variables = np.flatnonzero(is_chosen)
+            part = part[variables]
+            parts, sizes = group_sizes(part)
         if not state.has_begun:
             state.has_begun, state.is_global = True, False
-            solver.iterate.forget(variables)
-        members = variables[group_order(part[variables])].astype(np.int32)
-        parts, sizes = group_sizes(part[variables])
-        del part, variables  # frees 16 bytes per row while the level is solved
+            solver.iterate.forget(slice(None) if variables is None else variables)
+        order = group_order(part)
+        members = (order if variables is None else variables[order]).astype(np.int32)
+        del part, variables, order  # frees 16 bytes per row while the level is solved
         solved = solver.solve(members, sizes, tolerance)
         self.objective += sum(solved["objective"].tolist())
         self.objective += self._objective_of_whole(tolerance)

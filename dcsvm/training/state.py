@@ -462,7 +462,7 @@ class Checkpoint:
         self.lock.take()
         is_known = state.early is self.early and os.path.exists(self.early_path)
         if state.early is not None and not is_known:
-            self.described(model_of_early(state.early)).save(self.early_path)
+            self.described(model_of_early(state.early)).save(self.early_path, threads=1)
             self.early = state.early
         run = np.frombuffer(json.dumps(self.run).encode(), np.uint8)
         arrays: dict[str, Any] = {"run": run, **state.to_arrays()}

@@ -249,7 +249,7 @@ void check_reader() {
   const Data data(1000, 6, 8, 9);
   std::string written;
   const TextLines lines{data.y.data(), 1, nullptr, data.n};
-  write_rows(written, lines, TextDense{data.dense.data(), data.n, data.d});
+  write_rows(written, lines, TextDense{data.dense.data(), data.n, data.d}, n_threads);
   const TextFormat format{1, "label", 1, false};
   const auto scanned = [](const std::string& text) {
     return scan_text({text.data(), -1, 0, text.size()}, n_threads, 512);
