@@ -471,7 +471,7 @@ class _Check:
         _, (violation,), (gap,), (scale,), _ = self.optimality
         most = scope.tolerance * scale / (1 if self.problem.constraint_of is None else 2)
         free = self.is_free
-        needed = np.where(free, reduced > most - doubt, reduced < doubt)
+        needed = (free & (reduced > most - doubt)) | (~free & (reduced < doubt))
         needed &= self.remaining
         if needed.any() or violation > scope.tolerance:
             return np.flatnonzero(needed)
@@ -501,7 +501,7 @@ class _Check:
         own = np.flatnonzero(self.is_free & unchecked)
         alpha, lower, upper = self.alpha[own], self.problem.lower[own], self.problem.upper[own]
         width = np.maximum(alpha - lower, upper - alpha)
-        seen = np.mean(np.abs(self.checked.difference[self.drawn]))
+        seen = np.mean(np.abs(self.checked.difference[np.flatnonzero(self.drawn)]))
         return float(seen * width.sum() + self.error * np.sqrt(np.sum(width**2)))
 
     def _objective(self, unchecked: np.ndarray) -> tuple[float, float]:

@@ -38,30 +38,33 @@ class Coefficients:
 
     def __init__(self, solver: FormulationSolver, cluster_of: np.ndarray | None = None):
         task, targets = solver.task, solver.prepared.targets
-        # the column of sv_coef: each support vector has one for every other class
         variables = np.flatnonzero(solver.alpha != 0)  # faster than of float64
-        rows = solver.formulation.problem.rows[variables]
-        column = np.zeros(len(variables), np.int64)
-        if task.n_classes > 2:
-            first, second = np.triu_indices(task.n_classes, 1)
-            pair = solver.formulation.problem_index[variables]
-            is_first = targets[rows] == first[pair]
-            column = np.where(is_first, second[pair] - 1, first[pair])
-        # a row is one support vector of its cluster, whatever its variables
-        cluster = np.zeros(len(rows), np.int64)
+        alpha, support = solver.alpha[variables], solver.formulation.problem.rows[variables]
+        cluster = np.zeros(len(support), np.int64)
         if cluster_of is not None:
             cluster += cluster_of[variables]
-        member, place = numbered(cluster * len(targets) + rows)
-        support, n_columns = member % len(targets), max(task.n_classes - 1, 1)
-        place += column * len(support)
-        coef = np.bincount(place, solver.alpha[variables], n_columns * len(support))
-        coef = coef.reshape(n_columns, len(support))
+        coef = alpha[None]
+        if solver.formulation.n_problems > 1 or task.is_regression:
+            # the column of sv_coef: each support vector has one for every other class
+            column = np.zeros(len(variables), np.int64)
+            if task.n_classes > 2:
+                first, second = np.triu_indices(task.n_classes, 1)
+                pair = solver.formulation.problem_index[variables]
+                is_first = targets[support] == first[pair]
+                column = np.where(is_first, second[pair] - 1, first[pair])
+            # a row is one support vector of its cluster, whatever its variables
+            member, place = numbered(cluster * len(targets) + support)
+            support, cluster = member % len(targets), member // len(targets)
+            n_columns = max(task.n_classes - 1, 1)
+            place += column * len(support)
+            coef = np.bincount(place, alpha, n_columns * len(support))
+            coef = coef.reshape(n_columns, len(support))
         # duplicates get their parts of the coefficient
         bound = task.bound_of(targets[support])
         place, self.row_numbers, self.coef, self.bound = solver.prepared.row_map.split(
             support, coef, bound
         )
-        self.row, self.cluster = support[place], member[place] // len(targets)
+        self.row, self.cluster = support[place], cluster[place]
 
     @property
     def n_bounded(self) -> int:
@@ -170,7 +173,8 @@ def support_numbers(solver: FormulationSolver) -> np.ndarray:
         return np.sort(Coefficients(solver).row_numbers)
     # each variable is a coefficient of one input row
     is_support = np.zeros(row_map.n_input_rows, bool)
-    is_support[row_map.input_rows[solver.problem.rows[solver.alpha != 0]]] = True
+    variables = np.flatnonzero(solver.alpha != 0)
+    is_support[row_map.input_rows[solver.problem.rows[variables]]] = True
     return np.flatnonzero(is_support)
 
 

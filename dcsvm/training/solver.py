@@ -335,7 +335,7 @@ class FormulationSolver:
         linear, size = self.formulation.problem.linear, n_clusters * n_problems
         counts, total = np.bincount(part, minlength=size), np.bincount(part, linear, size)
         has_support = np.zeros(size, bool)
-        has_support[part[self.alpha != 0]] = True
+        has_support[part[np.flatnonzero(self.alpha != 0)]] = True
         is_filled, rho_of_part = counts > 0, rho.T.reshape(-1)
         rho_of_part[is_filled & np.isnan(rho_of_part)] = 0.0
         is_constant = is_filled & ~has_support
@@ -575,8 +575,9 @@ class LevelSolver:
         is_wanted = ~self.is_solved if chosen is None else chosen & ~self.is_solved
         parts, variables = every_part, None
         if not (is_open.all() and is_wanted.all()):
-            is_chosen = is_open[components.component] & is_wanted[self.cluster]
-            variables = np.flatnonzero(is_chosen)
+            variables = np.flatnonzero(is_open[components.component])
+            if not is_wanted.all():
+                variables = variables[is_wanted[self.cluster[variables]]]
             part = part[variables]
             parts, sizes = group_sizes(part)
         if not state.has_begun:
@@ -601,9 +602,9 @@ class LevelSolver:
         is_whole = solver.state.whole_tolerance <= tolerance
         if not is_whole.any():
             return 0.0
-        mask = is_whole[solver.components.component]
-        alpha, gradient = solver.alpha[mask], solver.gradient[mask]
-        return float(0.5 * np.dot(alpha, gradient - solver.problem.linear[mask]))
+        own = np.flatnonzero(is_whole[solver.components.component])
+        alpha, gradient = solver.alpha[own], solver.gradient[own]
+        return float(0.5 * np.dot(alpha, gradient - solver.problem.linear[own]))
 
     @cached_property
     def costs(self) -> np.ndarray:
