@@ -160,7 +160,7 @@ def _spans(level: LevelSolver, doubtful: np.ndarray, n_exact: int) -> np.ndarray
     has_any = np.zeros(len(level.is_solved), bool)
     has_any[level.cluster[doubtful]] = True
     support = np.flatnonzero(has_any[level.cluster] & (solver.alpha != 0))
-    part = level.parts()[0][support]
+    part, _ = level.parts(support)
     members = support[group_order(part)].astype(np.int32)
     sizes = group_sizes(part)[1]
     affordable = isqrt(solver.memory_bytes // (EXACT_BYTES * solver.threads))
@@ -306,7 +306,7 @@ def estimate_loss(choice: EarlyChoice, level: LevelSolver, seed: int) -> EarlyCh
     n_rows = len(level.division.cluster)
     rng = np.random.default_rng(seed)
     n_sampled = min(n_rows, ESTIMATE_ROWS, MAX_VALUES // level.formulation.n_problems)
-    by_input = np.argsort(level.solver.prepared.row_map.first)
+    by_input = group_order(level.solver.prepared.row_map.first)
     rows = by_input[rng.choice(n_rows, n_sampled, replace=False)]
     rows = _affordable(np.sort(rows), (level,), rng)
     weights = level.solver.prepared.sample_weight[rows]
@@ -408,7 +408,7 @@ def _affordable(
         return rows
     n_rows = max(len(rows) * MAX_SPANS // most, 1)
     first_input = levels[0].solver.prepared.row_map.first[rows]
-    return np.sort(rng.choice(rows[np.argsort(first_input)], n_rows, replace=False))
+    return np.sort(rng.choice(rows[group_order(first_input)], n_rows, replace=False))
 
 
 def finest_level(data: Dataset, options: TrainOptions) -> int | None:

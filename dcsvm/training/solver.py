@@ -422,9 +422,7 @@ class FormulationSolver:
         is_one = self.formulation.n_problems == 1
         by_row = variables if is_one else variables[group_order(self.problem.rows[variables])]
         for block in np.array_split(by_row, n_blocks):
-            batch = block[~is_done[block]]
-            if not is_one:
-                batch = np.sort(batch)
+            batch = block[~is_done[block]] if is_one else np.sort(block[~is_done[block]])
             if len(batch):
                 yield batch, *self.gradient_of(batch, evaluation, sources)
                 if self.control.is_checkpoint_due:
@@ -528,6 +526,7 @@ class LevelSolver:
         self.is_solved = np.zeros(division.n_clusters, bool)
         self.converged = np.ones(whole.n_folds, bool)
         self.objective, self.largest = 0.0, 0
+        self.rho: np.ndarray | None = None  # kept until the next solve
         self._counts_before = dict(self.solver.costs.counts)
 
     @cached_property
@@ -542,21 +541,27 @@ class LevelSolver:
             return self.division.cluster[self.formulation.problem.rows]
         return self.clustered.cluster
 
-    def parts(self) -> tuple[np.ndarray, int]:
-        """Assign every variable to a subproblem.
+    def parts(self, variables: np.ndarray | slice) -> tuple[np.ndarray, int]:
+        """Assign variables to subproblems.
 
         A subproblem is the part of a cluster in one component of rows. In a level that predicts,
         with equality constraints, it is a whole cluster, because a cluster has one rho there. In
         other levels each part has its own equality constraint. Returns subproblem indices, int64
         (n_variables,), and how many indices are reserved for each component of variables.
         """
-        part, n_parts = self.cluster, self.division.n_clusters
-        # without constraints, components of variables have one component of rows
+        part, n_parts = self.cluster[variables], self.division.n_clusters
         if self.formulation.has_constraints and not self.predicts:
-            row_components = self.solver.row_components
-            part = part + n_parts * row_components.component[self.formulation.problem.rows]
-            n_parts *= row_components.n_components
-        return self.solver.components.component.astype(np.int64) * n_parts + part, n_parts
+            row_component = self.solver.row_components.component
+            part = part + n_parts * row_component[self.formulation.problem.rows[variables]]
+            n_parts *= self.solver.row_components.n_components
+        component = self.solver.components.component[variables]  # of rows, without constraints
+        return component.astype(np.int64) * n_parts + part, n_parts
+
+    @cached_property
+    def part_sizes(self) -> tuple[np.ndarray, np.ndarray, int]:
+        """The subproblems with variables, the number of these, and the number of `parts`."""
+        part, n_of_component = self.parts(slice(None))
+        return *group_sizes(part), n_of_component
 
     def solve_clusters(self, tolerance: float, chosen: np.ndarray | None = None) -> None:
         """Solve the chosen clusters that are not solved yet.
@@ -565,27 +570,28 @@ class LevelSolver:
         solved as a whole to this tolerance are skipped. Raises Stopped.
         """
         solver, state, components = self.solver, self.solver.state, self.solver.components
-        part, n_of_component = self.parts()
-        every_part, sizes = group_sizes(part)
+        parts, sizes, n_of_component = self.part_sizes
         self.largest = int(sizes.max())
         is_open = state.whole_tolerance > tolerance
         if self.predicts:  # each of its clusters needs its own solution
-            component, n_parts = group_sizes(every_part // n_of_component)
+            component, n_parts = group_sizes(parts // n_of_component)
             is_open[component[n_parts > 1]] = True
         is_wanted = ~self.is_solved if chosen is None else chosen & ~self.is_solved
-        parts, variables = every_part, None
+        variables: np.ndarray | slice = slice(None)
         if not (is_open.all() and is_wanted.all()):
             variables = np.flatnonzero(is_open[components.component])
-            if not is_wanted.all():
-                variables = variables[is_wanted[self.cluster[variables]]]
-            part = part[variables]
-            parts, sizes = group_sizes(part)
+            variables = variables[is_wanted[self.cluster[variables]]]
         if not state.has_begun:
             state.has_begun, state.is_global = True, False
-            solver.iterate.forget(slice(None) if variables is None else variables)
-        order = group_order(part)
-        members = (order if variables is None else variables[order]).astype(np.int32)
-        del part, variables, order  # frees 16 bytes per row while the level is solved
+            solver.iterate.forget(variables)
+        part, _ = self.parts(variables)
+        members = group_order(part)
+        if not isinstance(variables, slice):
+            members = variables[members]
+            parts, sizes = group_sizes(part)
+        members = members.astype(np.int32)
+        del part, variables  # frees 16 bytes per row while the level is solved
+        self.rho = None
         solved = solver.solve(members, sizes, tolerance)
         self.objective += sum(solved["objective"].tolist())
         self.objective += self._objective_of_whole(tolerance)
@@ -600,8 +606,6 @@ class LevelSolver:
         """Compute the objective of components that were solved as a whole before."""
         solver = self.solver
         is_whole = solver.state.whole_tolerance <= tolerance
-        if not is_whole.any():
-            return 0.0
         own = np.flatnonzero(is_whole[solver.components.component])
         alpha, gradient = solver.alpha[own], solver.gradient[own]
         return float(0.5 * np.dot(alpha, gradient - solver.problem.linear[own]))
@@ -612,11 +616,9 @@ class LevelSolver:
 
         The cost of a subproblem is its squared size plus PART_VALUES.
         """
-        parts, sizes = group_sizes(self.parts()[0])
-        n_clusters = self.division.n_clusters
-        return np.bincount(
-            parts % n_clusters, sizes.astype(np.float64) ** 2 + PART_VALUES, n_clusters
-        )
+        parts, sizes, _ = self.part_sizes
+        costs, n_clusters = sizes.astype(np.float64) ** 2 + PART_VALUES, self.division.n_clusters
+        return np.bincount(parts % n_clusters, costs, n_clusters)
 
     def hand_over_counts(self, whole: FormulationSolver) -> None:
         """Add costs and iterations to the solver of the whole problem, and reset them here."""
@@ -693,4 +695,6 @@ class LevelSolver:
 
     def offsets(self) -> np.ndarray:
         """Return the rho of each cluster, float64 (n_clusters, n_problems)."""
-        return self.solver.offsets_of_clusters(self.cluster, self.division.n_clusters)
+        if self.rho is None:
+            self.rho = self.solver.offsets_of_clusters(self.cluster, self.division.n_clusters)
+        return self.rho

@@ -233,7 +233,7 @@ def test_spans_are_distances_to_the_span_of_the_others():
         level = level_of(X, y, 1, overlap=1.0, bias=bias)
         a = level.solver.alpha
         sup = np.flatnonzero(a)
-        part = level.parts()[0][sup]
+        part = level.parts(slice(None))[0][sup]
         order = sup[np.argsort(part, kind="stable")].astype(np.int32)
         sizes = np.unique(part, return_counts=True)[1]
         start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
