@@ -243,7 +243,8 @@ class TermIndex:
     @property
     def has_folds(self) -> bool:
         """Whether several components may be in one fold family."""
-        return not np.array_equal(self.component, self.fold_family)
+        is_same = self.component is self.fold_family
+        return not (is_same or np.array_equal(self.component, self.fold_family))
 
     def take(self, variables: np.ndarray) -> TermIndex:
         return TermIndex(

@@ -512,7 +512,8 @@ class _Check:
         objective, and the two standard errors remain as the error.
         """
         objective = float(0.5 * np.dot(self.alpha, self.gradient - self.problem.linear))
-        remaining = np.abs(self.alpha[unchecked]).sum()
+        weight = self.alpha[unchecked]
+        remaining = np.abs(weight, out=weight).sum()
         if remaining == 0:
             return objective, 0.0
         drawn = np.flatnonzero(self.drawn & (self.alpha != 0))

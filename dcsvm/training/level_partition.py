@@ -68,7 +68,9 @@ class VariableComponents:
         Components stay separate even if an equality constraint couples them.
         """
         n_groups, rows = self.row_components.n_components, self.formulation.problem.rows[variables]
-        component = self.row_components.component[rows]
+        component = np.zeros(len(rows), np.int32)
+        if n_groups > 1:
+            component = self.row_components.component[rows]
         if self.formulation.n_problems == 1:
             return TermIndex(rows, component, component)
         component += self.formulation.problem_index[variables] * n_groups

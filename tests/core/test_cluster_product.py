@@ -6,6 +6,8 @@ from reference import grid_rows, points_of, prepared
 from test_core import ALL, random_weights
 
 from dcsvm import _core
+from dcsvm.kernel.distances import Cutoff
+from dcsvm.kernel.kernels import Kernel
 
 N_TARGETS, N_SOURCES = 2500, 300
 STARTS = np.array([0, 3, 3, 40, 2100, 2500])  # no targets in cluster 1, several blocks in 3
@@ -47,6 +49,29 @@ def test_each_cluster_has_its_own_product(kernel, form, n_columns, threads, floa
             assert found[a:b].tobytes() == alone.tobytes()
         else:
             assert not found[a:b].any()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_values_beyond_a_cutoff_are_omitted_in_each_cluster(threads):
+    kernel = ("rbf", 2.0, 0.0, 0)
+    setup, targets, sources = rows_of(kernel, "difference")
+    order, cutoff = np.arange(N_TARGETS, dtype=np.int32), Cutoff.of(Kernel("rbf", 2.0), 0.5)
+    found = _core.cluster_product(
+        setup, targets, order, STARTS, sources, EVERY, BEGINS, ENDS, np.ones(N_SOURCES), False,
+        threads, cutoff,
+    )  # fmt: skip
+    own, some = order[STARTS[3] : STARTS[4]], EVERY[BEGINS[3] : ENDS[3]]
+    alone = _core.kernel_product(
+        setup, targets, own, sources, some, np.ones(len(some)), False, 1, cutoff
+    )
+    assert found[STARTS[3] : STARTS[4]].tobytes() == alone.tobytes()
+    stop = _core.Stop()
+    stop.request()
+    with pytest.raises(_core.Stopped):
+        _core.cluster_product(
+            setup, targets, order, STARTS, sources, EVERY, BEGINS, ENDS, np.ones(N_SOURCES), False,
+            threads, cutoff, stop,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize(

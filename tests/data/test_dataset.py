@@ -416,6 +416,14 @@ def test_written_rows_read_back_bit_for_bit():
     assert back.tobytes() == prefix.tobytes()
     assert _svmlight.densify(*csr, n_features, 1).tobytes() == dense.tobytes()
     assert _svmlight.write_csr(prefix, *csr) == text
+    assert _svmlight.write_dense(prefix, dense, threads=3) == text
+
+
+def test_the_first_bad_row_is_told_for_any_number_of_threads():
+    dense = np.ones((1000, 1), np.float32)
+    dense[[300, 700]] = np.nan
+    with pytest.raises(ValueError, match="row 300 holds"):
+        _svmlight.write_dense(np.zeros((1000, 1)), dense, threads=3)
 
 
 def test_lines_look_as_svm_train_writes_them():

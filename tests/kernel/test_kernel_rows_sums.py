@@ -55,6 +55,21 @@ def test_units_that_share_rows_share_their_kernel_values():
     assert n_apart == 2 * int(0.9 * N) ** 2
 
 
+def test_units_without_folds_may_come_in_any_order_with_any_rows():
+    rng = np.random.default_rng(4)
+    sides = [variables(5, 0.4, 1), variables(4, 0.3, 2)]
+    sides = [one.take(rng.integers(len(one.row), size=700)) for one in sides]
+    targets, sources = (TermIndex(one.row, one.component, one.component) for one in sides)
+    alpha = rng.standard_normal(700)
+    sums, n_values = component_sums(DATA, targets, sources, alpha, KernelEvalOptions(True))
+    assert np.allclose(sums, expected(targets, sources, alpha), atol=1e-9)
+    counts = [
+        np.bincount(np.unique(one.component * N + one.row) // N, minlength=5)
+        for one in (targets, sources)
+    ]
+    assert n_values == np.sum(counts[0] * counts[1])
+
+
 def test_units_that_share_few_rows_are_multiplied_apart():
     targets, sources = variables(2, 0.1, 1), variables(2, 0.1, 2)
     alpha = np.ones(len(sources.row))

@@ -457,7 +457,7 @@ def test_an_interrupted_save_leaves_the_old_file(tmp_path, monkeypatch):
     made_model().save(path)
     before = path.read_bytes()
 
-    def half(model, format):
+    def half(model, format, threads):
         yield b"svm_type c_svc\n"
         raise KeyboardInterrupt
 

@@ -48,13 +48,18 @@ def model(wavy):
     return dcsvm.train(*wavy, **EARLY, early_level=2)
 
 
-def level_of(X, y, level, *, overlap=1.5, sample_weight=None, **options):
-    """Return a solved level of a problem."""
+def unsolved_level_of(X, y, level, *, overlap=1.5, sample_weight=None, **options):
+    """Return a level of a problem."""
     given = {"C": 4.0, "gamma": 2.0, "threads": 2, "early": True} | options
     chosen = TrainOptions(**given, early_level=level, overlap=overlap)
     run = Run(prepare_rows(Rows.from_array(X), y, chosen, sample_weight))
     division = divided(run, level)
-    solving = LevelSolver(run.prepared, RunControl(), run.solver.formulation, division, level)
+    return LevelSolver(run.prepared, RunControl(), run.solver.formulation, division, level)
+
+
+def level_of(*problem, **options):
+    """Return a solved level of a problem."""
+    solving = unsolved_level_of(*problem, **options)
     solving.solve_clusters(1e-5)
     return solving
 
@@ -94,6 +99,15 @@ def test_each_local_model_is_the_optimum_of_all_members_of_its_cluster(wavy, ove
         problem = c_svc(y[members], 4.0)
         found = certificate(K[np.ix_(members, members)], problem, alpha[c][members])
         assert found[0] <= 1.01 * EARLY_TOLERANCE
+
+
+def test_clusters_may_be_solved_one_after_another(wavy):
+    together, apart = level_of(*wavy, 2, bias=True), unsolved_level_of(*wavy, 2, bias=True)
+    for cluster in range(apart.division.n_clusters):
+        chosen = np.arange(apart.division.n_clusters) == cluster
+        apart.solve_clusters(1e-5, chosen)
+        assert np.array_equal(apart.offsets()[cluster], together.offsets()[cluster])
+    assert np.array_equal(apart.solver.alpha, together.solver.alpha)
 
 
 def test_rows_near_a_border_are_predicted_by_both_clusters(model):
