@@ -112,7 +112,7 @@ cdef extern from "rows/bytes.h" namespace "dcsvm" nogil:
 
 
 cdef extern from "rows/components.h" namespace "dcsvm" nogil:
-    void c_reorder_rows "dcsvm::reorder_rows"(uint8_t*, size_t, const int32_t*, size_t) except +
+    void c_reorder_rows "dcsvm::reorder_rows"(uint8_t*, size_t, const int32_t*, size_t, int) except +
     void c_hash_rows "dcsvm::hash_rows"(const uint32_t*, size_t, size_t, const uint64_t*, size_t, int,
                                         uint64_t*)
 

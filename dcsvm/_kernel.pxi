@@ -175,19 +175,20 @@ def hash_rows(const uint32_t[:, :] words, const uint64_t[::1] factors, int threa
     return hashes
 
 
-def reorder_rows(uint8_t[:, ::1] rows, const int32_t[::1] order):
+def reorder_rows(uint8_t[:, ::1] rows, const int32_t[::1] order, int threads):
     """Reorder rows in place: row order[i] becomes row i; `order` is a permutation.
 
     `rows` are the bytes of values of any type.
     """
+    check_threads(threads)
     n_rows, n_bytes = rows.shape[0], rows.shape[1]
     check_range(np.asarray(order), n_rows, "row")
-    if len(order) != n_rows or np.any(np.bincount(order, minlength=n_rows) != 1):
+    if len(order) != n_rows:
         raise ValueError("an order of rows names every row once")
     if n_rows == 0 or n_bytes == 0:
         return
     with nogil:
-        c_reorder_rows(&rows[0, 0], rows.shape[1], &order[0], rows.shape[0])
+        c_reorder_rows(&rows[0, 0], rows.shape[1], &order[0], rows.shape[0], threads)
 
 
 cdef class Nodes:

@@ -16,8 +16,9 @@ namespace {
 // time and memory of the tree against components that are joined because they share a leaf.
 constexpr std::size_t leaf_rows = 64;
 constexpr std::size_t rows_of_node = 8;
-constexpr std::size_t sampled_rows = 256;  // maximum, to choose the split of a node
-constexpr std::size_t batch_nodes = 16;    // whose boxes a thread computes
+constexpr std::size_t sampled_rows = 256;   // maximum, to choose the split of a node
+constexpr std::size_t batch_nodes = 16;     // whose boxes a thread computes
+constexpr std::size_t divided_rows = 8192;  // of a node that a thread divides
 // Keeps a computed distance below the true one: far more than the rounding error of its sum.
 constexpr double outward = 1.0 - 1e-9;
 // A split with less than this share of the rows on one side is made at the median instead. The
@@ -47,19 +48,18 @@ BoxTree::BoxTree(const Points& points, Argument distance, std::size_t memory_byt
   const std::size_t node_bytes = sizeof(Node) + 2 * d_ * sizeof(float);
   most_nodes_ = std::min(points.n_samples / rows_of_node * 2, memory_bytes / node_bytes);
   nodes_.reserve(most_nodes_);
-  boxes_.reserve(most_nodes_ * 2 * d_);
+  boxes_.reset(new float[std::max<std::size_t>(most_nodes_, 1) * 2 * d_]);
   order_.resize(points.n_samples);
   std::iota(order_.begin(), order_.end(), 0);
   nodes_.push_back({0, order_.size()});
-  boxes_.resize(2 * d_);
   sample(0);
 }
 
 void BoxTree::grow(double distance) {
   for (std::size_t begin = 0, end; begin < (end = nodes_.size()); begin = end) {
     const std::vector<std::size_t> wide = to_split(begin, distance);
+    levels_.push_back(begin);
     nodes_.resize(end + 2 * wide.size());
-    boxes_.resize(nodes_.size() * 2 * d_);
     parallel_for({n_threads_, wide.size()}, [&](std::size_t i) { split(wide[i], end + 2 * i); });
   }
   number_leaves();
@@ -96,17 +96,17 @@ void BoxTree::number_leaves() {
 
 // Computes the boxes of all rows: of leaves from their rows, of other nodes from their children.
 void BoxTree::measure() {
-  parallel_for({n_threads_, leaves_.size(), batch_nodes}, [&](std::size_t leaf) {
-    const auto at = static_cast<std::size_t>(leaves_[leaf]);
-    set_box(at, extent_of(nodes_[at].begin, nodes_[at].end, 1));
-  });
-  for (std::size_t at = nodes_.size(); at-- > 0;) {
-    if (nodes_[at].left < 0) continue;
+  from_leaves(batch_nodes, [&](std::size_t at) {
+    const Node& node = nodes_[at];
+    if (node.left < 0) {
+      set_box(at, extent_of(node.begin, node.end, 1));
+      return;
+    }
     Extent extent(d_);
-    for (const std::int32_t child : {nodes_[at].left, nodes_[at].right})
+    for (const std::int32_t child : {node.left, node.right})
       extent.include(low(child), high(child));
     set_box(at, extent);
-  }
+  });
 }
 
 double BoxTree::distance(std::int32_t a, std::int32_t b) const {
@@ -128,8 +128,8 @@ BoxTree::Extent BoxTree::extent_of(std::size_t begin, std::size_t end, std::size
 }
 
 void BoxTree::set_box(std::size_t node, const Extent& extent) {
-  std::copy(extent.low.begin(), extent.low.end(), boxes_.data() + node * 2 * d_);
-  std::copy(extent.high.begin(), extent.high.end(), boxes_.data() + node * 2 * d_ + d_);
+  std::copy(extent.low.begin(), extent.low.end(), boxes_.get() + node * 2 * d_);
+  std::copy(extent.high.begin(), extent.high.end(), boxes_.get() + node * 2 * d_ + d_);
 }
 
 // Returns the variance of a feature over every step-th row.
@@ -171,18 +171,34 @@ void BoxTree::sample(std::size_t at) {
 // where the second side begins. Without branches: the side of a row is unpredictable.
 std::size_t BoxTree::divide_at(std::size_t begin, std::size_t end, std::size_t feature, double at) {
   const FeatureColumn column(points_, feature);
-  std::int32_t* const first = order_.data() + begin;
-  std::vector<std::int32_t> others(end - begin);
-  std::size_t n_first = 0, n_others = 0;
-  for (std::size_t i = 0; i < end - begin; ++i) {
-    const std::int32_t number = first[i];
-    const bool is_first = column[static_cast<std::size_t>(number)] <= at;
-    first[n_first] = others[n_others] = number;
-    n_first += is_first;
-    n_others += !is_first;
+  std::int32_t* const rows = order_.data() + begin;
+  const std::size_t n = end - begin, n_parts = (n + divided_rows - 1) / divided_rows;
+  std::vector<std::int32_t> others(n);
+  std::vector<std::size_t> n_first(n_parts);
+  // both sides of each part begin where the part does
+  parallel_for({n_threads_, n_parts}, [&](std::size_t part) {
+    const std::size_t start = part * divided_rows;
+    std::int32_t *const first = rows + start, *const second = others.data() + start;
+    std::size_t n_left = 0, n_right = 0;
+    for (std::size_t i = 0; i < std::min(divided_rows, n - start); ++i) {
+      const std::int32_t number = first[i];
+      const bool is_first = column[static_cast<std::size_t>(number)] <= at;
+      first[n_left] = second[n_right] = number;
+      n_left += is_first;
+      n_right += !is_first;
+    }
+    n_first[part] = n_left;
+  });
+  // the sides of all parts one after the other
+  std::int32_t* to = rows;
+  for (std::size_t part = 0; part < n_parts; ++part)
+    to = std::copy_n(rows + part * divided_rows, n_first[part], to);
+  const auto middle = static_cast<std::size_t>(to - order_.data());
+  for (std::size_t part = 0; part < n_parts; ++part) {
+    const std::size_t start = part * divided_rows;
+    to = std::copy_n(others.data() + start, std::min(divided_rows, n - start) - n_first[part], to);
   }
-  std::copy_n(others.data(), n_others, first + n_first);
-  return begin + n_first;
+  return middle;
 }
 
 // Splits a node into two at the middle of the extent of its feature, or at the median.

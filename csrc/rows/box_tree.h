@@ -7,10 +7,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "rows/cutoff.h"
 #include "rows/points.h"
+#include "threads/parallel.h"
 
 namespace dcsvm {
 
@@ -39,6 +41,16 @@ class BoxTree {
   }
   const std::vector<std::int32_t>& order() const { return order_; }
 
+  // Calls use(at) for all nodes, children before their parents, `at_once` nodes of a level per
+  // chunk.
+  template <class Use>
+  void from_leaves(std::size_t at_once, Use use) const {
+    std::size_t end = nodes_.size();
+    for (auto level = levels_.rbegin(); level != levels_.rend(); end = *level++) {
+      parallel_for({n_threads_, end - *level, at_once}, [&](std::size_t i) { use(*level + i); });
+    }
+  }
+
   // Lower bound on the distance of rows of two nodes. Before grow(), boxes enclose only a sample of
   // the rows.
   double distance(std::int32_t a, std::int32_t b) const;
@@ -49,7 +61,7 @@ class BoxTree {
   struct Extent;
 
   const float* low(std::int32_t node) const {
-    return boxes_.data() + static_cast<std::size_t>(node) * 2 * d_;
+    return boxes_.get() + static_cast<std::size_t>(node) * 2 * d_;
   }
   const float* high(std::int32_t node) const { return low(node) + d_; }
   const float* row(std::size_t place) const {
@@ -74,7 +86,8 @@ class BoxTree {
   std::vector<std::int32_t> order_;
   std::vector<Node> nodes_;
   std::vector<std::int32_t> leaves_;  // node index of each leaf
-  std::vector<float> boxes_;          // per node: minima of the features, then maxima
+  std::vector<std::size_t> levels_;   // the first node of each
+  std::unique_ptr<float[]> boxes_;    // per node: minima of the features, then maxima
 };
 
 }  // namespace dcsvm

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -15,15 +16,20 @@ namespace {
 
 using Node = BoxTree::Node;
 
+// Every row whose number is a multiple of this begins a piece of a cycle of a permutation.
+constexpr std::size_t piece_rows = 256;
+
 // Connected components of leaves that are not provably apart.
 class UnionFind {
  public:
   UnionFind(BoxTree& tree, double distance)
       : tree_(tree), distance_(distance), parent_(tree.n_leaves()) {
     std::iota(parent_.begin(), parent_.end(), 0);
-    for (auto at = static_cast<std::int32_t>(tree_.n_nodes()); at-- > 0;) {
-      if (node(at).left >= 0) connect(node(at).left, node(at).right);
-    }
+    // nodes of one level have different leaves
+    tree_.from_leaves(1, [&](std::size_t at) {
+      const Node& parent = node(static_cast<std::int32_t>(at));
+      if (parent.left >= 0) connect(parent.left, parent.right);
+    });
   }
 
   // Returns the leaf that represents the component of a leaf.
@@ -127,22 +133,38 @@ std::vector<std::int32_t> neighbour_order(const Points& points, int n_threads) {
   return tree.order();
 }
 
-// Follows each cycle of the permutation, with one row in a buffer.
+// Follows the cycles of the permutation, from each piece's first row to that of the next piece.
 void reorder_rows(std::uint8_t* rows, std::size_t row_bytes, const std::int32_t* order,
-                  std::size_t n_rows) {
-  std::vector<bool> is_done(n_rows, false);
+                  std::size_t n_rows, int n_threads) {
+  std::vector<std::uint8_t> is_left(n_rows, 0);  // not bits: threads write neighbours
+  const auto source = [order](std::size_t i) { return static_cast<std::size_t>(order[i]); };
+  for (std::size_t i = 0; i < n_rows; ++i) is_left[source(i)] = 1;
+  if (std::count(is_left.begin(), is_left.end(), 0) > 0)
+    throw std::invalid_argument("an order of rows names every row once");
+  const auto take = [&](const std::uint8_t* row, std::size_t to) {
+    std::copy_n(row, row_bytes, rows + to * row_bytes);
+    is_left[to] = 0;
+  };
+  const std::size_t n_pieces = (n_rows + piece_rows - 1) / piece_rows;
+  std::vector<std::uint8_t> first(n_pieces * row_bytes);
+  parallel_for({n_threads, n_pieces, batch_rows}, [&](std::size_t piece) {
+    std::copy_n(rows + piece * piece_rows * row_bytes, row_bytes, first.data() + piece * row_bytes);
+  });
+  parallel_for({n_threads, n_pieces}, [&](std::size_t piece) {
+    std::size_t to = piece * piece_rows;
+    for (std::size_t from; (from = source(to)) % piece_rows != 0; to = from)
+      take(rows + from * row_bytes, to);
+    take(first.data() + source(to) / piece_rows * row_bytes, to);
+  });
+  // short cycles without the first row of a piece
   std::vector<std::uint8_t> aside(row_bytes);
-  const auto row = [rows, row_bytes](std::size_t i) { return rows + i * row_bytes; };
   for (std::size_t start = 0; start < n_rows; ++start) {
-    if (is_done[start] || static_cast<std::size_t>(order[start]) == start) continue;
-    std::copy_n(row(start), row_bytes, aside.data());
+    if (!is_left[start] || source(start) == start) continue;
+    std::copy_n(rows + start * row_bytes, row_bytes, aside.data());
     std::size_t to = start;
-    for (std::size_t from; (from = static_cast<std::size_t>(order[to])) != start; to = from) {
-      std::copy_n(row(from), row_bytes, row(to));
-      is_done[to] = true;
-    }
-    std::copy_n(aside.data(), row_bytes, row(to));
-    is_done[to] = true;
+    for (std::size_t from; (from = source(to)) != start; to = from)
+      take(rows + from * row_bytes, to);
+    take(aside.data(), to);
   }
 }
 

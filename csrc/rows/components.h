@@ -31,10 +31,10 @@ Components find_components(const Points& points, const Distance& distance,
 // order of the leaves of their box tree.
 std::vector<std::int32_t> neighbour_order(const Points& points, int n_threads);
 
-// Reorders n_rows rows of row_bytes bytes in place: row order[i] becomes row i. `order` is a
-// permutation.
+// Reorders n_rows rows of row_bytes bytes in place: row order[i] becomes row i. Throws
+// std::invalid_argument if the order, of numbers of rows, is no permutation.
 void reorder_rows(std::uint8_t* rows, std::size_t row_bytes, const std::int32_t* order,
-                  std::size_t n_rows);
+                  std::size_t n_rows, int n_threads);
 
 // Writes a 64-bit hash of each row of 32-bit words: the sum of its words, each mixed and multiplied
 // by the odd factor of its place.

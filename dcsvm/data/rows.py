@@ -432,7 +432,7 @@ class Rows:
         gather(stored, row_numbers, taken)
         return taken[:, :n_columns]
 
-    def reordered(self, row_numbers: np.ndarray) -> Rows:
+    def reordered(self, row_numbers: np.ndarray, threads: int = 1) -> Rows:
         """Return the rows with the given indices, in that order, in place if possible.
 
         These rows must not be used afterwards. Indices must not repeat.
@@ -440,10 +440,12 @@ class Rows:
         is_copied = self.dense is None or self.columns is not None or self.is_mapped
         if is_copied or self.n_features == 0:
             return self.take(row_numbers)
-        others = np.ones(self.n_samples, bool)
-        others[row_numbers] = False
-        order = np.concatenate((row_numbers, np.flatnonzero(others)), dtype=np.int32)
-        _core.reorder_rows(self.stored.view(np.uint8), order)
+        order = row_numbers.astype(np.int32, copy=False)
+        if len(order) < self.n_samples:
+            others = np.ones(self.n_samples, bool)
+            others[order] = False
+            order = np.concatenate((order, np.flatnonzero(others)), dtype=np.int32)
+        _core.reorder_rows(self.stored.view(np.uint8), order, threads)
         n_samples = len(row_numbers)
         return replace(self, n_samples=n_samples, dense=self.matrix[:n_samples])
 

@@ -302,8 +302,9 @@ class LocalEngine:
 
     def reordered(self, numbers: np.ndarray) -> LocalEngine:
         """Return an engine on the rows with these indices, in this order."""
-        rows = self.rows.reordered(numbers) if self.owns_rows else self.rows.take(numbers)
-        return replace(self, rows=rows)
+        if self.owns_rows:
+            return replace(self, rows=self.rows.reordered(numbers, self.threads))
+        return replace(self, rows=self.rows.take(numbers))
 
     def find_components(
         self, kernel: Kernel, weight: float, tolerance: float, stop: _core.Stop

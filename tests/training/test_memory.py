@@ -171,7 +171,7 @@ def test_rows_are_reordered_where_they_are():
         assert np.array_equal(taken.dense, X[order])
         assert np.shares_memory(taken.dense, own)
     with pytest.raises(ValueError, match="names every row once"):
-        _core.reorder_rows(X.view(np.uint8), np.zeros(1000, np.int32))
+        _core.reorder_rows(X.view(np.uint8), np.zeros(1000, np.int32), 1)
 
 
 @pytest.mark.parametrize("n_values", [1, 10, BATCH_SIZE])
