@@ -39,6 +39,8 @@ class RowMap:
     @property
     def sample_weight(self) -> np.ndarray:
         """The weight of each row, float64."""
+        if self.n_merged == 0:
+            return self.weights
         return np.add.reduceat(self.weights, self.start[:-1])
 
     @property
@@ -71,6 +73,9 @@ class RowMap:
 
     def reordered(self, order: np.ndarray) -> RowMap:
         """Return the map for the rows in another order; row i is order[i] of these."""
+        if self.n_merged == 0:
+            first = self.first[order]
+            return replace(self, first=first, input_rows=first, weights=self.weights[order])
         _, position, _ = self._members(order)
         start = np.concatenate(([0], np.cumsum(self.n_inputs_of_row[order]))).astype(np.int32)
         return replace(
@@ -128,9 +133,13 @@ class RowMap:
 
 def all_different(sample_weight: np.ndarray) -> RowMap:
     """Merge nothing; leave out rows of weight 0. Weights are float64 (n,)."""
-    kept = np.flatnonzero(sample_weight).astype(np.int32)
-    start = np.arange(len(kept) + 1, dtype=np.int32)
-    return RowMap(kept, kept, start, sample_weight[kept], len(sample_weight))
+    n = len(sample_weight)
+    if sample_weight.all():
+        kept, weights = np.arange(n, dtype=np.int32), sample_weight
+    else:
+        kept = np.flatnonzero(sample_weight).astype(np.int32)
+        weights = sample_weight[kept]
+    return RowMap(kept, kept, np.arange(len(kept) + 1, dtype=np.int32), weights, n)
 
 
 def find_duplicates(

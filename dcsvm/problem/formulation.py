@@ -207,8 +207,9 @@ def counted(bound: np.ndarray, start: np.ndarray, margin: float = np.inf) -> np.
     The problems begin at `start` int64 (n_problems + 1,). Bounds are compared with the largest
     bound of their problem, or with the `margin` of decision values if that is smaller.
     """
-    largest = np.repeat(reduce_parts(np.maximum, bound, start), np.diff(start))
-    return np.where(bound > NEGLIGIBLE * np.minimum(largest, margin), bound, 0.0)
+    limit = NEGLIGIBLE * np.minimum(reduce_parts(np.maximum, bound, start), margin)
+    is_counted = bound > (limit if len(limit) == 1 else np.repeat(limit, np.diff(start)))
+    return bound if is_counted.all() else bound * is_counted
 
 
 def fill(bound: np.ndarray, total: float) -> np.ndarray:
@@ -257,7 +258,7 @@ def c_svc_pairs(
     a bias the variables of each pair sum to zero.
     """
     rows, signs, start = _pairs(classes, len(C_of_class))
-    bound = counted(C_of_class[classes[rows]] * sample_weight[rows], start, margin=1.0)
+    bound = counted((C_of_class[classes] * sample_weight)[rows], start, margin=1.0)
     lower, upper = _signed(signs, bound)
     problem = BoxQP(
         linear=signs,
@@ -395,7 +396,8 @@ def pairs_of(n_classes: int) -> list[tuple[int, int]]:
 
 def _signed(signs: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the lower and upper bounds of signed alpha with |alpha| up to `bound`."""
-    return np.where(signs > 0, 0.0, -bound), np.where(signs > 0, bound, 0.0)
+    upper = bound * (signs > 0)
+    return upper - bound, upper
 
 
 def _pairs(classes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -407,12 +409,17 @@ def _pairs(classes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray,
     number = np.zeros((n_classes, n_classes), np.int32)
     number[first, second] = number[second, first] = np.arange(len(first))
     # each row has a variable in every pair of its class with another present class
-    present, place = np.unique(classes, return_inverse=True)
+    is_present = np.bincount(classes, minlength=n_classes) > 0
+    present = np.flatnonzero(is_present)
+    if len(present) == 2:  # of one pair: there is nothing to sort
+        rows, pair = np.arange(len(classes), dtype=np.int32), number[tuple(present)]
+        start = np.where(np.arange(len(first) + 1) > pair, len(classes), 0)
+        return rows, 1.0 - 2.0 * (classes != present[0]), start
     among = number[np.ix_(present, present)]
     pairs_of_class = among[~np.eye(len(present), dtype=bool)].reshape(
         len(present), max(len(present) - 1, 0)
     )
-    pair = pairs_of_class[place].reshape(-1)
+    pair = pairs_of_class[(np.cumsum(is_present) - 1)[classes]].reshape(-1)
     order = group_order(pair)  # pair by pair, rows ascending
     rows = (order // max(pairs_of_class.shape[1], 1)).astype(np.int32)
     sizes = np.bincount(pair, minlength=len(first))
@@ -566,16 +573,20 @@ def class_order(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Classes are in order of first appearance. If the classes are +1 and -1, +1 is first. Unsigned
     integers are class indices and ascend. Raises ValueError for fewer than two classes.
     """
-    distinct, first_row = np.unique(labels, return_index=True)
-    if len(distinct) < 2:
-        number = f"one: {_plain(distinct[0])}" if len(distinct) else "none"
+    order = distinct(labels)
+    if len(order) < 2:
+        number = f"one: {_plain(order[0])}" if len(order) else "none"
         raise ValueError(f"training needs two classes, found {number}")
-    order = distinct if distinct.dtype.kind == "u" else distinct[np.argsort(first_row)]
     if set(order.tolist()) == {-1.0, 1.0}:
         order = np.array([1.0, -1.0])
-    rank = np.empty(len(order), np.int32)
-    rank[np.searchsorted(distinct, order)] = np.arange(len(order))
-    return order, rank[np.searchsorted(distinct, labels)]
+        return order, (labels < 0).astype(np.int32)
+    classes = np.searchsorted(order, labels).astype(np.int32)
+    if order.dtype.kind == "u":
+        return order, classes
+    first_row = np.empty(len(order), np.int64)
+    first_row[classes[::-1]] = np.arange(len(labels) - 1, -1, -1)  # the last write remains
+    by_row = np.argsort(first_row)
+    return order[by_row], np.argsort(by_row).astype(np.int32)[classes]
 
 
 def _classes(labels: np.ndarray, sample_weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -154,13 +154,14 @@ def prepare(
         raise ValueError(f"a duality gap cannot be stated for the kernel {kernel.describe()}")
     # equal rows share a variable
     row_map = engine.duplicates(task.targets, sample_weight, stop)
-    targets, sample_weight = task.targets[row_map.first], row_map.sample_weight
+    targets, sample_weight = task.targets, row_map.sample_weight
+    if len(row_map.first) < n_rows:
+        targets = targets[row_map.first]
     formulation = task.formulate(targets, sample_weight)
     # errors of levels and memory come before the long work on rows
     plan = plan_levels(options, len(targets), int(np.diff(formulation.start).max()))
     memory = engine.plan_memory(options, formulation, plan)
     weight, tolerance = formulation.weight, negligible(formulation, options)
-    del formulation  # rebuilt in the final order of rows
     if len(targets) < n_rows:
         engine = engine.reordered(row_map.first)
     stop.check()
@@ -172,10 +173,11 @@ def prepare(
             engine, kernel, row_components, plan, options, stop
         )
     if row_components.is_ordered:
-        targets, sample_weight = targets[row_components.order], sample_weight[row_components.order]
+        del formulation
         engine = engine.reordered(row_components.order)
         row_map = row_map.reordered(row_components.order)
-    formulation = task.formulate(targets, sample_weight)
+        targets, sample_weight = targets[row_components.order], row_map.sample_weight
+        formulation = task.formulate(targets, sample_weight)
     stop.check()
     engine = engine.encoded(kernel, memory, formulation.problem.size)
     return Prepared(
