@@ -115,6 +115,9 @@ cdef extern from "rows/components.h" namespace "dcsvm" nogil:
     void c_reorder_rows "dcsvm::reorder_rows"(uint8_t*, size_t, const int32_t*, size_t, int) except +
     void c_hash_rows "dcsvm::hash_rows"(const uint32_t*, size_t, size_t, const uint64_t*, size_t, int,
                                         uint64_t*)
+    cbool c_are_equal_rows "dcsvm::are_equal_rows"(
+        const uint8_t*, size_t, const int32_t*, const int32_t*, size_t, int) except +
+    void find_first_equal(const uint64_t*, size_t, int, int32_t*) except +
 
     cdef cppclass Components:
         vector[int32_t] order

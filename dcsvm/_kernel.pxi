@@ -175,6 +175,37 @@ def hash_rows(const uint32_t[:, :] words, const uint64_t[::1] factors, int threa
     return hashes
 
 
+def are_equal_rows(const uint8_t[:, ::1] rows, const int32_t[::1] first, const int32_t[::1] second,
+                   int threads):
+    """Return whether rows first[i] and second[i] are equal for all i, given the bytes of all rows."""
+    cdef size_t n = len(first)
+    cdef cbool are_equal
+    check_threads(threads)
+    check_range(np.asarray(first), rows.shape[0], "row")
+    check_range(np.asarray(second), rows.shape[0], "row")
+    if len(second) != n:
+        raise ValueError("there is not one second row for each first one")
+    if n == 0 or rows.shape[1] == 0:
+        return True
+    with nogil:
+        are_equal = c_are_equal_rows(&rows[0, 0], rows.shape[1], &first[0], &second[0], n, threads)
+    return are_equal
+
+
+def first_equal(const uint64_t[::1] keys, int threads):
+    """Return the index of the first of the keys that are equal to each key, int32 (n,).
+
+    Keys are 64-bit hashes, uint64 (n,).
+    """
+    check_threads(threads)
+    first = np.empty(keys.shape[0], np.int32)
+    cdef int32_t[::1] out = first
+    if keys.shape[0] > 0:
+        with nogil:
+            find_first_equal(&keys[0], keys.shape[0], threads, &out[0])
+    return first
+
+
 def reorder_rows(uint8_t[:, ::1] rows, const int32_t[::1] order, int threads):
     """Reorder rows in place: row order[i] becomes row i; `order` is a permutation.
 

@@ -1,6 +1,8 @@
 #include "rows/components.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -18,6 +20,7 @@ using Node = BoxTree::Node;
 
 // Every row whose number is a multiple of this begins a piece of a cycle of a permutation.
 constexpr std::size_t piece_rows = 256;
+constexpr int part_bits = 5;  // of a key: its part, which one thread takes
 
 // Connected components of leaves that are not provably apart.
 class UnionFind {
@@ -179,6 +182,40 @@ void hash_rows(const std::uint32_t* words, std::size_t n_rows, std::size_t strid
       hash += (word ^ (word >> 15)) * factors[k];
     }
     hashes[i] = hash ^ (hash >> 32);
+  });
+}
+
+bool are_equal_rows(const std::uint8_t* rows, std::size_t row_bytes, const std::int32_t* first,
+                    const std::int32_t* second, std::size_t n, int n_threads) {
+  std::atomic<bool> are_equal{true};
+  parallel_for({n_threads, n, batch_rows}, [&](std::size_t i) {
+    const auto row = [&](std::int32_t number) {
+      return rows + static_cast<std::size_t>(number) * row_bytes;
+    };
+    if (std::memcmp(row(first[i]), row(second[i]), row_bytes) != 0) are_equal = false;
+  });
+  return are_equal;
+}
+
+// Each thread takes the keys of a part, in order, into a hash table of its own (linear probing).
+void find_first_equal(const std::uint64_t* keys, std::size_t n, int n_threads,
+                      std::int32_t* first) {
+  parallel_for({n_threads, std::size_t{1} << part_bits}, [&](std::size_t part) {
+    std::vector<std::size_t> members;
+    members.reserve(n >> (part_bits - 1));
+    for (std::size_t i = 0; i < n; ++i) {
+      if (keys[i] >> (64 - part_bits) == part) members.push_back(i);
+    }
+    std::size_t size = 1;
+    while (size < 2 * members.size()) size *= 2;
+    std::vector<std::int32_t> table(size, -1);
+    for (const std::size_t i : members) {
+      std::size_t slot = keys[i] & (size - 1);
+      const auto other = [&] { return static_cast<std::size_t>(table[slot]); };
+      while (table[slot] >= 0 && keys[other()] != keys[i]) slot = (slot + 1) & (size - 1);
+      if (table[slot] < 0) table[slot] = static_cast<std::int32_t>(i);
+      first[i] = table[slot];
+    }
   });
 }
 

@@ -42,4 +42,11 @@ void hash_rows(const std::uint32_t* words, std::size_t n_rows, std::size_t strid
                const std::uint64_t* factors, std::size_t n_words, int n_threads,
                std::uint64_t* hashes);
 
+// Returns whether rows first[i] and second[i], of row_bytes bytes, are equal for all i < n.
+bool are_equal_rows(const std::uint8_t* rows, std::size_t row_bytes, const std::int32_t* first,
+                    const std::int32_t* second, std::size_t n, int n_threads);
+
+// Writes the index of the first of the keys that are equal to each key. Keys are hashes.
+void find_first_equal(const std::uint64_t* keys, std::size_t n, int n_threads, std::int32_t* first);
+
 }  // namespace dcsvm

@@ -27,6 +27,7 @@ from dcsvm.kernel.sources import MAX_PARTS, Assignment, NodeSplit, Partition, ro
 # Sampled rows per cluster. More do not improve the clusters. With fewer at the top, cluster sizes
 # differ more (docs/benchmark.md, Constants).
 MIN_SAMPLED, MAX_SAMPLED = 8, 64
+DRAWN = 4  # rows that are drawn first for each sampled one
 MAX_OF_NODE = 2048  # sampled rows of a node; the cost grows with the number of pairs
 BATCH_MAPPED = 2**24  # values in a batch of rows of a mapped file
 # Runs of k-means for a level that is built alone, and the limit of their cost, relative to equal
@@ -58,7 +59,7 @@ class Tree:
     ):
         self.rows, self.sample_size, self.group = data.rows, sample_size, group
         n_rows = self.rows.n_samples
-        self.place = inverse(np.arange(n_rows) if order is None else order)
+        self.place = np.arange(n_rows, dtype=np.int32) if order is None else inverse(order)
         self.seed, self.rng = seed, np.random.default_rng(seed)
         sampled = self.rng.choice(n_rows, min(sample_size, n_rows), replace=False)
         sample = self.rows.take(self.place[np.sort(sampled)])
@@ -207,15 +208,22 @@ class Tree:
         Returns the sampled rows int32, sorted by node, and the node of each.
         """
         size = min(max(self.sample_size // n_clusters, MIN_SAMPLED), MAX_SAMPLED)
-        node = node[self.place]
-        order = self.rng.permutation(len(node))
-        order = order[group_order(node[order])]
-        counts = np.bincount(node, minlength=len(n_parts))
-        rank = np.arange(len(node)) - np.repeat(np.cumsum(counts) - counts, counts)
         limit = np.minimum(size * n_parts, MAX_OF_NODE)
-        sampled = np.sort(order[rank < limit[node[order]]])
-        sampled = sampled[group_order(node[sampled])]
-        return self.place[sampled], node[sampled]
+        # the first rows of each node in a random order, the beginning of which usually suffices
+        order, n_drawn = self.rng.permutation(len(node)), DRAWN * int(limit.sum())
+        while True:
+            drawn = order[:n_drawn]
+            of_drawn = node[self.place[drawn]]
+            counts = np.bincount(of_drawn, minlength=len(limit))
+            if n_drawn >= len(order) or np.all(counts >= limit):
+                break
+            n_drawn *= DRAWN
+        by_node = group_order(of_drawn)
+        rank = np.arange(len(drawn)) - np.repeat(np.cumsum(counts) - counts, counts)
+        sampled = np.sort(drawn[by_node][rank < limit[of_drawn[by_node]]])
+        rows = self.place[sampled]
+        rows = rows[group_order(node[rows])]
+        return rows, node[rows]
 
 
 def best_run(

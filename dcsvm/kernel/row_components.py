@@ -21,7 +21,7 @@ from dcsvm.data.arrays import slices
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.distances import Cutoff
 from dcsvm.kernel.kernel_rows import KernelRows
-from dcsvm.kernel.kernels import SQUARED_DISTANCE, Kernel
+from dcsvm.kernel.kernels import Kernel
 
 # Truncation errors as fractions of the tolerance: of all kernel values between components, and of
 # the kernel values that the solver omits inside a component (flat).
@@ -30,7 +30,7 @@ MIN_COMPONENT = 250  # rows; smaller ones are merged; with 125 covtype takes 1.1
 MIN_ROWS = 2000  # fewer rows are one component
 SAMPLE = 2048  # rows that decide whether components of all rows are searched for
 MEASURED_FROM = 256  # sampled rows that are compared with all sampled rows
-ORDERING_VALUES = 2**22  # float64 values in a batch of rows whose distances are computed
+ORDERING_WORK = 2**28  # features of a batch of pairs whose distances are computed
 ORDERING_THRESHOLD = 0.5  # fraction of sampled pairs that must be beyond the cutoff; flat
 SKIPPING_THRESHOLD = 0.2  # fraction of pairs of a row and a block beyond the cutoff; flat
 # Bytes for the bounding boxes, fixed and per row: less than the arrays of the variables. The
@@ -112,9 +112,11 @@ def find_components(
     within = Cutoff.of(kernel, LEFT_OUT * tolerance / weight)
     # a sample decides, since a search among all rows costs more than it saves if nothing is omitted
     sample = rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))
+    if sample.is_packed:
+        sample = sample.as_floats(threads)
     start = _core.find_components(_core.Points(sample, threads), between, 1, threads)[1]
     is_single = len(start) == 2
-    if is_single and not is_worth_ordering(sample, within, stop):
+    if is_single and not is_worth_ordering(sample, within, threads, stop):
         return whole
     if boxes_of is not None:
         if is_single:
@@ -191,27 +193,18 @@ def _near(low: np.ndarray, high: np.ndarray, between: Cutoff) -> np.ndarray:
     return label
 
 
-def is_worth_ordering(rows: Rows, cutoff: Cutoff, stop: _core.Stop | None = None) -> bool:
+def is_worth_ordering(
+    rows: Rows, cutoff: Cutoff, threads: int, stop: _core.Stop | None = None
+) -> bool:
     """Return whether enough pairs of these dense rows are beyond the cutoff. Raises Stopped."""
-    indices = np.arange(0, rows.n_samples, max(1, rows.n_samples // MEASURED_FROM))
-    enough = ORDERING_THRESHOLD * len(indices) * rows.n_samples
-    if cutoff.argument != SQUARED_DISTANCE:
-        data = KernelRows(rows, Kernel(cutoff.argument), 1)
-        distances = data.matrix(target_rows=indices.astype(np.int32))
-        return bool(np.count_nonzero(distances >= cutoff.distance) >= enough)
-    few = _dense64(rows, indices)
-    norms, n_apart = np.einsum("ij,ij->i", few, few), 0
-    for batch in slices(rows.n_samples, ORDERING_VALUES // max(rows.n_features, 1)):
+    indices = np.arange(0, rows.n_samples, max(1, rows.n_samples // MEASURED_FROM), dtype=np.int32)
+    data, n_apart = KernelRows(rows, Kernel(cutoff.argument), threads), 0
+    farthest = np.float64(cutoff.distance)  # may be beyond float32
+    for batch in slices(len(indices), ORDERING_WORK // (rows.n_samples * rows.row_size)):
         if stop is not None:
             stop.check()
-        others = _dense64(rows, np.arange(batch.start, batch.stop))
-        distances = norms[:, None] + np.einsum("ij,ij->i", others, others) - 2.0 * few @ others.T
-        n_apart += int(np.count_nonzero(distances >= cutoff.distance))
-    return n_apart >= enough
-
-
-def _dense64(rows: Rows, numbers: np.ndarray) -> np.ndarray:
-    return rows.take(numbers).features.astype(np.float64)
+        n_apart += int(np.count_nonzero(data.matrix(target_rows=indices[batch]) >= farthest))
+    return n_apart >= ORDERING_THRESHOLD * len(indices) * rows.n_samples
 
 
 def is_worth_skipping(

@@ -519,7 +519,7 @@ class EncodedSources:
             return None
         sources = self.encoded(threads)
         sample = self.rows.take(np.arange(0, n_rows, -(-n_rows // SAMPLE)))
-        if sources.setup.form != "difference" or not is_worth_ordering(sample, cutoff):
+        if sources.setup.form != "difference" or not is_worth_ordering(sample, cutoff, threads):
             return None
         with _lock:
             if self._order is None:

@@ -12,7 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from dcsvm.data.arrays import BATCH_SIZE, slices
+from dcsvm import _core
+from dcsvm.data.arrays import BATCH_SIZE, group_order, slices
 from dcsvm.data.rows import Rows, row_hashes
 from dcsvm.problem.formulation import ROUNDING, filled
 
@@ -157,7 +158,7 @@ def find_duplicates(
     if len(kept) < rows.n_samples:
         rows, targets = rows.take(kept), targets[kept]
     keys = row_hashes(rows, threads=threads) + _words_of(targets)
-    return _merged(unmerged, keys, partial(_are_equal, rows, targets))
+    return _merged(unmerged, keys, partial(_are_equal, rows, targets, threads), threads)
 
 
 def row_keys(rows: Rows) -> np.ndarray:
@@ -171,10 +172,8 @@ def duplicates_by_keys(keys: np.ndarray, targets: np.ndarray, sample_weight: np.
     values = targets[unmerged.first].astype(np.float64)
     key, check = (keys[unmerged.first] + _words_of(values)[:, None]).T
 
-    def are_equal(order: np.ndarray, is_first: np.ndarray) -> bool:
-        repeated = np.flatnonzero(~is_first)
-        row, previous = order[repeated], order[repeated - 1]
-        return all(np.array_equal(array[row], array[previous]) for array in (check, values))
+    def are_equal(repeated: np.ndarray, first: np.ndarray) -> bool:
+        return all(np.array_equal(array[repeated], array[first]) for array in (check, values))
 
     return _merged(unmerged, key, are_equal)
 
@@ -185,32 +184,30 @@ def _words_of(targets: np.ndarray) -> np.ndarray:
 
 
 def _merged(
-    unmerged: RowMap, key: np.ndarray, are_equal: Callable[[np.ndarray, np.ndarray], bool]
+    unmerged: RowMap,
+    key: np.ndarray,
+    are_equal: Callable[[np.ndarray, np.ndarray], bool],
+    threads: int = 1,
 ) -> RowMap:
     """Merge rows with equal keys, uint64 (n,).
 
-    `are_equal` takes rows in the order of their keys and a mask of the first row of each key. It
+    `are_equal` takes the rows that repeat a key and the first row of each of these keys. It
     compares the rows themselves, because equal hashes do not prove equality.
     """
-    n = len(key)
-    in_order = np.sort(key)
-    if np.count_nonzero(in_order[1:] != in_order[:-1]) + 1 > (1 - MERGING_THRESHOLD) * n:
+    first = _core.first_equal(np.ascontiguousarray(key), threads)
+    is_first = first == np.arange(len(key), dtype=np.int32)
+    if np.count_nonzero(is_first) > (1 - MERGING_THRESHOLD) * len(key):
         return unmerged
-    del in_order
-    order = np.argsort(key, kind="stable").astype(np.int32)  # equal rows side by side
-    key = key[order]
-    is_first = np.concatenate(([True], key[1:] != key[:-1]))
-    del key
-    if not are_equal(order, is_first):
+    repeated = np.flatnonzero(~is_first).astype(np.int32)
+    if not are_equal(repeated, first[repeated]):
         return unmerged
-    starts = np.flatnonzero(is_first)
-    rank = np.argsort(order[starts])  # merged rows are in the order of their first rows
-    counts = np.diff(starts, append=n)[rank]
-    start = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
-    listed = order[np.arange(n) + np.repeat(starts[rank] - start[:-1], counts)]
+    # merged rows are in the order of their first rows
+    merged = (np.cumsum(is_first) - 1)[first]
+    listed = group_order(merged)
+    start = np.concatenate(([0], np.cumsum(np.bincount(merged)))).astype(np.int32)
     return replace(
         unmerged,
-        first=unmerged.first[order[starts[rank]]],
+        first=unmerged.first[is_first],
         input_rows=unmerged.first[listed],
         start=start,
         weights=unmerged.weights[listed],
@@ -253,16 +250,16 @@ def opposite_twins(
     return a[equal], b[equal]
 
 
-def _are_equal(rows: Rows, targets: np.ndarray, order: np.ndarray, is_first: np.ndarray) -> bool:
-    """Return whether each row in `order` equals the previous one, except the first of a key."""
-    repeated = np.flatnonzero(~is_first)
-    if not np.array_equal(targets[order[repeated]], targets[order[repeated - 1]]):
+def _are_equal(
+    rows: Rows, targets: np.ndarray, threads: int, repeated: np.ndarray, first: np.ndarray
+) -> bool:
+    """Return whether all rows `repeated` equal the rows `first`, and have their targets."""
+    if not np.array_equal(targets[repeated], targets[first]):
         return False
-    batches = slices(len(repeated), BATCH_SIZE // max(rows.n_features, 1))
-    return all(
-        np.array_equal(_values_of(rows, order[at]), _values_of(rows, order[at - 1]))
-        for at in (repeated[batch] for batch in batches)
-    )
+    if rows.dense is not None:
+        return _core.are_equal_rows(rows.stored.view(np.uint8), repeated, first, threads)
+    pairs = zip(rows.csr.take(repeated), rows.csr.take(first), strict=True)
+    return all(np.array_equal(own, other) for own, other in pairs)
 
 
 def _values_of(rows: Rows, indices: np.ndarray) -> np.ndarray:
