@@ -335,7 +335,8 @@ def route(Setup setup, Points targets, target_rows, const int32_t[::1] node, Fou
     cdef AssignmentArrays places
     if node.shape[0] != <Py_ssize_t>rows.size:
         raise ValueError("there is not one node for each target")
-    check_range(np.asarray(node) + 1, nodes.nodes.n_nodes + 1, "node")
+    if rows.size > 0 and not -1 <= np.min(node) <= np.max(node) < nodes.nodes.n_nodes:
+        raise ValueError(f"a node is outside -1..{nodes.nodes.n_nodes - 1}")
     nearest = np.empty(rows.size, np.int32)
     across = np.empty(rows.size, np.int32) if second else None
     distance = np.empty(rows.size) if second else None

@@ -59,7 +59,7 @@ class Sample {
 
  private:
   double value(std::size_t i, std::size_t j) const { return matrix_[i * n_ + j]; }
-  double sum(std::size_t i, std::size_t c) const { return sums_[i * n_parts_ + c]; }
+  double sum(std::size_t i, std::size_t c) const { return sums_[c * n_ + i]; }
 
   void choose_seeds(std::size_t n_parts, std::uint64_t seed) {
     std::mt19937_64 random(seed);
@@ -104,10 +104,11 @@ class Sample {
     sizes_.assign(n_parts_, 0.0);
     squared_norm_.assign(n_parts_, 0.0);
     std::vector<double> diagonal(n_parts_, 0.0);
+    for (std::size_t j = 0; j < n_; ++j) {  // the matrix is symmetric: value(j, i) is value(i, j)
+      double* to = sums_.data() + static_cast<std::size_t>(part[j]) * n_;
+      for (std::size_t i = 0; i < n_; ++i) to[i] += value(j, i);
+    }
     for (std::size_t i = 0; i < n_; ++i) {
-      for (std::size_t j = 0; j < n_; ++j) {
-        sums_[i * n_parts_ + static_cast<std::size_t>(part[j])] += value(i, j);
-      }
       const auto own = static_cast<std::size_t>(part[i]);
       sizes_[own] += 1;
       squared_norm_[own] += sum(i, own);

@@ -27,7 +27,7 @@ struct Block {
 class ByNode {
  public:
   ByNode(const RowList& targets, const std::int32_t* node, std::size_t n_nodes)
-      : place(targets.size), row(targets.size) {
+      : place(targets.size), row(targets.index ? targets.size : 0) {
     std::vector<std::size_t> start(n_nodes + 2, 0);
     for (std::size_t i = 0; i < targets.size; ++i)
       ++start[static_cast<std::size_t>(node[i] + 1) + 1];
@@ -35,8 +35,8 @@ class ByNode {
     std::vector<std::size_t> next(start.begin(), start.end() - 1);
     for (std::size_t i = 0; i < targets.size; ++i) {
       const std::size_t at = next[static_cast<std::size_t>(node[i] + 1)]++;
-      place[at] = i;
-      row[at] = static_cast<std::int32_t>(targets[i]);
+      place[at] = static_cast<std::int32_t>(i);
+      if (targets.index) row[at] = targets.index[i];
     }
     for (std::size_t p = 0; p < n_nodes; ++p) {
       for (std::size_t begin = start[p + 1]; begin < start[p + 2]; begin += batch_targets) {
@@ -45,8 +45,13 @@ class ByNode {
     }
   }
 
-  std::vector<std::size_t> place;  // index of each target
-  std::vector<std::int32_t> row;
+  // Returns the rows of the targets of a block.
+  const std::int32_t* rows(const Block& block) const {
+    return (row.empty() ? place : row).data() + block.begin;
+  }
+
+  std::vector<std::int32_t> place;  // index of each target
+  std::vector<std::int32_t> row;    // empty if the targets are all rows
   std::vector<Block> blocks;
 };
 
@@ -159,11 +164,10 @@ bool route(const KernelSetup& setup, const RowList& targets, const std::int32_t*
             out.nearest[by_node.place[t]] = child;
           return;
         }
-        const RowList rows{targets.points, by_node.row.data() + block.begin,
-                           block.end - block.begin};
+        const RowList rows{targets.points, by_node.rows(block), block.end - block.begin};
         const auto put = [&](std::size_t t, const auto* means) {
           const Assignment found = nearest_child(split, block.node, means, out.second);
-          const std::size_t i = by_node.place[block.begin + t];
+          const std::int32_t i = by_node.place[block.begin + t];
           out.nearest[i] = found.nearest;
           if (!out.second) return;
           out.second[i] = found.second;

@@ -83,7 +83,8 @@ class Tree:
         """
         start, node = time.perf_counter(), self._finest.nearest
         n_nodes = self.splits[-1].n_clusters if self.splits else 1
-        n_parts = _shares(_costs(node, n_nodes, self.group), n_clusters)
+        costs = _costs(node, n_nodes, self.group) if n_nodes > 1 else np.ones(1)
+        n_parts = _shares(costs, n_clusters)
         rows, of_node = self._sample_of_nodes(node, np.where(n_parts > 1, n_parts, 0), n_clusters)
         kept, split = self.split_nodes(rows, of_node, n_parts, int(self.rng.integers(2**63)))
         self._add(split, rows[kept], start, stop, second)

@@ -60,12 +60,20 @@ def distances(rows: Rows, kernel: Kernel, threads: int) -> np.ndarray:
 
     Distances beyond float32 are NaN or infinite.
     """
-    sample = rows.take(compared_rows(rows.n_samples))
+    sample = _compared(rows)
     if kernel.type.argument != SQUARED_DISTANCE:
         return _matrix(sample, Kernel(kernel.type.argument), threads)
     products = _matrix(sample, Kernel("linear"), threads)
     norms = np.diag(products)
-    return norms[:, None] + norms - 2.0 * products
+    between = norms[:, None] + norms
+    products *= 2.0
+    between -= products
+    return between
+
+
+def _compared(rows: Rows) -> Rows:
+    is_sample = rows.n_samples <= COMPARED_ROWS
+    return rows if is_sample else rows.take(compared_rows(rows.n_samples))
 
 
 def _matrix(rows: Rows, kernel: Kernel, threads: int) -> np.ndarray:
@@ -83,9 +91,9 @@ def median_distance(rows: Rows, kernel: Kernel, threads: int) -> float:
     If it is 0, because most rows are equal, it is the median over the pairs of different rows.
     Returns 0 if all rows are equal, and NaN if a distance is beyond float32.
     """
-    sample = rows.take(compared_rows(rows.n_samples))
+    sample = _compared(rows)
     between = distances(sample, kernel, threads)
-    pairs = np.triu_indices(len(between), 1)
+    pairs = ~np.tri(len(between), dtype=bool)
     median = _median(between[pairs])
     if median > 0 or math.isnan(median) or sample.n_samples < 2:
         return median

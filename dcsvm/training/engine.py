@@ -386,11 +386,15 @@ class LocalEngine:
 
 
 def new_tree(
-    engine: Engine, options: TrainOptions, order: np.ndarray, group: np.ndarray | None = None
+    engine: Engine,
+    options: TrainOptions,
+    order: np.ndarray | None,
+    group: np.ndarray | None = None,
 ) -> Tree:
     """Create a cluster tree over all rows of an engine; it has no levels yet.
 
-    `order` is the spatial order of the rows. `group`, int (n,), is the component of each row.
+    `order` is the spatial order of the rows, None if they have none. `group`, int (n,), is the
+    component of each row.
     """
     kernel = Kernel("linear") if options.clustering == "kmeans" else engine.data.kernel
     sampling = {"sample_size": options.sample, "seed": options.seed}

@@ -89,7 +89,8 @@ class Run:
         """Create a cluster tree over all rows, without levels."""
         row_components = self.prepared.row_components
         group = row_components.component if row_components.n_components > 1 else None
-        return new_tree(self.prepared.engine, self.options, row_components.order, group)
+        order = row_components.order if row_components.is_ordered else None
+        return new_tree(self.prepared.engine, self.options, order, group)
 
     def save(self) -> None:
         """Store a due checkpoint, except during the search of the early level."""
