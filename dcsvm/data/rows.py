@@ -567,11 +567,14 @@ def row_hashes(
     Equal rows in the same storage have equal hashes; with `by_value` also rows in other storages,
     and rows that differ in the sign of zeros.
     """
-    n_words = rows.n_features
+    words = None
     if rows.dense is not None and not by_value:  # bytes are hashed by fours
-        n_words = rows.stored.view(np.uint32).shape[1]
+        words = rows.stored.view(np.uint32)
+    n_words = rows.n_features if words is None else words.shape[1]
     factors = np.random.default_rng(seed).integers(2**63, size=n_words, dtype=np.uint64)
     factors |= np.uint64(1)
+    if words is not None:
+        return _core.hash_rows(words, factors, threads)
     hashes = np.empty(rows.n_samples, np.uint64)
     for batch in rows.slices(BATCH_SIZE // 4):
         part = rows.part(batch)
@@ -584,8 +587,8 @@ def row_hashes(
             sums = np.diff(sums[csr.indptr])
             hashes[batch] = sums ^ (sums >> np.uint64(32))
         else:
-            words = part.matrix + np.float32(0) if by_value else part.stored  # no negative zeros
-            hashes[batch] = _core.hash_rows(words.view(np.uint32), factors, threads)
+            values = part.matrix + np.float32(0)  # no negative zeros
+            hashes[batch] = _core.hash_rows(values.view(np.uint32), factors, threads)
     return hashes
 
 

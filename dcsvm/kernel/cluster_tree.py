@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.arrays import group_order, group_sizes, page_by_page
+from dcsvm.data.arrays import group_order, group_sizes, page_by_page, reduce_parts
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.distances import median_distance
 from dcsvm.kernel.kernel_rows import KernelRows
@@ -266,9 +266,10 @@ def split_nodes(
     positions in `rows` of the sampled rows that it uses.
     """
     n_nodes = len(n_parts)
+    start = _node_start(of_node, n_nodes)
     if svm_kernel is None:
         # kernel k-means of each node
-        nodes = _core.Nodes(data.points, rows, _node_start(of_node, n_nodes))
+        nodes = _core.Nodes(data.points, rows, start)
         part = _core.kernel_kmeans(data.setup, nodes, n_parts.astype(np.int32), seed, data.threads)
     else:
         # all runs at once: each is a node of the core, with the same rows
@@ -279,8 +280,7 @@ def split_nodes(
         sampled = KernelRows(data.rows.take(rows), svm_kernel, data.threads)
         part = best_run(sampled, group, clusters.reshape(STARTS, -1), int(n_parts[0]))
     # k-means may return fewer children; a node with one child needs no sampled rows
-    n_children = np.ones(n_nodes, np.int64)
-    np.maximum.at(n_children, of_node, part + 1)
+    n_children = reduce_parts(np.maximum, part + 1.0, start, 1.0).astype(np.int64)
     kept = np.flatnonzero(n_children[of_node] > 1)
     kept = kept[np.lexsort((part[kept], of_node[kept]))]
     # the split of the rows kept, sorted by node and child

@@ -118,5 +118,7 @@ def _median(values: np.ndarray) -> float:
         return 0.0
     if not np.isfinite(values).all():
         return math.nan
-    middle = np.partition(values, [(n - 1) // 2, n // 2])  # np.median imports numpy.ma
-    return 0.5 * float(middle[(n - 1) // 2] + middle[n // 2])
+    parted = np.partition(values, n // 2)  # np.median imports numpy.ma
+    upper = parted[n // 2]
+    lower = upper if n % 2 else parted[: n // 2].max()
+    return 0.5 * float(lower + upper)

@@ -157,7 +157,8 @@ def find_duplicates(
         return unmerged
     if len(kept) < rows.n_samples:
         rows, targets = rows.take(kept), targets[kept]
-    keys = row_hashes(rows, threads=threads) + _words_of(targets)
+    keys = row_hashes(rows, threads=threads)
+    keys += _words_of(targets)
     return _merged(unmerged, keys, partial(_are_equal, rows, targets, threads), threads)
 
 
@@ -180,7 +181,9 @@ def duplicates_by_keys(keys: np.ndarray, targets: np.ndarray, sample_weight: np.
 
 def _words_of(targets: np.ndarray) -> np.ndarray:
     """Return 64-bit words to add to the hashes of rows, different for different targets."""
-    return targets.astype(np.float64).view(np.uint64) * ODD
+    words = targets.astype(np.float64).view(np.uint64)
+    words *= ODD
+    return words
 
 
 def _merged(

@@ -99,7 +99,7 @@ class Formulation:
     @property
     def weight(self) -> float:
         """The largest sum of |alpha| that the bounds of any problem allow."""
-        bound = np.maximum(np.abs(self.problem.lower), np.abs(self.problem.upper))
+        bound = np.maximum(self.problem.upper, -self.problem.lower)
         return float(reduce_parts(np.add, bound, self.start).max())
 
     @property
