@@ -209,7 +209,7 @@ def counted(bound: np.ndarray, start: np.ndarray, margin: float = np.inf) -> np.
     """
     limit = NEGLIGIBLE * np.minimum(reduce_parts(np.maximum, bound, start), margin)
     is_counted = bound > (limit if len(limit) == 1 else np.repeat(limit, np.diff(start)))
-    return bound if is_counted.all() else bound * is_counted
+    return bound if is_counted.all() else np.where(is_counted, bound, 0.0)
 
 
 def fill(bound: np.ndarray, total: float) -> np.ndarray:
@@ -396,8 +396,8 @@ def pairs_of(n_classes: int) -> list[tuple[int, int]]:
 
 def _signed(signs: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the lower and upper bounds of signed alpha with |alpha| up to `bound`."""
-    upper = bound * (signs > 0)
-    return upper - bound, upper
+    signed = signs * bound
+    return np.minimum(signed, 0.0), np.maximum(signed, 0.0)
 
 
 def _pairs(classes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

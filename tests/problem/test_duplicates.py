@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from dcsvm.data.rows import Rows
+from dcsvm import _core
+from dcsvm.data.rows import Rows, Storage
 from dcsvm.problem import duplicates
 from dcsvm.problem.duplicates import duplicates_by_keys, find_duplicates, row_keys
 
@@ -40,6 +41,24 @@ def test_rows_with_the_same_hash_are_still_compared(monkeypatch):
     monkeypatch.setattr(duplicates, "row_hashes", zeros)
     X = np.random.default_rng(0).random((300, 4)).astype(np.float32)
     assert len(find_duplicates(Rows.from_array(X), np.ones(300), np.ones(300)).first) == 300
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_first_of_equal_keys_is_found(threads):
+    rng = np.random.default_rng(0)
+    keys = rng.integers(2**64, size=500, dtype=np.uint64)[rng.integers(500, size=20_000)]
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    assert np.array_equal(_core.first_equal(keys, threads), first[place])
+
+
+@pytest.mark.parametrize("storage", Storage)
+def test_rows_of_any_dense_storage_are_merged(storage):
+    X, y = repeated(700, 60)
+    rows = Rows.from_array(X)
+    found = find_duplicates(rows.in_storage(storage), y, np.ones(700), threads=2)
+    assert (found.n_merged > 0) == (storage is not Storage.SPARSE)
+    if storage is not Storage.SPARSE:
+        assert np.array_equal(found.first, find_duplicates(rows, y, np.ones(700)).first)
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 7.3])

@@ -165,9 +165,9 @@ def test_rows_are_reordered_where_they_are():
     rng = np.random.default_rng(3)
     X = rng.random((1000, 7)).astype(np.float32)
     for order in (rng.permutation(1000), np.sort(rng.choice(1000, 300, replace=False)),
-                  np.arange(1000), rng.permutation(1000)[:1]):  # fmt: skip
+                  np.arange(1000), np.arange(1000) ^ 1, rng.permutation(1000)[:1]):  # fmt: skip
         own = X.copy()
-        taken = Rows.from_array(own).reordered(order)
+        taken = Rows.from_array(own).reordered(order, threads=2)
         assert np.array_equal(taken.dense, X[order])
         assert np.shares_memory(taken.dense, own)
     with pytest.raises(ValueError, match="names every row once"):
