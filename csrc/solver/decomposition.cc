@@ -211,7 +211,14 @@ class Solver {
         return true;
       }
       if (!may_continue()) return false;
-      if (shrinking_pays()) compact();
+      // once per step, also if a stop in begin_add() and a resume repeat its beginning
+      if (!is_counted_) {
+        is_counted_ = true;
+        if (shrinking_pays()) {
+          compact();
+          continue;  // as a resumed solve does: few variables left do not overlap
+        }
+      }
       if (!step()) return false;
     }
   }
@@ -224,6 +231,7 @@ class Solver {
       Timer timer(report_.seconds_tiles);
       if (!kernel_.begin_add(before.positions, change_.members, options_.stop)) return false;
     }
+    is_counted_ = false;
     {
       const Preview preview(active_, change_);
       working_.select(active_, kernel_, target_);
@@ -481,6 +489,7 @@ class Solver {
     archive(rows_since_rebuild_);
     archive(full_.has_skipped);
     archive(at_base_);
+    archive(is_counted_);
     unapplied_.archive(archive);
     change_.archive(archive);
     working_.archive(archive);
@@ -558,6 +567,7 @@ class Solver {
   Stage stage_ = Stage::start;
   WorkingChange change_;                 // the solution of the last working set, not applied yet
   WorkingChange unapplied_;              // the one before, if a stop interrupted it
+  bool is_counted_ = false;              // whether shrinking_pays() has counted the next step
   const bool shares_rows_;               // whether two variables have the same row
   std::vector<double> gradient_before_;  // of the active variables, before a step
   std::vector<double> at_base_;          // gradients at base of active variables, in a snapshot

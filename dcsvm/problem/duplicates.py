@@ -261,8 +261,11 @@ def _are_equal(
         return False
     if rows.dense is not None:
         return _core.are_equal_rows(rows.stored.view(np.uint8), repeated, first, threads)
-    pairs = zip(rows.csr.take(repeated), rows.csr.take(first), strict=True)
-    return all(np.array_equal(own, other) for own, other in pairs)
+    return all(
+        np.array_equal(own, other)
+        for batch in slices(len(repeated), BATCH_SIZE // rows.row_size)
+        for own, other in zip(*(rows.csr.take(of[batch]) for of in (repeated, first)), strict=True)
+    )
 
 
 def _values_of(rows: Rows, indices: np.ndarray) -> np.ndarray:

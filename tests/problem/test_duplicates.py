@@ -1,5 +1,7 @@
 """Test merged duplicates: the problem stays the same, and every row gets its share of alpha."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -59,6 +61,18 @@ def test_rows_of_any_dense_storage_are_merged(storage):
     assert (found.n_merged > 0) == (storage is not Storage.SPARSE)
     if storage is not Storage.SPARSE:
         assert np.array_equal(found.first, find_duplicates(rows, y, np.ones(700)).first)
+
+
+def test_comparing_packed_rows_copies_few_of_them():
+    rng = np.random.default_rng(1)
+    X = (rng.random((500, 80)) * (rng.random((500, 80)) < 0.3)).astype(np.float32)
+    rows = Rows.from_array(X).in_storage(Storage.PACKED).take(rng.integers(500, size=60_000))
+    n_bytes = rows.values.nbytes + rows.indices.nbytes
+    tracemalloc.start()
+    found = find_duplicates(rows, np.ones(60_000), np.ones(60_000))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.n_merged >= 59_500 and most < 2 * n_bytes
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 7.3])

@@ -1,5 +1,6 @@
 // Run the OpenMP code on generated data for the thread sanitizer: 4 threads must give the bits of
 // one thread. Prints only failures.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -228,8 +229,25 @@ void check_large() {
   }
 }
 
+void check_cluster_product(const KernelSetup& setup, const Points& points, const Cutoff& cutoff) {
+  const std::size_t n = points.n_samples;
+  std::vector<std::int32_t> numbers(n);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  const RowList rows{&points, numbers.data(), n};
+  const auto end = static_cast<std::int64_t>(n);
+  const std::vector<std::int64_t> start{0, 100, 300, end}, begin{0, 300, 300}, stop{300, 300, end};
+  const ClusterRanges ranges{start.data(), begin.data(), stop.data(), 3};
+  const std::vector<double> weights(n, 0.5);
+  const SourceWeights all{1, nullptr, nullptr, weights.data()};
+  std::vector<double> one(n), several(n);
+  cluster_product(setup, rows, rows, all, ranges, Precision::single_tiles, cutoff, 1, one.data());
+  cluster_product(setup, rows, rows, all, ranges, Precision::single_tiles, cutoff, n_threads,
+                  several.data());
+  require(same(one, several), "cluster_product");
+}
+
 void check_locality() {
-  Data data(4000, 3, 0, 30);
+  Data data(20000, 3, 0, 30);
   for (std::size_t i = 0; i < data.n; ++i) data.dense[i * data.d] += 200.0f * (i % 5);
   const Points points = data.points();
   const Distance far{2000, Argument::squared_distance};
@@ -243,6 +261,38 @@ void check_locality() {
   const KernelSetup setup = fitted(data, points, rbf_kernel(0.05));
   const Cutoff cutoff{{500}, 1e-10};
   check_products(setup, points, cutoff);
+  check_cluster_product(setup, points, cutoff);
+}
+
+// Reordering, comparing and hashing of rows, half of which are equal to others.
+void check_rows() {
+  Data data(5000, 4, 0, 9);
+  const std::size_t n = data.n, row_bytes = data.d * sizeof(float);
+  std::vector<std::int32_t> order(n), first(n), other(n);
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), std::mt19937(2));
+  std::vector<float> one = data.dense, several = data.dense;
+  const auto bytes = [](std::vector<float>& rows) {
+    return reinterpret_cast<std::uint8_t*>(rows.data());
+  };
+  reorder_rows(bytes(one), row_bytes, order.data(), n, 1);
+  reorder_rows(bytes(several), row_bytes, order.data(), n, n_threads);
+  require(same(one, several), "reorder_rows");
+  const std::vector<std::uint64_t> factors{0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9,
+                                           0x94d049bb133111eb, 0xd6e8feb86659fd93};
+  std::vector<std::uint32_t> words(n * data.d);
+  std::memcpy(words.data(), several.data(), n * row_bytes);
+  std::vector<std::uint64_t> keys(n), again(n);
+  hash_rows(words.data(), n, data.d, factors.data(), data.d, 1, keys.data());
+  hash_rows(words.data(), n, data.d, factors.data(), data.d, n_threads, again.data());
+  require(same(keys, again), "hash_rows");
+  find_first_equal(keys.data(), n, 1, first.data());
+  find_first_equal(keys.data(), n, n_threads, other.data());
+  require(same(first, other), "find_first_equal");
+  std::iota(order.begin(), order.end(), 0);
+  require(!same(first, order) &&
+              are_equal_rows(bytes(several), row_bytes, order.data(), first.data(), n, n_threads),
+          "are_equal_rows");
 }
 
 void check_reader() {
@@ -285,6 +335,7 @@ void check_reader() {
 int main() {
   check_reader();
   check_locality();
+  check_rows();
   check_kernels();
   check_large();
 }
