@@ -5,16 +5,21 @@
     python make_data.py gaussians N FOLDER
     python make_data.py webspam FOLDER
     python make_data.py cifar FOLDER [--images FOLDER]
+    python make_data.py mnist8m FOLDER --raw RAW [--rows 8100000]
 
-Each has --seed. The modules of made/ describe the data. webspam and cifar replace the published
-sets of these names, in their sizes, and are called webspam-made and cifar-made.
+Each has --seed. The modules of made/ describe the data. webspam, cifar and mnist8m replace the
+published sets of these names, in their sizes, and are called webspam-made, cifar-made and
+mnist8m-made.
 """
 
 import argparse
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
-from bench.datasets import ROUND_DIGITS, mnist, split
+from bench.datasets import MNIST8M_ROWS, ROUND_DIGITS, mnist, split
 from made.checkerboard import checkerboard
 from made.digits import SIDE, deformed
 from made.gaussians import gaussians
@@ -57,9 +62,19 @@ def make_digits(options: argparse.Namespace) -> None:
             progress.update(len(chosen))
         np.save(options.folder / "digits.labels.npy", y)
         return
-    with open(options.folder / "digits.txt", "wb") as file:
+    with appearing(options.folder / "digits.txt") as file:
         for chosen, pixels in made:
             file.write(text_of(pixels, labels[chosen]))
+            progress.update(len(chosen))
+
+
+def make_mnist8m(options: argparse.Namespace) -> None:
+    _, labels, images = next(mnist(options.raw))
+    signs = np.where(np.isin(labels, ROUND_DIGITS), 1.0, -1.0)
+    progress = tqdm(total=options.rows, unit=" digits", disable=None)
+    with appearing(options.folder / "mnist8m-made.tr") as file:
+        for chosen, pixels in deformed(images, options.rows, options.seed):
+            file.write(text_of(pixels, signs[chosen]))
             progress.update(len(chosen))
 
 
@@ -72,8 +87,8 @@ def make_gaussians(options: argparse.Namespace) -> None:
 def make_webspam(options: argparse.Namespace) -> None:
     X, y = pages(seed=options.seed)
     train, test = split(len(y))
-    write_rows(options.folder / "webspam-made.tr", X[train], y[train])
     write_rows(options.folder / "webspam-made.te", X[test], y[test])
+    write_rows(options.folder / "webspam-made.tr", X[train], y[train])
 
 
 def make_cifar(options: argparse.Namespace) -> None:
@@ -83,12 +98,21 @@ def make_cifar(options: argparse.Namespace) -> None:
     else:
         X, y = pictures_of(options.images)
         train, test = split(len(y))
-    write_rows(options.folder / "cifar-made.tr", X[train], y[train])
     write_rows(options.folder / "cifar-made.te", X[test], y[test])
+    write_rows(options.folder / "cifar-made.tr", X[train], y[train])
+
+
+@contextlib.contextmanager
+def appearing(path: Path) -> Iterator[BinaryIO]:
+    """Open a temporary file, which gets its name when it is complete."""
+    beside = path.with_name(f".{path.name}")
+    with open(beside, "wb") as file:
+        yield file
+    beside.replace(path)
 
 
 def write_rows(path: Path, X: np.ndarray, y: np.ndarray) -> None:
-    with open(path, "wb") as file:
+    with appearing(path) as file:
         for begin in range(0, len(y), BATCH_SIZE):
             own = slice(begin, begin + BATCH_SIZE)
             file.write(text_of(X[own], y[own]))
@@ -125,7 +149,16 @@ def main() -> None:
     cifar.set_defaults(make=make_cifar)
     cifar.add_argument("folder", type=Path)
     cifar.add_argument("--images", type=Path, help="a folder with folders of PNG images by class")
-    for one in (board, digits, table, spam, cifar):
+    million = kinds.add_parser(
+        "mnist8m", help="deformed digits of MNIST, round ones against others"
+    )
+    million.set_defaults(make=make_mnist8m)
+    million.add_argument("folder", type=Path)
+    million.add_argument(
+        "--raw", type=Path, required=True, help="folder of MNIST's published files"
+    )
+    million.add_argument("--rows", type=int, default=MNIST8M_ROWS, help="default %(default)s")
+    for one in (board, digits, table, spam, cifar, million):
         one.add_argument("--seed", type=int, default=0, help="default %(default)s")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)

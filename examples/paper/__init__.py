@@ -20,6 +20,7 @@ Run from the folder examples/: `python -m paper.run --help`, or through its Make
 EXPERIMENTS = (
     "data_sets",
     "comparison",
+    "bias",
     "prediction",
     "level_times",
     "grid",

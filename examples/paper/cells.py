@@ -1,8 +1,14 @@
-"""A cell is one measurement: its settings, and a JSON file with its result once it is measured.
+"""A cell is one measurement: its settings, and its record in the results of its experiment.
 
-A file is written under a temporary name and renamed, so that it is always complete. A result counts
-if its settings equal the current ones. A timeout counts for its limit and shorter ones. A failed
-cell is measured again. A record names the commit and describes the machine that it is of.
+results/SCALE/EXPERIMENT.json has a line for each measured cell. The file is written under a
+temporary name and renamed, so that it is always complete. A record counts if its settings equal the
+current ones. It has:
+
+    status     ok, timeout, memory (the machine's was not enough), skipped (with a message: the data
+               cannot be used) or failed (with a message)
+    results    of an "ok": what was measured, each time; the one of median seconds is the result
+    limit      seconds of training that the cell had
+    run        the commit, the day and the machine
 """
 
 from __future__ import annotations
@@ -11,8 +17,6 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-
-from paper.provenance import UNKNOWN
 
 EXCEEDED = ("timeout", "memory")  # statuses of a cell that is too large for this machine
 
@@ -25,35 +29,60 @@ class Cell:
     name: str
     settings: dict
 
-    def path(self, results: Path) -> Path:
-        return results / self.experiment / f"{self.name}.json"
-
-    def saved(self, results: Path) -> dict | None:
-        """Return the record on file for exactly these settings: `status`, and `result` if "ok".
-
-        The other statuses are timeout, memory (the machine's was not enough) and failed.
-        """
-        try:
-            record = json.loads(self.path(results).read_text())
-        except (FileNotFoundError, json.JSONDecodeError):
-            return None
-        return record if record["settings"] == as_json(self.settings) else None
-
-    def is_done(self, results: Path, timeout: float, commit: str | None = None) -> bool:
-        """Return whether the result counts; `commit` is the only one it may be of (None: any)."""
-        record = self.saved(results)
-        if record is None or commit not in (None, commit_of(record)):
-            return False
-        if record["status"] == "timeout":
-            return record["timeout"] >= timeout
-        return record["status"] in ("ok", "memory")
-
-    def save(self, results: Path, record: dict) -> None:
-        write(self.path(results), {"settings": as_json(self.settings), **record})
+    @property
+    def method(self) -> str | None:
+        return self.settings.get("method")
 
 
-def commit_of(record: dict) -> str:
-    return record.get("commit", UNKNOWN)
+class Results:
+    """The records of a folder, by cell."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._tables: dict[str, dict[str, dict]] = {}
+
+    def table(self, experiment: str) -> dict[str, dict]:
+        """Return the records of an experiment by the names of cells."""
+        if experiment not in self._tables:
+            self._tables[experiment] = read(self.path(experiment))
+        return self._tables[experiment]
+
+    def path(self, experiment: str) -> Path:
+        return self.folder / f"{experiment}.json"
+
+    def record(self, cell: Cell) -> dict | None:
+        """Return the record of a cell for exactly its settings."""
+        record = self.table(cell.experiment).get(cell.name)
+        return record if record and record["settings"] == as_json(cell.settings) else None
+
+    def status(self, cell: Cell) -> str | None:
+        record = self.record(cell)
+        return record and record["status"]
+
+    def of(self, cell: Cell) -> dict | None:
+        """Return the result of a cell; None if it has none."""
+        record = self.record(cell)
+        return median(record["results"]) if record and record["status"] == "ok" else None
+
+    def limit(self, cell: Cell) -> float | None:
+        """Return the seconds that a cell exceeded, or None."""
+        record = self.record(cell)
+        return record["limit"] if record and record["status"] == "timeout" else None
+
+    def exceeded(self, cell: Cell) -> bool:
+        """Return whether a cell exceeded its limit or the memory."""
+        return self.status(cell) in EXCEEDED
+
+    def save(self, cell: Cell, record: dict) -> None:
+        table = self.table(cell.experiment)
+        table[cell.name] = {"settings": as_json(cell.settings), **record}
+        write(self.path(cell.experiment), table)
+
+
+def median(results: list[dict]) -> dict:
+    """Return the result of median seconds; of two, the faster one."""
+    ordered = sorted(results, key=lambda result: result["seconds"])
+    return ordered[(len(ordered) - 1) // 2]
 
 
 def as_json(settings: dict) -> dict:
@@ -61,34 +90,30 @@ def as_json(settings: dict) -> dict:
     return json.loads(json.dumps(settings))
 
 
-def write(path: Path, content: dict) -> None:
-    """Write JSON to a temporary file and rename it."""
+def read(path: Path) -> dict[str, dict]:
+    """Read the records of a file; none from one that is absent or damaged."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return {}
+    runs = content["runs"]
+    return {n: {**cell, "run": runs[cell["run"]]} for n, cell in content["cells"].items()}
+
+
+def write(path: Path, table: dict[str, dict]) -> None:
+    """Write records, one per line and each run once; rename a temporary file."""
+    runs: list[dict] = []
+    for record in table.values():
+        if record["run"] not in runs:
+            runs.append(record["run"])
+    cells = {n: {**record, "run": runs.index(record["run"])} for n, record in table.items()}
+    lines = [f"{json.dumps(name)}: {json.dumps(cell)}" for name, cell in cells.items()]
+    text = '{"runs": [\n%s\n],\n"cells": {\n%s\n}}\n'
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.write_text(json.dumps(content, indent=1) + "\n")
+        listed = ",\n".join(map(json.dumps, runs)), ",\n".join(lines)
+        beside.write_text(text % listed, encoding="utf-8")
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
-
-
-class Results:
-    """The saved results of a scale, looked up by cell."""
-
-    def __init__(self, folder: Path):
-        self.folder = folder
-
-    def of(self, cell: Cell) -> dict | None:
-        """Return the result of a cell; None if it is not measured, failed or is too large."""
-        record = cell.saved(self.folder)
-        return record["result"] if record and record["status"] == "ok" else None
-
-    def timeout(self, cell: Cell) -> float | None:
-        """Return the time limit that a cell exceeded, or None."""
-        record = cell.saved(self.folder)
-        return record["timeout"] if record and record["status"] == "timeout" else None
-
-    def exceeded(self, cell: Cell) -> bool:
-        """Return whether a cell exceeded its time limit or the memory."""
-        record = cell.saved(self.folder)
-        return bool(record) and record["status"] in EXCEEDED

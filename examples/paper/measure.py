@@ -2,7 +2,8 @@
 
     python -m paper.measure EXPERIMENT DATA_FOLDER SETTINGS_JSON
 
-paper.run starts this, so that a measurement can be stopped and its memory is its own.
+paper.run starts this, so that a measurement can be stopped and its memory is its own. The exit
+status is UNUSABLE if the data cannot be used, with the reason on standard error.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import numpy as np
 from dcsvm.kernel.kernels import Kernel
 from paper import memory, problems
 from paper.baselines import fitter, takes_bytes
+
+UNUSABLE = 3
 
 
 def fit_and_test(settings: dict, folder: Path) -> dict:
@@ -54,7 +57,12 @@ def accuracy(values: np.ndarray, y: np.ndarray) -> float:
 
 def main(experiment: str, folder: str, text: str) -> None:
     module = import_module(f"paper.experiments.{experiment}")
-    print(json.dumps(module.measure(json.loads(text), Path(folder))))
+    try:
+        result = module.measure(json.loads(text), Path(folder))
+    except problems.UnusableError as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(UNUSABLE) from error
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

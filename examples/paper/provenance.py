@@ -1,9 +1,13 @@
-"""The commit that a measurement is of."""
+"""The run that a measurement is of: the commit, the day and the machine."""
 
 from __future__ import annotations
 
+import datetime
 import subprocess
+import sys
 from pathlib import Path
+
+from bench import machine
 
 import dcsvm
 
@@ -11,10 +15,21 @@ ROOT = Path(__file__).resolve().parents[2]
 # What a measurement depends on: not the sections of the page and their words.
 MEASURED = (
     "dcsvm", "csrc", "examples/made", "examples/paper",
-    ":!examples/paper/sections", ":!examples/paper/findings.md", ":!examples/paper/report.py",
+    *(f":!examples/paper/{name}" for name in (
+        "sections", "inventory.py", "page.md", "published.py", "published_numbers", "report.py",
+        "style.py", "markdown.py",
+    )),
 )  # fmt: skip
 CHANGED, UNKNOWN = "-dirty", "unknown"
 SHOWN_DIGITS = 10
+
+
+def run_of_now() -> dict:
+    """Describe a run of today: its commit, its day (UTC) and the machine."""
+    about = machine.describe(str(Path(sys.executable).with_name("dcsvm-train")))
+    del about["load_average"]  # it differs between cells
+    today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    return {"commit": commit(), "date": today, "machine": about}
 
 
 def commit(root: Path = ROOT) -> str:
@@ -43,3 +58,10 @@ def shown(commit: str) -> str:
     """Return a commit as the page names it: its first digits, and whether files had changes."""
     changed = commit.endswith(CHANGED)
     return commit.removesuffix(CHANGED)[:SHOWN_DIGITS] + " with changes" * changed
+
+
+def line_of(run: dict) -> str:
+    """Describe a run in a few words: day, commit and machine."""
+    about = run["machine"]
+    processor = f"{about['processor']}, {about['usable_cores']} cores"
+    return f"{run['date']}, commit {shown(run['commit'])}, {processor}"

@@ -16,7 +16,8 @@ class Scale:
     """Sizes of the experiments.
 
     `features` is the number of landmarks, Fourier features or centers of the approximate methods,
-    `basis` the number of SpSVM's basis vectors. `timeout` is seconds for one cell. `subsets` adds
+    `basis` the number of SpSVM's basis vectors. `timeout` is seconds for one cell, `limit` the
+    least that a competitor has; cells of a few seconds are measured `repeats` times. `subsets` adds
     problems with fewer rows, as (data set, rows), to the main comparison. `grid_peer_rows` and
     `support_peer_rows` are for comparisons with svm-train, on fewer rows. The choice of C and gamma
     has `choice_rows` for early and `choice_exact_rows` for exact models, and the paper's grid in
@@ -36,6 +37,8 @@ class Scale:
     grid_rows: int | None
     grid_test_rows: int | None
     timeout: float
+    limit: float
+    repeats: int = 1
     subsets: tuple[tuple[str, int], ...] = ()
     grid_peer_rows: int = 500
     support_peer_rows: int = 1_000
@@ -44,6 +47,7 @@ class Scale:
     choice_step: int = 4
     clustering_rows: int | None = 2_000
     level_tolerance_rows: int | None = 2_000
+    bias_rows: int = 500
 
     def options(self, method: str) -> dict:
         """Return the size of a method's model at this scale, as options of its fit."""
@@ -69,6 +73,7 @@ SCALES = {
             grid_rows=600,
             grid_test_rows=150,
             timeout=60,
+            limit=60,
         ),
         Scale(
             "small",
@@ -84,6 +89,8 @@ SCALES = {
             grid_rows=2_000,
             grid_test_rows=5_000,
             timeout=40,
+            limit=40,
+            bias_rows=1_000,
             grid_peer_rows=1_000,
             support_peer_rows=3_000,
             choice_rows=4_000,
@@ -105,6 +112,9 @@ SCALES = {
             grid_rows=3_000,
             grid_test_rows=10_000,
             timeout=1_800,
+            limit=1_800,
+            repeats=3,
+            bias_rows=2_000,
             grid_peer_rows=5_000,
             support_peer_rows=10_000,
             choice_rows=50_000,
@@ -127,6 +137,9 @@ SCALES = {
             grid_rows=None,
             grid_test_rows=None,
             timeout=4 * 3_600,
+            limit=300,
+            repeats=3,
+            bias_rows=2_000,
             subsets=(("covtype", 50_000),),
             grid_peer_rows=5_000,
             support_peer_rows=20_000,

@@ -2,7 +2,8 @@
 
 Graf, Cosatto, Bottou, Durdanovic and Vapnik, "Parallel Support Vector Machines: The Cascade SVM"
 (NIPS 2004). As in the paper, the result is the root's solution after the first round. This
-project's solver solves the subproblems; the paper used LIBSVM, also without bias.
+project's solver, as *direct* runs it, solves the subproblems; the paper used LIBSVM, also without
+bias.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from dcsvm.kernel.kernels import Kernel
+from paper.baselines.dc_svm import fit_direct
 from paper.fitted import Fitted, Watch, expansion, objective
 from paper.subproblems import Subproblems
 
@@ -35,12 +37,25 @@ def fit(
     numbers of the support vectors at each level.
     """
     watch = Watch(evaluate)
-    problem = Subproblems(X, y, C, kernel, threads)
     alpha = np.zeros(len(y))
+
+    def solve(part: np.ndarray) -> np.ndarray:
+        """Solve the subproblem of some rows; return those that are support vectors."""
+        if abs(y[part].sum()) == len(part):  # one class: the solver of Theorem 1's clusters
+            own = np.zeros(len(part))
+            problem = Subproblems(X[part], y[part], C, kernel, threads)
+            problem.solve(own, [np.arange(len(part))], tolerance)
+            alpha[part] = own
+        else:
+            options = {"threads": threads, "tolerance": tolerance}
+            model = fit_direct(X[part], y[part], C, kernel, **options).model
+            alpha[part] = 0.0
+            alpha[part[model.exact.row_numbers]] = model.labels[0] * model.exact.dual_coef[0]
+        return part[alpha[part] != 0]
+
     alive = np.array_split(np.random.default_rng(seed).permutation(len(y)), parts)
     while True:
-        problem.solve(alpha, alive, tolerance)
-        alive = [part[alpha[part] != 0] for part in alive]
+        alive = [solve(part) for part in alive if len(part)]
         n_sv = sum(map(len, alive))
         watch.note(expansion(kernel, X, alpha, threads), n_sv=n_sv, parts=len(alive))
         if look:

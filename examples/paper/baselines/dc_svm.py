@@ -134,3 +134,8 @@ def plan_of(X: np.ndarray, y: np.ndarray, levels: int, branching: int) -> Plan:
 def fit_direct(X: np.ndarray, y: np.ndarray, C: float, kernel: Kernel, **options) -> Fitted:
     """Solve the full problem directly, from alpha = 0."""
     return fit(X, y, C, kernel, levels=0, **options)
+
+
+def fit_biased(X: np.ndarray, y: np.ndarray, C: float, kernel: Kernel, **options) -> Fitted:
+    """Solve the full problem directly, with LIBSVM's bias."""
+    return fit(X, y, C, kernel, levels=0, bias=True, **options)

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 from bench import process
 
-from dcsvm import load_model
+from dcsvm import _svmlight, load_model
 from dcsvm.kernel.kernels import NAMES, Kernel
 from dcsvm.machine import default_cache_mb
-from paper.fitted import Fitted
+from paper.fitted import BATCH_ROWS, Fitted
 
 ITERATION_LIMIT = "reaching max number of iterations"  # a warning of svm-train
 STOP_AT_ONCE = "1e9"  # a tolerance that svm-train meets before its first iteration
@@ -74,14 +74,13 @@ def run(command: list, folder: Path) -> tuple[dict, str]:
 
 def write_rows(path: Path, X: np.ndarray, y: np.ndarray) -> None:
     """Write LIBSVM text; float32 values read back bit for bit."""
-    with open(path, "w", encoding="ascii") as file:
-        for label, row in zip(y, X, strict=True):
-            places = np.flatnonzero(row)
-            pairs = zip((places + 1).tolist(), row[places].tolist(), strict=True)
-            text = " ".join(f"{index}:{text_of(value)}" for index, value in pairs)
-            file.write(f"{label:+g} {text}\n")
+    with open(path, "wb") as file:
+        for begin in range(0, len(y), BATCH_ROWS):
+            own = slice(begin, begin + BATCH_ROWS)
+            file.write(_svmlight.write_dense(y[own, None], np.ascontiguousarray(X[own])))
 
 
-def text_of(value: float) -> str:
-    """Write a float32 value so that it reads back bit for bit."""
-    return f"{value:.9g}"
+def as_read(values: np.ndarray) -> np.ndarray:
+    """Return float32 values (n,) as svm-train reads them from the text: float64."""
+    text = _svmlight.write_dense(np.zeros((len(values), 1)), values[:, None])
+    return np.array([float(line.partition(b":")[2] or 0) for line in text.splitlines()])

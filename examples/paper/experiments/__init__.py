@@ -5,7 +5,9 @@ cells(scale, names, threads)   its cells for the available ones (or their substi
 measure(settings, folder)      the result of a cell, a dict for JSON
 fewer(scale, cell)             optional: the cell to measure on fewer rows if this one exceeds the
                                time limit or the memory; None if there is none
-ours(scale, cell)              with fewer: DC-SVM's cell on the rows of this one
+ours(scale, cell)              with fewer: DC-SVM's cell on the rows and threads of this one
+LIMITED                        optional: the methods whose limit is of competitors
+EVERY_STAND_IN                 optional: True if a data set has all its substitutes
 """
 
 from __future__ import annotations
@@ -34,9 +36,12 @@ def divisor(cell: Cell) -> int:
 
 
 def divided(cell: Cell, by: int) -> Cell:
-    """Return the cell with a part of all training rows: a half of them for 2."""
+    """Return the cell with a part of all training rows: a half of them for 2, all for 1."""
     name = cell.name.removesuffix(f"-by-{divisor(cell)}")
-    settings = {**cell.settings, "problem": {**cell.settings["problem"], "divisor": by}}
+    rows = {key: value for key, value in cell.settings["problem"].items() if key != "divisor"}
+    if by == 1:
+        return Cell(cell.experiment, name, {**cell.settings, "problem": rows})
+    settings = {**cell.settings, "problem": {**rows, "divisor": by}}
     return Cell(cell.experiment, f"{name}-by-{by}", settings)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from paper.baselines import METHODS
+from paper.baselines import COMPETITORS, METHODS, ours_beside, threads_of
 from paper.cells import Cell
 from paper.experiments import data_sets, divided, divisor, fit_cell, problem, quarter
 from paper.measure import fit_and_test as measure
 from paper.scales import Scale
 
-__all__ = ["DATA_SETS", "cells", "fewer", "measure", "ours"]
+__all__ = ["DATA_SETS", "EVERY_STAND_IN", "LIMITED", "cells", "fewer", "measure", "ours"]
 
 DATA_SETS = data_sets.DATA_SETS
+EVERY_STAND_IN = data_sets.EVERY_STAND_IN
+LIMITED = COMPETITORS
 
 
 def cells(scale: Scale, names: list[str], threads: int) -> list[Cell]:
@@ -29,6 +31,7 @@ def problems(scale: Scale, names: list[str]) -> list[dict]:
 def cell(scale: Scale, chosen: dict, method: str, threads: int) -> Cell:
     label = f"{chosen['data']}-{chosen['rows'] or 'all'}-{method}"
     options = scale.options(method)
+    threads = threads_of(method, threads)
     return fit_cell("comparison", label, chosen, method, threads, options=options)
 
 
@@ -37,6 +40,5 @@ def fewer(scale: Scale, one: Cell) -> Cell | None:
 
 
 def ours(scale: Scale, one: Cell) -> Cell:
-    chosen = {key: value for key, value in one.settings["problem"].items() if key != "divisor"}
-    whole = cell(scale, chosen, "dcsvm", one.settings["threads"])
-    return divided(whole, divisor(one))
+    whole, threads = divided(one, 1).settings["problem"], one.settings["threads"]
+    return divided(cell(scale, whole, ours_beside(one.method), threads), divisor(one))

@@ -8,18 +8,33 @@ SpSVM is the exception: its points show the growing basis of one run.
 from __future__ import annotations
 
 from dcsvm.training.memory import make_plan
+from paper.baselines import COMPETITORS, ours_beside, threads_of
 from paper.baselines.dc_svm import BRANCHING, LEVELS
 from paper.cells import Cell
 from paper.experiments import divided, divisor, fit_cell, problem, quarter
 from paper.measure import fit_and_test as measure
 from paper.scales import Scale
 
-__all__ = ["DATA_SETS", "METHODS", "REFERENCE", "cells", "compared", "fewer", "measure", "ours",
-           "steps"]  # fmt: skip
+__all__ = [
+    "DATA_SETS", "LIMITED", "METHODS", "REFERENCE", "cell", "cells", "compared", "fewer", "measure",
+    "ours", "steps",
+]  # fmt: skip
 
 DATA_SETS = ("webspam", "covtype", "mnist8m", "kddcup99", "cifar")
-METHODS = ("early", "dcsvm", "direct", "libsvm", "lasvm", "cascade", "llsvm", "fastfood", "spsvm",
-           "ltpu")  # fmt: skip
+METHODS = (
+    "early",
+    "dcsvm",
+    "single",
+    "direct",
+    "libsvm",
+    "lasvm",
+    "cascade",
+    "llsvm",
+    "fastfood",
+    "spsvm",
+    "ltpu",
+)
+LIMITED = COMPETITORS
 REFERENCE = {"tolerance": 1e-5}  # for DC-SVM: its objective counts as the optimum
 DEFAULT = {"tolerance": 1e-3}  # of LIBSVM and of DC-SVM
 TOLERANCES = (1, 1e-1, 1e-2, 1e-3, 1e-4)
@@ -41,6 +56,8 @@ def steps(scale: Scale, method: str) -> list[dict]:
     if method == "early":
         plan = make_plan(scale.convergence_rows, LEVELS, BRANCHING, None)
         return [{"early_level": level} for level in plan.levels]
+    if method == "single":
+        return [DEFAULT]
     if method in ("dcsvm", "direct", "libsvm", "cascade"):
         first = method == "cascade"  # with tolerance 1, alpha = 0 solves each subproblem
         return [{"tolerance": tolerance} for tolerance in TOLERANCES[first:]]
@@ -61,8 +78,15 @@ def cell(scale: Scale, name: str, method: str, options: dict, threads: int) -> C
     (key, value), *_ = options.items()
     label = f"{name}-{method}-{key}-{value:g}"
     chosen = problem(name, scale.convergence_rows, scale.test_rows)
-    history = method == "spsvm"
-    return fit_cell("convergence", label, chosen, method, threads, options=options, history=history)
+    return fit_cell(
+        "convergence",
+        label,
+        chosen,
+        method,
+        threads_of(method, threads),
+        options=options,
+        history=method == "spsvm",
+    )
 
 
 def fewer(scale: Scale, one: Cell) -> Cell | None:
@@ -73,4 +97,5 @@ def fewer(scale: Scale, one: Cell) -> Cell | None:
 
 def ours(scale: Scale, one: Cell) -> Cell:
     name, threads = one.settings["problem"]["data"], one.settings["threads"]
-    return divided(cell(scale, name, "dcsvm", DEFAULT, threads), divisor(one))
+    beside = cell(scale, name, ours_beside(one.method), DEFAULT, threads)
+    return divided(beside, divisor(one))

@@ -1,8 +1,9 @@
 """The (C, gamma) grids on test rows, their sums, and figures of robustness.
 
-DC-SVM and early prediction on all rows, each grid as one search. On a subset of the rows LIBSVM and
-LaSVM, too: there every method trains every setting alone, on one thread as svm-train does, so that
-times can be compared.
+DC-SVM and early prediction on all rows, each grid as one search: early prediction with the paper's
+64 clusters, and with the number that the search chooses. On a subset of the rows LIBSVM and LaSVM,
+too: there every method trains every setting alone, on one thread as svm-train does, so that times
+can be compared.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import dcsvm
 from dcsvm.kernel.kernels import Kernel
 from paper import memory, problems, published
 from paper.baselines import fitter
+from paper.baselines.dc_svm import BRANCHING, LEVELS, plan_of
 from paper.cells import Cell
 from paper.experiments import problem, rbf
 from paper.measure import accuracy
@@ -25,8 +27,9 @@ from paper.scales import Scale
 DATA_SETS = ("ijcnn1", "webspam", "covtype", "census", "kddcup99")
 EXPONENTS = (-10, -6, 1, 6, 10)  # exponents of 2, for C and for gamma
 SETTINGS = tuple(product(EXPONENTS, EXPONENTS))
-METHODS = ("early", "dcsvm")
-PEERS = ("libsvm", "lasvm")
+METHODS = ("early", "found", "dcsvm")
+ALONE = ("early", "dcsvm")
+PEERS = LIMITED = ("libsvm", "lasvm")
 PEER_TEST_ROWS = 10_000  # at most
 
 
@@ -35,7 +38,7 @@ def cells(scale: Scale, names: list[str], threads: int) -> list[Cell]:
     return whole + [
         one
         for name in filter(has_peers, names)
-        for method in (*METHODS, *PEERS)
+        for method in (*ALONE, *PEERS)
         for one in subset_cells(scale, name, method)
     ]
 
@@ -95,6 +98,9 @@ def searched(settings: dict, folder: Path) -> dict:
     data = problems.load(settings["problem"], folder)
     X, y = np.concatenate([data.X, data.X_test]), np.concatenate([data.y, data.y_test])
     folds = np.repeat([-1, 0], [len(data.y), len(data.y_test)])
+    level = None
+    if settings["method"] == "early":
+        level = plan_of(data.X, data.y, LEVELS, BRANCHING).early_level
     data = None
     values = [2.0**exponent for exponent in EXPONENTS]
     start = time.perf_counter()
@@ -106,7 +112,8 @@ def searched(settings: dict, folder: Path) -> dict:
             gammas=values,
             folds=folds,
             every=True,
-            early=settings["method"] == "early",
+            early=settings["method"] != "dcsvm",
+            early_level=level,
             threads=settings["threads"],
         )
     )

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from paper.baselines import ours_beside, threads_of
 from paper.cells import Cell
 from paper.experiments import convergence, divided, divisor, fit_cell, polynomial_kernel, problem
 from paper.measure import fit_and_test as measure
 from paper.problems import POLYNOMIAL
 from paper.scales import Scale
 
-__all__ = ["DATA_SETS", "METHODS", "REFERENCE", "cells", "compared", "fewer", "measure", "ours",
-           "steps"]  # fmt: skip
+__all__ = [
+    "DATA_SETS", "LIMITED", "METHODS", "REFERENCE", "cell", "cells", "compared", "fewer", "measure",
+    "ours", "steps",
+]  # fmt: skip
 
 DATA_SETS = ("webspam", "covtype")
-METHODS = ("early", "dcsvm", "direct", "libsvm", "lasvm")
+METHODS = ("early", "dcsvm", "single", "direct", "libsvm", "lasvm")
+LIMITED = convergence.LIMITED
 REFERENCE = convergence.REFERENCE
 
 
@@ -48,7 +52,7 @@ def cell(scale: Scale, name: str, method: str, options: dict, threads: int) -> C
         f"{name}-{method}-{key}-{value:g}",
         chosen,
         method,
-        threads,
+        threads_of(method, threads),
         C=C,
         kernel=polynomial_kernel(gamma),
         options=options,
@@ -61,4 +65,5 @@ def fewer(scale: Scale, one: Cell) -> Cell | None:
 
 def ours(scale: Scale, one: Cell) -> Cell:
     name, threads = one.settings["problem"]["data"], one.settings["threads"]
-    return divided(cell(scale, name, "dcsvm", convergence.DEFAULT, threads), divisor(one))
+    beside = cell(scale, name, ours_beside(one.method), convergence.DEFAULT, threads)
+    return divided(beside, divisor(one))

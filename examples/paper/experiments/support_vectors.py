@@ -148,6 +148,5 @@ def numbers_of(model: Model, X: np.ndarray, y: np.ndarray) -> np.ndarray:
 def rounded(X: np.ndarray) -> np.ndarray:
     """Return X as it reads back from svm-train's model, which rounds its text again."""
     values, place = np.unique(X, return_inverse=True)
-    read = (float(libsvm.text_of(value)) for value in values.tolist())
-    texts = [f"{value:.{WRITTEN_DIGITS}g}" for value in read]
+    texts = [f"{value:.{WRITTEN_DIGITS}g}" for value in libsvm.as_read(values).tolist()]
     return (np.array(texts, np.float64).astype(np.float32) + 0.0)[place].reshape(X.shape)
