@@ -1,6 +1,8 @@
-"""Tables and numbers for RESULTS.md."""
+"""Tables, numbers and lists for RESULTS.md."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 
@@ -12,7 +14,7 @@ def table(heading: list[str], lines: list[list[str]]) -> str:
 
 
 def number(value: float | None) -> str:
-    """Format a number with about three digits, without an exponent."""
+    """Format a number with about three digits, without an exponent; "-" for None."""
     if value is None:
         return "-"
     size = abs(value)
@@ -25,8 +27,41 @@ def percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.2f}"
 
 
+def points(difference: float) -> str:
+    """Format a difference of shares in per cent, with its sign."""
+    return f"{100 * difference:+.2f}".replace("-0.00", "+0.00").replace("+0.00", "0.00")
+
+
 def duration(seconds: float) -> str:
     for unit, name in ((DAY, "days"), (HOUR, "h"), (MINUTE, "min")):
         if seconds >= unit:
             return f"{seconds / unit:.1f} {name}"
     return f"{seconds:.1f} s"
+
+
+def times(value: float) -> str:
+    """Format a factor with two digits, or as a whole number."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def joined(parts: Iterable[str]) -> str:
+    """Join with commas and a final "and"; with semicolons if there is a comma in a part."""
+    *most, last = parts = list(parts)
+    comma = "; " if any("," in part for part in parts) else ", "
+    return f"{comma.join(most)} and {last}" if most else last
+
+
+def paragraphs(parts: Iterable[str]) -> str:
+    """Join the paragraphs that there are."""
+    return "\n\n".join(part for part in parts if part)
+
+
+def compared(value: float, other: float, more: str, less: str) -> str:
+    """Return the word for value > other or value < other, "equal" if they are equal."""
+    if value == other:
+        return "equal"
+    return more if value > other else less
+
+
+def powers(log2_c: float, log2_gamma: float) -> str:
+    return f"2^{log2_c:g}, 2^{log2_gamma:g}"

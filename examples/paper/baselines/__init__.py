@@ -35,6 +35,7 @@ COMPETITORS = tuple(name for name in METHODS if name not in OURS)
 ONE_THREAD = ("single", "libsvm")  # svm-train has no more
 ALL = METHODS | CHECKS
 TITLES = {name: title for name, (title, _, _) in ALL.items()}
+TITLES["found"] = "early, clusters found"  # of a search
 
 
 def fitter(name: str):

@@ -1,28 +1,30 @@
-"""A module per section of RESULTS.md:
+"""A module per section of RESULTS.md, with a function for each slot of page.md: slot(page) -> text.
 
-show(page)       its tables and figures
-conclude(page)   sentences on what they show, computed from the same cells; "" without these
-
-A section asks its experiment for cells, so it shows results of the current settings. A cell without
-a result is shown as "-", a timeout as its limit. What the text of findings.md says is true of any
-run; every number and comparison is a conclusion.
+A section asks its experiment for cells, so it shows results of the current settings. What the text
+of page.md says is true of any run; every number and comparison is a slot. A cell is its result or
+its limit, and "not measured" if it has neither.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 
+from paper import problems
+from paper.baselines import TITLES
 from paper.cells import Cell, Results
-from paper.markdown import number
-from paper.problems import DATA_SETS
+from paper.fewer import pair
+from paper.markdown import number, percent, table
 from paper.scales import Scale
+
+NOT_MEASURED, BELOW = "not measured", "below"
 
 
 @dataclass(frozen=True)
 class Page:
-    """Input of a section: `names` are the data sets available for its experiment, `plots` is the
-    folder of figures, `link` the name of that folder on the page."""
+    """What slots are made from: `names` are the data sets with results of the section's experiment,
+    `plots` is the folder of figures, `link` the name of that folder on the page."""
 
     scale: Scale
     names: list[str]
@@ -31,13 +33,21 @@ class Page:
     plots: Path
     link: str
 
+    def of(self, cell: Cell) -> dict | None:
+        return self.results.of(cell)
+
+    def about(self, experiment: ModuleType) -> Page:
+        """Return the page for the data sets of another experiment."""
+        return replace(self, names=names_with_results(experiment, self.results))
+
     def seconds(self, cell: Cell) -> str:
-        result, limit = self.results.of(cell), self.results.timeout(cell)
+        result, limit = self.of(cell), self.results.limit(cell)
         if result:
             return shown_seconds(result)
         if self.results.exceeded(cell):
-            return f">{limit:.0f}" if limit else ">memory"
-        return "-"
+            return f">{limit:,.0f}" if limit else ">memory"
+        record = self.results.record(cell)
+        return f"{record['status']}: {record['message']}" if record else NOT_MEASURED
 
     def image(self, name: str, text: str) -> str:
         return f"![{text}]({self.link}/{name}.png)"
@@ -46,16 +56,62 @@ class Page:
         return self.plots / f"{name}.png"
 
 
+def names_with_results(experiment: ModuleType, results: Results) -> list[str]:
+    """List the data sets of an experiment, or their substitutes, that have a record."""
+    name = experiment.__name__.rpartition(".")[2]
+    records = results.table(name).values()
+    measured = {record["settings"]["problem"]["data"] for record in records}
+    known = [
+        one for name in experiment.DATA_SETS for one in (name, *problems.STAND_INS.get(name, ()))
+    ]
+    return [one for one in (*known, "generated") if one in measured]
+
+
 def shown_seconds(result: dict) -> str:
     """Format the seconds of a result; say if its method ended before it converged."""
     missed = "" if result.get("converged", True) else " (not converged)"
     return f"{number(result['seconds'])}{missed}"
 
 
+def model_size(result: dict) -> str:
+    """Format the number of support vectors, or of an approximate method's features or basis."""
+    return f"{result['n_sv']:,} SVs" if "n_sv" in result else f"rank {result['size']:,}"
+
+
 def title(name: str) -> str:
-    return DATA_SETS[name].title
+    return problems.DATA_SETS[name].title
 
 
 def in_paper(name: str) -> str:
     """Return the paper's data set that a data set is or replaces."""
-    return DATA_SETS[name].stands_for or name
+    return problems.DATA_SETS[name].stands_for or name
+
+
+def on_fewer_rows(page: Page, cells: list[Cell]) -> str:
+    """Make the table of the `cells` that exceeded their limit; empty if none did."""
+    lines = []
+    for cell in cells:
+        if not page.results.exceeded(cell):
+            continue
+        both = pair(page.scale, cell, page.results)
+        shown = [TITLES[cell.method], page.seconds(cell)]
+        lines.append(shown + (fewer(*both) if both else ["none", *["-"] * 6]))
+    if not lines:
+        return ""
+    heading = ["method", "limit", "rows", "seconds", "accuracy %", "model"]
+    heading += ["DC-SVM: seconds", "DC-SVM: accuracy %", "seconds over DC-SVM's"]
+    text = (
+        "Methods that exceeded their limit, on the largest part of the rows (a quarter, a "
+        "sixteenth, ...) for which they did not:"
+    )
+    return f"{text}\n\n{table(heading, lines)}"
+
+
+def fewer(result: dict, ours: dict | None) -> list[str]:
+    """Format a result on fewer rows and DC-SVM's beside it."""
+    shown = [f"{result['n_rows']:,}", shown_seconds(result), percent(result["accuracy"])]
+    shown.append(model_size(result))
+    if not ours:
+        return [*shown, *[NOT_MEASURED] * 3]
+    factor = number(result["seconds"] / ours["seconds"])
+    return [*shown, shown_seconds(ours), percent(ours["accuracy"]), factor]

@@ -2,134 +2,126 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from paper import style
+from paper import figures
 from paper.experiments.bound import CLUSTERS, PARTITIONS, cell
-from paper.markdown import table
-from paper.sections import Page, title
-from paper.sections.words import compared, joined, times
+from paper.markdown import joined, paragraphs, table, times
+from paper.sections import NOT_MEASURED, Page, title
 
 CURVES = {  # key of the result: label, marker, line
     "bound": ("bound of Theorem 1", "^", ":"),
     "support_bound": ("bound of Theorem 3", "v", "--"),
     "difference": ("f(ᾱ) − f(α*)", "o", "-"),
 }
-COLORS = dict(zip(PARTITIONS, (style.BLUE, style.VERMILION), strict=True))
+COLORS = dict(zip(PARTITIONS, (figures.BLUE, figures.VERMILION), strict=True))
 D = {"bound": "D(π)", "support_bound": "D over S* ∪ S̄"}  # bound = 1/2 C^2 D
-FLOOR = 1e-3  # smaller differences are within the error of the solutions
+RESOLVED = 1e-3  # smaller differences are within the error of the solutions
+BELOW = f"<{RESOLVED:g}"
 
 
-def show(page: Page) -> str:
+def bounds(page: Page) -> str:
     parts = []
     for name in page.names:
-        plot(page, name)
+        found = {
+            partition: [page.of(cell(name, k, partition, page.threads)) for k in CLUSTERS]
+            for partition in PARTITIONS
+        }
+        draw(page, name, found)
         text = f"the bound of Theorem 1 and the difference of objectives on {title(name)}"
-        parts += [f"**{title(name)}**", page.image(f"bound-{name}", text), numbers(page, name)]
-    return "\n\n".join(parts)
+        parts += [f"**{title(name)}**", page.image(f"bound-{name}", text)]
+        C = cell(name, CLUSTERS[0], PARTITIONS[0], page.threads).settings["C"]
+        parts.append(numbers(found, 0.5 * C**2))
+        if all(all(results) for results in found.values()):
+            parts.append(f"{about_partitions(found)} {about_bounds(found)}")
+    return paragraphs(parts)
 
 
-def results_of(page: Page, name: str, partition: str) -> list[dict | None]:
-    return [page.results.of(cell(name, k, partition, page.threads)) for k in CLUSTERS]
-
-
-def numbers(page: Page, name: str) -> str:
+def numbers(found: dict[str, list[dict | None]], half: float) -> str:
     """Make the table of D, of the bounds from it, and of the difference.
 
     S* and S̄ are the support vectors of the optimum and of the combined solution of the clusters.
     """
-    half = 0.5 * cell(name, CLUSTERS[0], PARTITIONS[0], page.threads).settings["C"] ** 2
     lines = []
-    for partition in PARTITIONS:
-        for k, result in zip(CLUSTERS, results_of(page, name, partition), strict=True):
-            values = [f"{result[key] / half:.3g}" if result else "-" for key in D]
-            values += [f"{result[key]:.3g}" if result else "-" for key in CURVES]
-            objective = f"{result['objective']:.6g}" if result else "-"
-            lines.append([f"{partition}, {k} clusters", *values, objective])
-    heading = ["", *D.values(), *(label for label, _, _ in CURVES.values()), "f(α*)"]
-    return table(heading, lines)
+    for partition, results in found.items():
+        for k, result in zip(CLUSTERS, results, strict=True):
+            shown = [NOT_MEASURED] * (len(D) + len(CURVES) + 1)
+            if result:
+                shown = [f"{result[key] / half:.3g}" for key in D]
+                shown += [f"{result[key]:.3g}" for key in D]
+                is_resolved = result["difference"] >= RESOLVED
+                shown.append(f"{result['difference']:.3g}" if is_resolved else BELOW)
+                shown.append(f"{result['objective']:.6g}")
+            lines.append([f"{partition}, {k} clusters", *shown])
+    return table(["", *D.values(), *(label for label, _, _ in CURVES.values()), "f(α*)"], lines)
 
 
-def plot(page: Page, name: str) -> None:
-    """Plot with a linear scale on the left, as in the paper, and a logarithmic one on the right."""
-    figure, axes = style.panels(1, 2)
-    for one, scale in zip(axes[0], ("linear", "log"), strict=True):
-        for partition in PARTITIONS:
-            results = results_of(page, name, partition)
-            for key, (label, marker, line) in CURVES.items():
-                values = np.array([result[key] if result else np.nan for result in results])
-                one.plot(
-                    CLUSTERS,
-                    np.maximum(values, FLOOR) if scale == "log" else values,
-                    color=COLORS[partition],
-                    marker=marker,
-                    linestyle=line,
-                    label=f"{partition}: {label}",
-                )
-        style.logarithmic(one, x=2, y=10 if scale == "log" else None)
-        one.set(xticks=CLUSTERS, xticklabels=CLUSTERS, xlabel="clusters")
-    axes[0][0].set_ylabel("bound, or difference of objectives")
-    axes[0][0].set_title("absolute")
-    axes[0][1].set_title(f"logarithmic, from {FLOOR:g}")
-    style.legend_below(figure, list(axes[0]))
-    style.save(figure, page.path(f"bound-{name}"))
+def draw(page: Page, name: str, found: dict[str, list[dict | None]]) -> None:
+    """Draw with a linear scale on the left, as in the paper, and a logarithmic one on the right.
 
+    On the latter, values below RESOLVED are on the lower edge.
+    """
 
-def conclude(page: Page) -> str:
-    """Compare the partitions, and the bounds with the difference, from the cells shown."""
-    found = {
-        name: {partition: results_of(page, name, partition) for partition in PARTITIONS}
-        for name in page.names
-    }
-    if not found or not all(all(results) for own in found.values() for results in own.values()):
-        return ""
-    return "\n\n".join(
-        f"{title(name)}: {about_partitions(own)} {about_bounds(own)}" for name, own in found.items()
+    def series(least: float | None) -> list[figures.Series]:
+        return [
+            figures.Series(
+                [
+                    (k, result and (result[key] if least is None else max(result[key], least)))
+                    for k, result in zip(CLUSTERS, results, strict=True)
+                ],
+                {
+                    "color": COLORS[partition],
+                    "marker": marker,
+                    "linestyle": line,
+                    "label": f"{partition}: {label}",
+                },
+            )
+            for partition, results in found.items()
+            for key, (label, marker, line) in CURVES.items()
+        ]
+
+    ticks = list(CLUSTERS)
+    left = figures.Panel(
+        "clusters", "bound, or difference of objectives", series(None), "absolute", x=2, ticks=ticks
     )
+    right = figures.Panel(
+        "clusters", "", series(RESOLVED), f"logarithmic, from {RESOLVED:g}", x=2, y=10, ticks=ticks
+    )
+    figures.draw(page.path(f"bound-{name}"), [[left, right]])
 
 
 def about_partitions(found: dict[str, list[dict]]) -> str:
-    """Compare the differences of both partitions; those below FLOOR are not resolved."""
-    pairs = [
-        tuple(max(one["difference"], FLOOR) for one in both)
-        for both in zip(*(found[partition] for partition in PARTITIONS), strict=True)
-    ]
-    words = [compared(ours, random, "larger", "smaller") for ours, random in pairs]
-    shares = joined(
-        [f"{w} for {words.count(w)}" for w in ("smaller", "equal", "larger") if w in words]
-    )
+    """Compare the differences of both partitions, where they are resolved."""
+    pairs = list(zip(*(found[partition] for partition in PARTITIONS), strict=True))
+    smaller = sum(a["difference"] < b["difference"] for a, b in pairs)
+    ratios = [b["difference"] / a["difference"] for a, b in pairs if a["difference"] >= RESOLVED]
     text = (
-        "Compared with that of a random partition, the difference of objectives of kernel k-means "
-        f"is {shares} of {len(words)} numbers of clusters"
+        f"With kernel k-means the difference of objectives is smaller than with a random partition "
+        f"for {smaller} of {len(pairs)} numbers of clusters"
     )
-    ratios = [random / ours for ours, random in pairs if ours > FLOOR]
-    if not ratios:
-        return f"{text}."
-    return f"{text}; the random one is {span(ratios)} times as large where both are resolved."
+    return f"{text}; {span(ratios)} times where it is resolved." if ratios else f"{text}."
 
 
 def about_bounds(found: dict[str, list[dict]]) -> str:
-    """Compare the bounds with the difference, with |f(alpha*)|, and with each other."""
+    """Compare the bounds with the differences that are resolved, and with |f(alpha*)|."""
     sentences = []
     for partition, results in found.items():
-        holds = {key: sum(r["difference"] <= r[key] + FLOOR for r in results) for key in D}
-        above = sum(one["bound"] > abs(one["objective"]) for one in results)
-        ratios = [r["bound"] / r["difference"] for r in results if r["difference"] > FLOOR]
-        shares = [100 * r["support_bound"] / r["bound"] for r in results if r["bound"] > FLOOR]
+        resolved = [one for one in results if one["difference"] >= RESOLVED]
+        holds = [sum(one["difference"] <= one[key] for one in resolved) for key in D]
         text = (
-            f"With {partition}, Theorem 1's bound holds in {holds['bound']} and Theorem 3's in "
-            f"{holds['support_bound']} of {len(results)} cases; Theorem 1's is above |f(α*)| in "
-            f"{above}"
+            f"With {partition}, Theorem 1's bound holds in {holds[0]} and Theorem 3's in "
+            f"{holds[1]} of {len(resolved)} cases whose difference is resolved"
         )
-        if ratios:
-            text += f", {span(ratios)} times the difference"
-        if shares:
-            text += f", and Theorem 3's is {span(shares)} % of it"
-        sentences.append(f"{text}.")
+        if resolved:
+            ratios = [one["bound"] / one["difference"] for one in resolved]
+            shares = [100 * one["support_bound"] / one["bound"] for one in resolved]
+            text += (
+                f"; Theorem 1's is {span(ratios)} times the difference, Theorem 3's {span(shares)} "
+                "% of it"
+            )
+        above = sum(one["bound"] > abs(one["objective"]) for one in results)
+        sentences.append(f"{text}. It is above |f(α*)| in {above} of {len(results)}.")
     return " ".join(sentences)
 
 
 def span(values: list[float]) -> str:
     """Format the range of values."""
-    ends = list(dict.fromkeys(times(end) for end in (min(values), max(values))))
-    return " to ".join(ends)
+    return joined(dict.fromkeys(map(times, (min(values), max(values))))).replace(" and ", " to ")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 
-from paper.cells import Cell
 from paper.experiments.choice import METHODS, cell
-from paper.markdown import duration, number, percent, table
+from paper.markdown import compared, joined, number, percent, powers, table
 from paper.problems import DATA_SETS
 from paper.sections import Page, title
-from paper.sections.words import compared, joined
 
 MODELS = {"early": "early", "dcsvm": "exact"}
 HEADING = [
@@ -26,22 +24,14 @@ HEADING = [
 ]
 
 
-def show(page: Page) -> str:
-    pairs = [(name, method) for name in page.names for method in METHODS]
-    cells = {pair: cell(page.scale, *pair, page.threads) for pair in pairs}
-    shown = [pair for pair in pairs if cells[pair].saved(page.results.folder)]
-    absent = [f"{title(name)} ({MODELS[m]})" for name, m in pairs if (name, m) not in shown]
-    parts = []
-    if shown:
-        parts.append(table(HEADING, [line(page, *pair, cells[pair]) for pair in shown]))
-    if absent:
-        parts.append(f"Not measured: {joined(absent)}.")
-    return "\n\n".join(parts)
+def searches(page: Page) -> str:
+    lines = [line(page, name, method) for name in page.names for method in METHODS]
+    return table(HEADING, lines) if lines else ""
 
 
-def line(page: Page, name: str, method: str, one: Cell) -> list[str]:
-    result = page.results.of(one)
-    known = DATA_SETS[name]
+def line(page: Page, name: str, method: str) -> list[str]:
+    one = cell(page.scale, name, method, page.threads)
+    result, known = page.of(one), DATA_SETS[name]
     paper = powers(math.log2(known.C), math.log2(known.gamma))
     start = [title(name), MODELS[method]]
     if result is None:
@@ -59,42 +49,20 @@ def line(page: Page, name: str, method: str, one: Cell) -> list[str]:
     ]
 
 
-def powers(log2_c: float, log2_gamma: float) -> str:
-    return f"2^{log2_c:g}, 2^{log2_gamma:g}"
-
-
-def conclude(page: Page) -> str:
-    """Compare the test accuracies of the chosen and of the paper's settings, from the cells."""
-    results = {
-        (name, method): page.results.of(cell(page.scale, name, method, page.threads))
-        for name in page.names
-        for method in METHODS
-    }
-    if not results or not all(results.values()):
-        return ""
-    return " ".join(about(method, results) for method in METHODS)
-
-
-def about(method: str, results: dict[tuple[str, str], dict]) -> str:
-    own = {name: result for (name, m), result in results.items() if m == method}
-    gains = {
-        name: round(100 * (result["test_accuracy"] - result["paper_test_accuracy"]), 2)
-        for name, result in own.items()
-    }
-    words = [compared(gain, 0, "above", "below") for gain in gains.values()]
-    phrases = {"above": "above", "equal": "equal to", "below": "below"}
-    shares = joined(
-        [f"{phrase} it on {words.count(word)}" for word, phrase in phrases.items() if word in words]
-    )
-    widest = max(gains, key=lambda name: abs(gains[name]))
-    extreme = compared(gains[widest], 0, "above", "below")
-    seconds = sum(result["seconds"] for result in own.values())
-    text = (
-        f"With {MODELS[method]} models the search takes {duration(seconds)} on "
-        f"{joined([title(name) for name in own])} together. Compared with the test "
-        f"accuracy of the paper's C and gamma, that of the chosen ones is {shares} of {len(own)} "
-        "data sets"
-    )
-    if gains[widest] == 0:
-        return f"{text}."
-    return f"{text}; it differs most on {title(widest)}, {abs(gains[widest]):.2f} % {extreme}."
+def against_paper(page: Page) -> str:
+    """Count the data sets on which the chosen setting is better than the paper's."""
+    sentences = []
+    for method, models in MODELS.items():
+        found = [page.of(cell(page.scale, name, method, page.threads)) for name in page.names]
+        words = [
+            compared(one["test_accuracy"], one["paper_test_accuracy"], "above", "below")
+            for one in found
+            if one
+        ]
+        if words:
+            counts = joined(f"{word} on {words.count(word)}" for word in dict.fromkeys(words))
+            sentences.append(
+                f"With {models} models, the test accuracy of the chosen setting, compared with "
+                f"that of the paper's, is {counts} of {len(words)} data sets."
+            )
+    return " ".join(sentences)

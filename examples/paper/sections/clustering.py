@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from paper.experiments.clustering import CLUSTERINGS, cell
-from paper.markdown import number, percent, table
+from paper.markdown import compared, joined, number, paragraphs, percent, table
 from paper.sections import Page, title
-from paper.sections.words import compared, joined
 
 LEVELS_HEADING = [
     "clusters, clustering",
@@ -22,29 +21,20 @@ MILLION = 1e6
 SOLVED = 1e-5  # relative gaps up to this are within the error of the solutions
 
 
-def show(page: Page) -> str:
+def levels(page: Page) -> str:
     parts = []
     for name in page.names:
-        results = results_of(page, name)
-        if not results:
-            parts.append(f"**{title(name)}**, not measured.")
-            continue
-        rows, sampled = (next(iter(results.values()))[key] for key in ("n_rows", "n_sampled"))
-        parts += [f"**{title(name)}**, {rows:,} rows, D(π) of {sampled:,} of them"]
-        parts += [levels(results), whole(results)]
-    return "\n\n".join(parts)
+        found = {one: page.of(cell(page.scale, name, one, page.threads)) for one in CLUSTERINGS}
+        results = {clustering: result for clustering, result in found.items() if result}
+        if results:
+            first = next(iter(results.values()))
+            counts = f"{first['n_rows']:,} rows, D(π) of {first['n_sampled']:,} of them"
+            parts += [f"**{title(name)}**, {counts}", of_levels(results), whole(results)]
+            parts.append(about(results) if len(results) == len(CLUSTERINGS) else "")
+    return paragraphs(parts)
 
 
-def results_of(page: Page, name: str) -> dict[str, dict]:
-    """Return the results of the measured clusterings."""
-    found = {
-        clustering: page.results.of(cell(page.scale, name, clustering, page.threads))
-        for clustering in CLUSTERINGS
-    }
-    return {clustering: result for clustering, result in found.items() if result}
-
-
-def levels(results: dict[str, dict]) -> str:
+def of_levels(results: dict[str, dict]) -> str:
     n_levels = max(len(result["levels"]) for result in results.values())
     lines = [
         level_line(clustering, result, result["levels"][place])
@@ -76,51 +66,28 @@ def whole(results: dict[str, dict]) -> str:
     return table(WHOLE_HEADING, lines)
 
 
-def conclude(page: Page) -> str:
-    """Compare adaptive clustering with a random sample and the tree, from the cells shown."""
-    found = {name: results_of(page, name) for name in page.names}
-    if any(len(results) < len(CLUSTERINGS) for results in found.values()):
-        return ""
-    return "\n\n".join(about(name, results) for name, results in found.items())
-
-
-def about(name: str, results: dict[str, dict]) -> str:
-    """Compare the levels above the finest, and the complete training."""
-    levels = {clustering: result["levels"][1:] for clustering, result in results.items()}
-    sentences = [
-        against(other, levels["adaptive"], levels[other]) for other in ("random", "tree")
-    ] * bool(levels["adaptive"])
+def about(results: dict[str, dict]) -> str:
+    """Count the levels above the finest at which the gap of adaptive clusters is smaller."""
+    own = {clustering: result["levels"][1:] for clustering, result in results.items()}
+    sentences = [against(other, own["adaptive"], own[other]) for other in ("random", "tree")]
     fastest, fewest = (
         min(results, key=lambda one: results[one][key]) for key in ("seconds", "kernel_evaluations")
     )
-    seconds = {clustering: number(result["seconds"]) for clustering, result in results.items()}
-    sentences.append(
-        f"The complete training is fastest with {fastest}, {seconds[fastest]} s, and takes "
-        f"{joined([f'{seconds[one]} s with {one}' for one in results if one != fastest])}; it "
-        f"computes the fewest kernel values with {fewest}."
-    )
-    return f"{title(name)}: {' '.join(sentences)}"
+    text = f"The complete training is fastest with {fastest}; {fewest} computes the fewest values."
+    return " ".join([*filter(None, sentences), text])
 
 
 def against(other: str, ours: list[dict], theirs: list[dict]) -> str:
-    """Count the levels at which the gap of adaptive clustering is smaller, and give the largest."""
-    pairs = list(zip(ours, theirs, strict=True))
-    words = [compared(gap_of(a), gap_of(b), "larger", "smaller") for a, b in pairs]
-    phrases = {"smaller": "smaller", "equal": "the same up to rounding", "larger": "larger"}
-    shares = joined(
-        [f"{phrase} at {words.count(word)}" for word, phrase in phrases.items() if word in words]
-    )
-    text = (
-        f"Compared with {other}, the gap of adaptive above the finest level is {shares} of "
-        f"{len(pairs)} levels"
-    )
-    a, b = max(pairs, key=lambda pair: max(gap_of(one) for one in pair))
-    if gap_of(a) == gap_of(b):
-        return f"{text}."
+    words = [
+        compared(gap_of(a), gap_of(b), "larger", "smaller")
+        for a, b in zip(ours, theirs, strict=True)
+    ]
+    counts = [f"{word} at {words.count(word)}" for word in dict.fromkeys(words)]
+    if not words:
+        return ""
     return (
-        f"{text}; with {a['clusters']} clusters it is {100 * gap_of(a):.3g} % of f(α*) instead of "
-        f"{100 * gap_of(b):.3g}, and the largest cluster has {a['largest_cluster']:,} rows instead "
-        f"of {b['largest_cluster']:,}."
+        f"Above the finest level, the gap of adaptive clusters is {joined(counts)} of {len(words)} "
+        f"levels, compared with {other}."
     )
 
 

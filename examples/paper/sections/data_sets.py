@@ -1,61 +1,53 @@
-"""Rows and features of the prepared data sets beside the paper's."""
+"""The table of data sets, beside the paper's counts."""
 
 from __future__ import annotations
 
 from paper import published
 from paper.experiments.data_sets import cells
-from paper.markdown import number, percent, table
-from paper.sections import Page, in_paper, title
-from paper.sections.words import joined, sentences
+from paper.markdown import joined, number, percent, table
+from paper.sections import NOT_MEASURED, Page, in_paper, title
 
-COUNTED = ("training rows", "test rows", "features")
+COUNTS = {"n_train": "training rows", "n_test": "test rows", "n_features": "features"}
+HEADING = [
+    "data set",
+    *COUNTS.values(),
+    "labels +1, %",
+    "values",
+    "paper: training, test, features",
+]
 
 
-def show(page: Page) -> str:
+def sizes(page: Page) -> str:
     lines = []
-    for cell in cells(page.scale, page.names, page.threads):
-        name = cell.settings["problem"]["data"]
-        result = page.results.of(cell)
-        theirs = published.DATA_SETS.get(in_paper(name))
-        lines.append([title(name), *(line(result) if result else ["-"] * 5), paper(theirs)])
-    heading = ["data set", "training rows", "test rows", "features", "labels +1, %", "values"]
-    return table([*heading, "paper: training, test, features"], lines)
+    for name, one in zip(page.names, cells(page.scale, page.names, page.threads), strict=True):
+        result, theirs = page.of(one), published.DATA_SETS.get(in_paper(name))
+        shown = [NOT_MEASURED] * 5
+        if result:
+            shown = [f"{result[key]:,}" for key in COUNTS] + [percent(result["positive"])]
+            shown.append(f"{number(result['least'])} to {number(result['greatest'])}")
+        paper = ", ".join(f"{count:,}" for count in theirs) if theirs else "-"
+        lines.append([title(name), *shown, paper])
+    return table(HEADING, lines) if lines else ""
 
 
-def line(result: dict) -> list[str]:
-    counts = [f"{result[key]:,}" for key in ("n_train", "n_test", "n_features")]
-    span = f"{number(result['least'])} to {number(result['greatest'])}"
-    return [*counts, percent(result["positive"]), span]
-
-
-def paper(counts: tuple[int, int, int] | None) -> str:
-    return ", ".join(f"{count:,}" for count in counts) if counts else "-"
-
-
-def conclude(page: Page) -> str:
-    """Compare the counts with the paper's."""
-    same, other = [], []
-    for cell in cells(page.scale, page.names, page.threads):
-        name = cell.settings["problem"]["data"]
-        result, theirs = page.results.of(cell), published.DATA_SETS.get(in_paper(name))
+def agreement(page: Page) -> str:
+    """Name the data sets that have the paper's counts, and the counts of the others."""
+    same, others = [], []
+    for name, one in zip(page.names, cells(page.scale, page.names, page.threads), strict=True):
+        result, theirs = page.of(one), published.DATA_SETS.get(in_paper(name))
         if not result or not theirs:
             continue
-        ours = [result[key] for key in ("n_train", "n_test", "n_features")]
         apart = [
-            f"{count:,} {what} ({their:,})"
-            for what, count, their in zip(COUNTED, ours, theirs, strict=True)
-            if count != their
+            f"{result[key]:,} {words} ({count:,})"
+            for (key, words), count in zip(COUNTS.items(), theirs, strict=True)
+            if result[key] != count
         ]
         if apart:
-            other.append(f"{title(name)} has {joined(apart)}")
+            others.append(f"{title(name)} has {joined(apart)}")
         else:
             same.append(title(name))
-    have = "has" if len(same) == 1 else "have"
-    return sentences(
-        [
-            f"{joined(same)} {have} the paper's rows and features." if same else "",
-            f"Others differ, with the paper's counts in brackets: {'; '.join(other)}."
-            if other
-            else "",
-        ]
-    )
+    parts = [f"{joined(same)} have the paper's rows and features."] if same else []
+    if others:
+        text = "; ".join(others)
+        parts.append(f"Others differ, with the paper's counts in brackets: {text}.")
+    return " ".join(parts)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from paper import style
+from paper import figures
+from paper.baselines import TITLES
 from paper.experiments.support_vectors import (
     METHODS,
     ON_SUBSET,
@@ -11,71 +12,64 @@ from paper.experiments.support_vectors import (
     kernels,
     subset_cell,
 )
-from paper.markdown import number, percent, table
+from paper.markdown import number, paragraphs, percent, table, times
 from paper.sections import Page, title
-from paper.sections.words import compared, times
 
 MEASURES = ("precision", "recall")
 WITH_LEVELS = ("dcsvm", "cascade")
 FOUND = 0.9  # share of the support vectors that counts as having found them
+SHORTEST = 1e-3  # seconds that the figure shows
+
+Points = dict[str, list[dict]]  # by method
 
 
-def show(page: Page) -> str:
+def curves(page: Page) -> str:
     parts = []
     for name in page.names:
         for kernel in kernels(name):
-            results = results_of(page, name, kernel)
-            points = points_of(results)
-            file = f"support-{name}-{kernel}"
-            plot(page, file, points)
-            text = f"precision and recall of support vectors on {title(name)}, {kernel} kernel"
-            parts += [f"**{title(name)}, {kernel}**{counts(results)}"]
-            parts += [page.image(file, text), numbers(points), *subset(page, name, kernel)]
-    return "\n\n".join(parts)
+            parts += [of_levels(page, name, kernel), beside_libsvm(page, name, kernel)]
+    return paragraphs(parts)
 
 
-def results_of(page: Page, name: str, kernel: str) -> dict[str, dict | None]:
-    return {
-        method: page.results.of(cell(page.scale, name, kernel, method, page.threads))
-        for method in METHODS
-    }
-
-
-def subset_results(page: Page, name: str, kernel: str) -> dict[str, dict | None]:
-    return {
-        method: page.results.of(subset_cell(page.scale, name, kernel, method))
-        for method in ON_SUBSET
-    }
-
-
-def points_of(results: dict[str, dict | None]) -> dict[str, list[dict]]:
-    return {method: result["points"] if result else [] for method, result in results.items()}
-
-
-def counts(results: dict[str, dict | None]) -> str:
-    result = results["dcsvm"]
-    return f", {result['n_rows']:,} rows, {result['n_sv']:,} support vectors" if result else ""
-
-
-def subset(page: Page, name: str, kernel: str) -> list[str]:
-    """Make the heading, the figure and the table of the rows that svm-train can solve."""
-    results = subset_results(page, name, kernel)
-    points = points_of(results)
-    file = f"support-subset-{name}-{kernel}"
-    figure, axes = style.panels(1, 2)
-    for one, measure in zip(axes[0], MEASURES, strict=True):
-        plot_by_time(one, measure, points)
-    style.legend_below(figure, list(axes[0]))
-    style.save(figure, page.path(file))
-    text = f"LIBSVM and DC-SVM finding the support vectors of {title(name)}, {kernel} kernel"
-    return [
-        f"**{title(name)}, {kernel}, beside LIBSVM, on one thread**{counts(results)}",
-        page.image(file, text),
-        subset_numbers(points),
+def of_levels(page: Page, name: str, kernel: str) -> str:
+    """Make the heading, the figure and the table of the levels on all rows."""
+    found = {m: page.of(cell(page.scale, name, kernel, m, page.threads)) for m in METHODS}
+    points = points_of(found)
+    file = f"support-{name}-{kernel}"
+    ticks = sorted({p["clusters"] for m in WITH_LEVELS for p in points[m]})
+    by_clusters = [
+        figures.Panel(
+            "clusters, or parts of the cascade",
+            f"{measure}, %",
+            [of_method(m, "clusters", measure, points[m]) for m in WITH_LEVELS],
+            x=4,
+            ticks=ticks,
+            is_reversed=True,
+        )
+        for measure in MEASURES
     ]
+    figures.draw(page.path(file), [by_clusters, by_time(points)])
+    lines = [
+        [TITLES[method], str(point["clusters"]), *shown(point)]
+        for method in WITH_LEVELS
+        for point in points[method]
+    ]
+    text = f"precision and recall of support vectors on {title(name)}, {kernel} kernel"
+    return paragraphs(
+        [
+            f"**{title(name)}, {kernel}**{counts(found)}",
+            page.image(file, text),
+            table(["method", "clusters", "seconds", "precision %", "recall %"], lines),
+        ]
+    )
 
 
-def subset_numbers(points: dict[str, list[dict]]) -> str:
+def beside_libsvm(page: Page, name: str, kernel: str) -> str:
+    """Make the same of the rows that svm-train can solve."""
+    found = {m: page.of(subset_cell(page.scale, name, kernel, m)) for m in ON_SUBSET}
+    points = points_of(found)
+    file = f"support-subset-{name}-{kernel}"
+    figures.draw(page.path(file), [by_time(points)])
     at = {
         "dcsvm": [
             f"{point['clusters']} clusters" if point["clusters"] > 1 else "all rows"
@@ -84,91 +78,67 @@ def subset_numbers(points: dict[str, list[dict]]) -> str:
         "libsvm": [f"tolerance {tolerance:g}" for tolerance in TOLERANCES],
     }
     lines = [
-        [style.TITLES[method], step, number(point["seconds"])]
-        + [percent(point[measure]) for measure in MEASURES]
+        [TITLES[method], step, *shown(point)]
         for method in ON_SUBSET
         for step, point in zip(at[method], points[method], strict=False)
     ]
-    return table(["method", "stopped at", "seconds", "precision %", "recall %"], lines)
+    text = f"LIBSVM and DC-SVM finding the support vectors of {title(name)}, {kernel} kernel"
+    return paragraphs(
+        [
+            f"**{title(name)}, {kernel}, beside LIBSVM, on one thread**{counts(found)}",
+            page.image(file, text),
+            table(["method", "stopped at", "seconds", "precision %", "recall %"], lines),
+            first_to_find(points),
+        ]
+    )
 
 
-def numbers(points: dict[str, list[dict]]) -> str:
-    lines = [
-        [style.TITLES[method], str(point["clusters"]), number(point["seconds"])]
-        + [percent(point[measure]) for measure in MEASURES]
-        for method in WITH_LEVELS
-        for point in points[method]
-    ]
-    return table(["method", "clusters", "seconds", "precision %", "recall %"], lines)
+def points_of(results: dict[str, dict | None]) -> Points:
+    return {method: result["points"] if result else [] for method, result in results.items()}
 
 
-def plot(page: Page, file: str, points: dict[str, list[dict]]) -> None:
-    figure, axes = style.panels(2, 2)
-    for column, measure in enumerate(MEASURES):
-        by_clusters, by_time = axes[0][column], axes[1][column]
-        for method in WITH_LEVELS:
-            values = [100 * point[measure] for point in points[method]]
-            clusters = [point["clusters"] for point in points[method]]
-            by_clusters.plot(clusters, values, **style.look(method))
-        ticks = sorted({p["clusters"] for m in WITH_LEVELS for p in points[m]})
-        style.logarithmic(by_clusters, x=4)
-        by_clusters.invert_xaxis()
-        by_clusters.set(xticks=ticks, xticklabels=ticks, xlabel="clusters, or parts of the cascade")
-        by_clusters.set(ylabel=f"{measure}, %")
-        plot_by_time(by_time, measure, points)
-    style.legend_below(figure, [one for line in axes for one in line])
-    style.save(figure, page.path(file))
+def counts(results: dict[str, dict | None]) -> str:
+    result = results["dcsvm"]
+    return f", {result['n_rows']:,} rows, {result['n_sv']:,} support vectors" if result else ""
 
 
-def plot_by_time(axes, measure: str, points: dict[str, list[dict]]) -> None:
-    for method, found in points.items():
-        seconds = [max(point["seconds"], 1e-3) for point in found]
-        axes.plot(seconds, [100 * point[measure] for point in found], **style.look(method))
-    style.logarithmic(axes, x=10)
-    axes.set(xlabel="seconds", ylabel=f"{measure}, %")
+def shown(point: dict) -> list[str]:
+    return [number(point["seconds"]), *(percent(point[measure]) for measure in MEASURES)]
 
 
-def conclude(page: Page) -> str:
-    """Say when each method has found the support vectors, from the cells shown."""
-    levels, beside = [], []
-    for name in page.names:
-        for kernel in kernels(name):
-            results, others = results_of(page, name, kernel), subset_results(page, name, kernel)
-            if not all(results.values()) or not all(others.values()):
-                return ""
-            where = f"On {title(name)}, {kernel} kernel"
-            levels.append(f"{where}{about_levels(points_of(results))}")
-            beside.append(f"{where}{counts(others)}: {about_libsvm(points_of(others))}")
-    return "\n\n".join(" ".join(sentences) for sentences in (levels, beside) if sentences)
-
-
-def about_levels(points: dict[str, list[dict]]) -> str:
-    """Compare the finest clusters of DC-SVM with the last level of CascadeSVM."""
-    first, last = points["dcsvm"][0], points["cascade"][-1]
-    shares = [
-        f"a {measure} of {percent(first[measure])} %, "
-        f"{compared(first[measure], last[measure], 'above', 'below')} "
-        f"{'to ' * (first[measure] == last[measure])}CascadeSVM's {percent(last[measure])} at its "
-        "end"
+def by_time(points: Points) -> list[figures.Panel]:
+    return [
+        figures.Panel(
+            "seconds",
+            f"{measure}, %",
+            [of_method(method, "seconds", measure, own) for method, own in points.items()],
+            x=10,
+        )
         for measure in MEASURES
     ]
-    return f", {first['clusters']} clusters of DC-SVM have {', and '.join(shares)}."
 
 
-def about_libsvm(points: dict[str, list[dict]]) -> str:
+def of_method(method: str, along: str, measure: str, points: list[dict]) -> figures.Series:
+    places = [max(point[along], SHORTEST) for point in points]
+    values = [100 * point[measure] for point in points]
+    return figures.of_method(method, list(zip(places, values, strict=True)))
+
+
+def first_to_find(points: Points) -> str:
     """Compare the seconds after which DC-SVM and LIBSVM have most of the support vectors."""
-    at = {method: first_found(found) for method, found in points.items()}
+    at = {method: first_found(own) for method, own in points.items()}
+    if not all(points.values()):
+        return ""
     told = {m: "never" if s is None else f"after {number(s)} s" for m, s in at.items()}
     text = (
-        f"precision and recall are both {100 * FOUND:g} % or more {told['dcsvm']} with DC-SVM and "
+        f"Precision and recall are both {100 * FOUND:g} % or more {told['dcsvm']} with DC-SVM and "
         f"{told['libsvm']} with LIBSVM"
     )
     if not at["dcsvm"] or not at["libsvm"]:
         return f"{text}."
     ours, theirs = at["dcsvm"], at["libsvm"]
-    ratio = times(max(ours, theirs) / min(ours, theirs))
-    word = compared(ours, theirs, "later", "earlier")
-    return f"{text}: DC-SVM is {word} by a factor of {ratio}." if ours != theirs else f"{text}."
+    word = "earlier" if ours < theirs else "later"
+    return f"{text}: {word} by a factor of {times(max(ours, theirs) / min(ours, theirs))}."
 
 
 def first_found(points: list[dict]) -> float | None:
