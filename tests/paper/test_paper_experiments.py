@@ -8,11 +8,19 @@ import numpy as np
 import pytest
 from paper.baselines import libsvm
 from paper.cells import Results, as_json
-from paper.experiments import bound, choice, clustering, grid, level_tolerance, support_vectors
+from paper.experiments import (
+    bound,
+    choice,
+    clustering,
+    comparison,
+    divided,
+    grid,
+    level_tolerance,
+    support_vectors,
+)
 from paper.fitted import kernel_matrix
 from paper.problems import load
 from paper.scales import SCALES
-from paper.sections.words import compared, joined
 
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.training import run as steps
@@ -20,7 +28,6 @@ from dcsvm.training import run as steps
 pytest.importorskip("matplotlib")
 from paper.sections import Page  # noqa: E402
 
-CONCLUDING = ("grid", "bound", "support_vectors", "choice", "clustering", "level_tolerance")
 SCALE = replace(
     SCALES["small"],
     test_rows=300,
@@ -56,37 +63,34 @@ def measure_all(page, module):
     """Measure all cells of an experiment in this process."""
     for cell in module.cells(page.scale, page.names, page.threads):
         result = module.measure(as_json(cell.settings), page.plots)
-        cell.save(page.results.folder, {"status": "ok", "result": result})
+        save(page, cell, result)
 
 
-def written(page, name):
-    section = import_module(f"paper.sections.{name}")
-    return section.show(page), section.conclude(page)
+def save(page, cell, result):
+    measured = [{"seconds": 1.0, **result}]
+    page.results.save(cell, {"status": "ok", "run": {}, "results": measured})
 
 
-def save(page, cell, seconds, accuracy):
+def slot(page, name, function):
+    return getattr(import_module(f"paper.sections.{name}"), function)(page)
+
+
+def of_subset(cell, seconds, accuracy):
     found = [
         {"log2_C": c, "log2_gamma": g, "accuracy": accuracy, "seconds": seconds, "n_sv": 9,
          "converged": True}
         for c, g in cell.settings["exponents"]
     ]  # fmt: skip
-    result = {"n_rows": 500, "settings": found}
-    cell.save(page.results.folder, {"status": "ok", "result": result})
-
-
-@pytest.mark.parametrize("name", CONCLUDING)
-def test_nothing_is_concluded_without_cells(page, name):
-    shown, conclusion = written(page, name)
-    assert shown and conclusion == ""
+    return {"n_rows": 500, "settings": found}
 
 
 @needs_svm_train
 def test_every_method_is_measured_on_the_subset_of_a_grid(page, four_settings):
     measure_all(page, grid)
-    shown, conclusion = written(page, "grid")
-    assert "on 500 rows" in shown and (page.plots / "grid-subset-generated.png").stat().st_size
-    assert "500 rows of generated" in conclusion and "of 4 settings" in conclusion
-    assert "all 25 settings take" in conclusion and "; 0 of these did not converge" in conclusion
+    assert "generated, 500 rows" in slot(page, "grid", "tables")
+    assert (page.plots / "grid-subset-generated.png").stat().st_size
+    assert " of 4 |" in slot(page, "grid", "subset_sums")
+    assert "not converged" not in slot(page, "grid", "sums")
     result = page.results.of(grid.subset_cells(SCALE, "generated", "early")[0])
     assert [(one["log2_C"], one["log2_gamma"]) for one in result["settings"]] == list(FOUR)
 
@@ -95,17 +99,18 @@ def test_a_setting_out_of_time_counts_as_slower_and_makes_sums_lower_bounds(page
     seconds = {"early": 0.5, "dcsvm": 1.0, "libsvm": 2.0, "lasvm": 4.0}
     for method, own in seconds.items():
         for cell in grid.subset_cells(SCALE, "generated", method):
-            save(page, cell, own, {"early": 0.9, "libsvm": 0.8}.get(method, 0.7))
+            accuracy = {"early": 0.9, "libsvm": 0.8}.get(method, 0.7)
+            save(page, cell, of_subset(cell, own, accuracy))
     faster, late, *_ = grid.subset_cells(SCALE, "generated", "libsvm")
-    save(page, faster, 0.25, 0.8)
-    late.save(page.results.folder, {"status": "timeout", "timeout": 20.0})
-    shown, conclusion = written(page, "grid")
-    assert "| 2.0 s | 4.0 s | >24.2 s | 16.0 s | 3 of 4 |" in shown
-    assert ">20" in shown
-    assert "faster than LIBSVM in 3 of 4 settings" in conclusion
-    assert "more than 24.2 s, at least 6.1 times the 4.0 s of DC-SVM" in conclusion
-    assert "take LaSVM 16.0 s, 4.0 times the 4.0 s" in conclusion
-    assert "90.00 % on average over 3 settings, above DC-SVM's 70.00" in conclusion
+    save(page, faster, of_subset(faster, 0.25, 0.8))
+    page.results.save(late, {"status": "timeout", "limit": 20.0, "run": {}})
+    assert "| 2.0 s | 4.0 s | >24.2 s | 16.0 s | 3 of 4 |" in slot(page, "grid", "subset_sums")
+    assert "| >20 |" in slot(page, "grid", "tables")
+    told = slot(page, "grid", "times_together")
+    assert "more than 24.2 s, at least 6.1 times the 4.0 s of DC-SVM" in told
+    assert "take LaSVM 16.0 s, 4.0 times the 4.0 s" in told
+    assert "| 3 | 90.00, 90.00 | 70.00, 70.00 | 80.00, 80.00 |" in slot(page, "grid", "robustness")
+    assert "below in 3, most at -10.00 %" in slot(page, "grid", "bias_on_grids")
 
 
 def test_subsets_are_of_the_sets_whose_grid_is_in_the_paper():
@@ -139,19 +144,38 @@ def test_libsvm_finds_its_support_vectors_at_the_last_tolerance(page, monkeypatc
     assert len(result["points"]) == 2
     assert result["points"][-1]["recall"] > 0.95 and result["points"][-1]["precision"] > 0.95
     assert result["points"][0]["recall"] <= result["points"][-1]["recall"]
-    shown, conclusion = written(page, "support_vectors")
-    assert "tolerance 0.001" in shown and "with LIBSVM" in conclusion
+    shown = slot(page, "support_vectors", "curves")
+    assert "tolerance 0.001" in shown and "with LIBSVM" in shown
 
 
 def test_the_bounds_hold_and_are_shown_with_their_d(page, monkeypatch):
     monkeypatch.setattr(bound, "ROWS", 400)
     measure_all(page, bound)
-    shown, conclusion = written(page, "bound")
+    shown = slot(page, "bound", "bounds")
     cell = bound.cell("generated", 8, "random", 1)
     result = page.results.of(cell)
     half = 0.5 * cell.settings["C"] ** 2
     assert f"| random, 8 clusters | {result['bound'] / half:.3g} |" in shown
-    assert "Theorem 1's bound holds in 5 and Theorem 3's in 5 of 5 cases" in conclusion
+    assert "With random, Theorem 1's bound holds in 5 and Theorem 3's in 5 of 5 cases" in shown
+
+
+def test_a_difference_within_the_error_is_no_measurement(page):
+    for partition in bound.PARTITIONS:
+        for k in bound.CLUSTERS:
+            cell = bound.cell("generated", k, partition, 1)
+            result = {"objective": -9.0, "difference": 4e-6, "bound": 1e-20, "support_bound": 0.0}
+            save(page, cell, {**result, "clusters": k, "largest_cluster": 9})
+    shown = slot(page, "bound", "bounds")
+    assert "| <0.001 | -9 |" in shown and "of 0 cases whose difference is resolved" in shown
+
+
+def test_kernel_k_means_is_not_a_random_partition(page):
+    differences = {}
+    for partition in bound.PARTITIONS:
+        settings = bound.cell("generated", 16, partition, 1).settings
+        settings = {**settings, "problem": {"data": "generated", "rows": 3000, "test_rows": 1}}
+        differences[partition] = bound.measure(settings, page.plots)["difference"]
+    assert differences["kernel k-means"] < 0.5 * differences["random"]
 
 
 def test_a_setting_is_chosen_for_early_and_for_exact_models(page):
@@ -161,8 +185,8 @@ def test_a_setting_is_chosen_for_early_and_for_exact_models(page):
         assert result["n_rows"] == rows and result["n_settings"] == 9
         assert {result["log2_C"], result["log2_gamma"]} <= {-10, 0, 10}
         assert 0.5 < result["fold_accuracy"] <= 1
-    shown, conclusion = written(page, "choice")
-    assert "2^5, 2^4" in shown and "of 1 data sets" in conclusion
+    assert "2^5, 2^4" in slot(page, "choice", "searches")
+    assert "of 1 data sets" in slot(page, "choice", "against_paper")
 
 
 def test_images_have_the_papers_range_of_gamma():
@@ -186,8 +210,8 @@ def test_clusterings_are_compared_at_the_same_levels(page):
     X = load({"data": "generated", "rows": 1_700, "test_rows": 1}, page.plots).X.astype(float)
     K = kernel_matrix(Kernel("rbf", 16.0), X, X)
     assert results["tree"]["between_all"] == pytest.approx(K.sum() - np.trace(K), rel=1e-4)
-    shown, conclusion = written(page, "clustering")
-    assert "4, adaptive" in shown and "of 1 levels" in conclusion
+    shown = slot(page, "clustering", "levels")
+    assert "4, adaptive" in shown and "of 1 levels" in shown
 
 
 def test_accurate_levels_are_nearer_to_the_optimum_of_their_clusters(page):
@@ -200,12 +224,67 @@ def test_accurate_levels_are_nearer_to_the_optimum_of_their_clusters(page):
     )
     assert accurate["levels"][-1]["objective"] <= rough["levels"][-1]["objective"]
     assert accurate["n_sv"] == pytest.approx(rough["n_sv"], rel=0.02)
-    shown, conclusion = written(page, "level_tolerance")
-    assert "16 clusters" in shown and "0.1 instead of 0.001" in conclusion
+    assert "16 clusters" in slot(page, "level_tolerance", "costs")
 
 
-def test_words_follow_from_numbers():
-    assert compared(2, 1, "more", "less") == "more"
-    assert compared(1, 2, "more", "less") == "less"
-    assert compared(1, 1, "more", "less") == "equal"
-    assert [joined(["a", "b", "c"][:n]) for n in (1, 2, 3)] == ["a", "a and b", "a, b and c"]
+def test_a_competitor_that_wins_where_it_was_stopped_is_said_to_win(page):
+    chosen = comparison.problems(SCALE, page.names)[0]
+
+    def compare(method, seconds, accuracy, by=1):
+        cell = divided(comparison.cell(SCALE, chosen, method, 1), by)
+        facts = {"n_rows": 3000 // by, "n_sv": 5, "history": []}
+        save(page, cell, {"seconds": seconds, "accuracy": accuracy, **facts})
+
+    compare("dcsvm", 2.0, 0.90)
+    compare("cascade", 1.0, 0.85)
+    compare("ltpu", 9.0, 0.91)
+    late = comparison.cell(SCALE, chosen, "spsvm", 1)
+    page.results.save(late, {"status": "timeout", "limit": 40, "run": {}})
+    compare("spsvm", 0.5, 0.84, by=4)
+    compare("dcsvm", 1.0, 0.80, by=4)
+    told = slot(page, "comparison", "winners")
+    better, faster = told.split(" Faster than DC-SVM: ")
+    assert "LTPU on generated (91.00 against 90.00 %)" in better
+    assert "SpSVM on 750 rows of generated (84.00 against 80.00 %)" in better
+    assert "CascadeSVM on generated (1.00 against 2.00 s)" in faster
+    assert "SpSVM on 750 rows of generated (0.500 against 1.00 s)" in faster
+    assert "+4.00; 0.500 (750 rows)" in slot(page, "comparison", "competitors")
+
+
+def test_claims_say_what_holds(page):
+    def find(precision, recall):
+        for method in ("dcsvm", "cascade"):
+            cell = support_vectors.cell(SCALE, "covtype", "rbf", method, 1)
+            point = {"seconds": 1.0, "clusters": 256, "precision": precision, "recall": recall}
+            save(page, cell, {"n_rows": 9, "n_sv": 9, "points": [point]})
+
+    find(0.78, 0.85)
+    claim = "| covtype: 256 clusters find about 90 % of the support vectors (4) | 90 | "
+    line = "precision 78.00, recall 85.00 | does not hold |"
+    assert claim + line in slot(page, "claims", "claims")
+    find(0.92, 0.9)
+    assert "precision 92.00, recall 90.00 | holds |" in slot(page, "claims", "claims")
+
+
+def test_a_factor_below_the_papers_is_open_if_it_is_a_bound():
+    claims = import_module("paper.sections.claims")
+    assert [claims.factor("c", 7, shown)[3] for shown in ("8.0", "6.0", ">6.0", ">1,000")] == [
+        claims.HOLDS, claims.NOT, claims.OPEN, claims.HOLDS
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("points", [9, 1])
+def test_a_figure_has_no_legend_of_a_series_without_points(points, tmp_path):
+    figures = import_module("paper.figures")
+    series = [
+        figures.of_method("dcsvm", [(x, float(x)) for x in range(1, 1 + points)]),
+        figures.of_method("libsvm", [(1, None)]),
+        figures.of_method("lasvm", []),
+    ]
+    legends = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            figures.Figure, "legend", lambda self, handles, labels, **_: legends.append([*labels])
+        )
+        figures.draw(tmp_path / "a.png", [[figures.Panel("x", "y", series, x=10, span=5)]])
+    assert legends == [["DC-SVM"]]

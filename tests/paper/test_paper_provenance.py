@@ -1,16 +1,13 @@
-"""Test that cells of examples/paper know their commit, and that a page is of one unless it says."""
+"""Test that cells of examples/paper know their run, and that the page says which it is."""
 
-import json
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from paper import provenance, run
-from paper.cells import Cell
+from paper.cells import Results
 
-CELL = Cell("data_sets", "generated", {"threads": 1})
 FIRST, SECOND = "1" * 40, "2" * 40
 
 
@@ -50,55 +47,45 @@ def test_the_commit_is_unknown_outside_of_a_checkout(checkout, tmp_path, monkeyp
     assert provenance.commit(checkout) == "unknown"
 
 
-def test_a_cell_of_another_commit_is_not_done_unless_any_counts(tmp_path):
-    CELL.save(tmp_path, {"status": "ok", "commit": FIRST, "result": {}})
-    assert CELL.is_done(tmp_path, 60, FIRST) and CELL.is_done(tmp_path, 60)
-    assert not CELL.is_done(tmp_path, 60, SECOND)
-    CELL.save(tmp_path, {"status": "ok", "result": {}})
-    assert CELL.is_done(tmp_path, 60, "unknown") and not CELL.is_done(tmp_path, 60, FIRST)
+RESULT = {
+    "n_train": 4, "n_test": 2, "n_features": 2, "positive": 0.5, "least": 0.0, "greatest": 1.0,
+    "n_rows": 4, "seconds": 1.0, "levels": [], "n_sv": 2, "refine_seconds": 0.1,
+    "gradient_seconds": 0.1, "conquer_seconds": 0.1,
+}  # fmt: skip
+DAY = {"1": "2026-01-01", "2": "2026-02-02"}
 
 
 @pytest.fixture
 def measured(tmp_path, monkeypatch):
-    """Measure two experiments, each at a commit of its own; return the options of both programs."""
-
-    def instead(cell, data, timeout):
-        return {"status": "failed" if cell.experiment == "grid" else "ok", "result": RESULT}
-
-    monkeypatch.setattr(run, "run_cell", instead)
-    where = ["--scale", "tiny", "--data", str(tmp_path / "none"), "--results", str(tmp_path)]
+    """Measure two experiments, each at a commit and on a day of its own; return the options."""
+    monkeypatch.setattr(run, "run_cell", lambda *_: {"status": "ok", "results": [RESULT]})
+    where = ["--scale", "tiny", "--results", str(tmp_path)]
     for experiment, commit in (("data_sets", FIRST), ("level_times", f"{SECOND}-dirty")):
         measure(monkeypatch, commit, experiment, *where)
     return where
 
 
-RESULT = {
-    "n_train": 4, "n_test": 2, "n_features": 2, "positive": 0.5, "least": 0.0, "greatest": 1.0,
-    "n_rows": 4, "seconds": 1.0, "levels": [], "n_sv": 2,
-}  # fmt: skip
-
-
 def measure(monkeypatch, commit, *arguments):
-    monkeypatch.setattr(provenance, "commit", lambda: commit)
-    done = CliRunner().invoke(run.main, list(arguments))
+    now = provenance.run_of_now()
+    of_then = {**now, "commit": commit, "date": DAY[commit[0]]}
+    with monkeypatch.context() as patch:
+        patch.setattr(provenance, "run_of_now", lambda: of_then)
+        done = CliRunner().invoke(run.main, [*arguments, "--data", "none"])
     assert done.exit_code == 0, done.output
     return done.output
 
 
-def test_a_page_of_several_commits_is_refused_unless_it_says_so(measured, tmp_path):
+def test_every_section_says_its_commit_day_and_machine(measured, tmp_path):
     pytest.importorskip("matplotlib")
     from paper import report
 
     page = tmp_path / "RESULTS.md"
     command = [*measured, "--out", str(page), "--plots", str(tmp_path / "plots")]
-    refused = CliRunner().invoke(report.main, command)
-    assert refused.exit_code == 1 and not page.exists()
-    assert "data_sets 1111111111; level_times 2222222222 with changes" in refused.output
-    written = CliRunner().invoke(report.main, [*command, "--mixed"])
+    written = CliRunner().invoke(report.main, command)
     assert written.exit_code == 0, written.output
-    head, sets, _, _, levels, *_ = page.read_text().split("\n## ")
-    assert "- commit: 1111111111; 2222222222 with changes\n" in head
-    assert "*Commit 1111111111.*" in sets and "*Commit 2222222222 with changes.*" in levels
+    text = page.read_text(encoding="utf-8")
+    assert "*Measured 2026-01-01, commit 1111111111, " in text
+    assert "*Measured 2026-02-02, commit 2222222222 with changes, " in text
 
 
 def test_cells_of_another_commit_are_measured_again_unless_kept(measured, tmp_path, monkeypatch):
@@ -106,5 +93,5 @@ def test_cells_of_another_commit_are_measured_again_unless_kept(measured, tmp_pa
     assert "1 of 1 cells are measured" in output
     output = measure(monkeypatch, SECOND, "data_sets", *measured)
     assert "0 of 1 cells are measured; 1 of another commit" in output
-    record = json.loads(next(Path(tmp_path).glob("tiny/data_sets/*.json")).read_text())
-    assert record["commit"] == SECOND and record["machine"]["cores"] > 0
+    (record,) = Results(tmp_path / "tiny").table("data_sets").values()
+    assert record["run"]["commit"] == SECOND and record["run"]["machine"]["cores"] > 0
