@@ -6,13 +6,15 @@
     baselines/   every competitor as fit(X, y, C, kernel, ...) -> Fitted
     committee    prediction by all clusters at once: the naive sum and the BCM
     experiments/ a file per table or figure: its cells, and how one is measured
-    cells        a measured cell is a JSON file; what exists and matches is not measured again
-    provenance   the commit of the checkout, saved with each cell
+    cells        the record of each measured cell; what exists and matches is not measured again
+    provenance   the commit, the day and the machine, saved with each record
     fewer        fewer rows for a cell that exceeds its limit
-    run          measures the missing cells, each in a separate process
+    run          measures the missing cells, each in a separate process, those of a data set in turn
     published    the paper's numbers
-    sections/    a file per experiment: what its cells show, and the conclusions from them
-    report       RESULTS.md from the sections, findings.md and published
+    page.md      the text of RESULTS.md, with slots
+    sections/    a file per section: what fills its slots
+    figures      figures as tables of series
+    report       RESULTS.md from all these
 
 Run from the folder examples/: `python -m paper.run --help`, or through its Makefile.
 """

@@ -4,7 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from paper.baselines import METHODS, fitter
+from paper.baselines import ALL, fitter
 from paper.baselines.lasvm import Expansion
 from paper.fitted import kernel_matrix, objective
 from paper.subproblems import Subproblems
@@ -42,7 +42,7 @@ def test_an_early_level_of_too_few_distinct_rows_is_the_finest_that_there_is():
     assert fitted.model.early.partition.n_clusters == 4
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ALL)
 def test_every_method_learns_a_disc(method):
     X, y = disc(800, 0)
     X_test, y_test = disc(500, 1)
@@ -53,7 +53,7 @@ def test_every_method_learns_a_disc(method):
     assert fitted.seconds >= 0
 
 
-@pytest.mark.parametrize("method", ["direct", "lasvm", "cascade"])
+@pytest.mark.parametrize("method", ["direct", "lasvm", "cascade", "plain"])
 @pytest.mark.parametrize("C", [0.5, 4.0])
 def test_exact_solvers_give_lonely_points_their_closed_form(method, C):
     X, y, kernel = lonely_points()
@@ -87,6 +87,38 @@ def test_one_part_of_the_cascade_is_the_whole_problem():
     first_round = fit("cascade", X, y, 10.0, kernel, parts=8)
     assert first_round.facts["objective"] >= whole * (1 + 1e-4)
     assert [point["parts"] for point in first_round.history] == [8, 4, 2, 1]
+
+
+def test_the_plain_solver_and_ours_have_the_same_optimum_without_a_bias():
+    X, y = disc(400, 8)
+    y[:40] *= -1
+    kernel = Kernel("rbf", 2.0)
+    plain = fit("plain", X, y, 3.0, kernel, tolerance=1e-5).facts
+    direct = fit("direct", X, y, 3.0, kernel, tolerance=1e-5).facts
+    assert plain["objective"] == pytest.approx(direct["objective"], rel=1e-6)
+    assert plain["steps"] > 0 and plain["n_sv"] == pytest.approx(direct["n_sv"], abs=2)
+
+
+def test_the_cascade_solves_its_parts_as_the_direct_solver_does(monkeypatch):
+    from paper.baselines import cascade
+
+    sizes = []
+
+    def spy(X, y, C, kernel, **options):
+        sizes.append(len(y))
+        return fitter("direct")(X, y, C, kernel, **options)
+
+    monkeypatch.setattr(cascade, "fit_direct", spy)
+    X, y = disc(400, 9)
+    fit("cascade", X, y, 10.0, Kernel("rbf", 4.0), parts=4)
+    assert sizes[:4] == [100] * 4 and len(sizes) == 7
+
+
+def test_a_part_of_the_cascade_may_have_one_class():
+    X, y, kernel = lonely_points()
+    y = np.sort(y)
+    fitted = fit("cascade", X, y, 4.0, kernel, parts=16)
+    assert fitted.decision_function(X) == pytest.approx(y, abs=2e-3)
 
 
 def test_lasvm_comes_near_the_optimum_and_nearer_with_more_passes():
