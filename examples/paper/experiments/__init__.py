@@ -7,6 +7,7 @@ fewer(scale, cell)             optional: the cell to measure on fewer rows if th
                                time limit or the memory; None if there is none
 ours(scale, cell)              with fewer: DC-SVM's cell on the rows and threads of this one
 LIMITED                        optional: the methods whose limit is of competitors
+UNTIMED                        optional: True if no seconds are shown, so that once is enough
 EVERY_STAND_IN                 optional: True if a data set has all its substitutes
 """
 

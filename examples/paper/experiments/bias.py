@@ -12,11 +12,12 @@ from paper.experiments import data_sets, fit_cell, grid, problem, rbf
 from paper.measure import fit_and_test as measure
 from paper.scales import Scale
 
-__all__ = ["DATA_SETS", "LIMITED", "METHODS", "cell", "cells", "measure", "settings"]
+__all__ = ["DATA_SETS", "LIMITED", "METHODS", "UNTIMED", "cell", "cells", "measure", "settings"]
 
 DATA_SETS = data_sets.DATA_SETS
 METHODS = ("libsvm", "biased", "plain", "direct")
 LIMITED = ("libsvm", "plain")
+UNTIMED = True
 TEST_ROWS = 10_000  # at most
 CORNERS = ((-10, -10), (-10, 6), (-10, 10), (10, -10), (10, 10))  # exponents of C and gamma
 

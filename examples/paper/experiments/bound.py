@@ -26,6 +26,7 @@ from paper.subproblems import Subproblems
 DATA_SETS = ("covtype",)
 CLUSTERS = (8, 16, 32, 64, 128)
 PARTITIONS = ("kernel k-means", "random")
+UNTIMED = True
 ROWS, SAMPLE, TOLERANCE = 10_000, 2_000, 1e-4
 
 

@@ -10,7 +10,7 @@ from paper.problems import load
 from paper.scales import Scale
 
 DATA_SETS = ("ijcnn1", "cifar", "census", "covtype", "webspam", "kddcup99", "mnist8m")
-EVERY_STAND_IN = True
+EVERY_STAND_IN = UNTIMED = True
 
 
 def cells(scale: Scale, names: list[str], threads: int) -> list[Cell]:
