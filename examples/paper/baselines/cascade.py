@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcsvm.kernel.kernels import Kernel
 from paper.baselines.dc_svm import fit_direct
 from paper.fitted import Fitted, Watch, expansion, objective
 from paper.subproblems import Subproblems
@@ -19,17 +18,7 @@ PARTS = 64  # the paper does not state the number
 
 
 def fit(
-    X: np.ndarray,
-    y: np.ndarray,
-    C: float,
-    kernel: Kernel,
-    *,
-    threads: int,
-    seed: int = 0,
-    evaluate=None,
-    parts: int = PARTS,
-    tolerance: float = 1e-3,
-    look=None,
+    X, y, C, kernel, *, threads, seed=0, evaluate=None, parts=PARTS, tolerance=1e-3, look=None
 ) -> Fitted:
     """Train a cascade of `parts` subproblems, a power of two.
 

@@ -17,6 +17,7 @@ from dcsvm.problem.duplicates import find_duplicates
 from dcsvm.training.memory import Plan, make_plan
 from dcsvm.training.report import LevelReport, Progress
 from paper.fitted import Fitted, part_objective
+from paper.problems import UnusableError
 
 LEVELS, BRANCHING = 4, 4  # as in the paper: 256, 64, 16, 4 clusters, then all rows
 
@@ -40,16 +41,16 @@ class History(Progress):
 
 
 def fit(
-    X: np.ndarray,
-    y: np.ndarray,
-    C: float,
-    kernel: Kernel,
+    X,
+    y,
+    C,
+    kernel,
     *,
-    threads: int,
-    seed: int = 0,
+    threads,
+    seed=0,
     evaluate=None,
-    levels: int = LEVELS,
-    branching: int = BRANCHING,
+    levels=LEVELS,
+    branching=BRANCHING,
     **options,
 ) -> Fitted:
     """Train DC-SVM, Algorithm 1 with a tree of clusters; `options` are further TrainOptions.
@@ -88,16 +89,7 @@ def fit(
 
 
 def fit_early(
-    X: np.ndarray,
-    y: np.ndarray,
-    C: float,
-    kernel: Kernel,
-    *,
-    threads: int,
-    levels: int = LEVELS,
-    branching: int = BRANCHING,
-    early_level: int | None = None,
-    **options,
+    X, y, C, kernel, *, threads, levels=LEVELS, branching=BRANCHING, early_level=None, **options
 ) -> Fitted:
     """Train an early model as in the paper, with every row in one cluster.
 
@@ -106,7 +98,7 @@ def fit_early(
     clusters.
     """
     plan = plan_of(X, y, levels, branching)
-    if early_level is not None and plan.levels:
+    if early_level is not None:
         plan = replace(plan, early_level=min(early_level, plan.deepest))
     fitted = fit(
         X,
@@ -126,9 +118,15 @@ def fit_early(
 
 
 def plan_of(X: np.ndarray, y: np.ndarray, levels: int, branching: int) -> Plan:
-    """Plan the levels, from the finest; the early one has 64 clusters. Duplicates are one row."""
+    """Plan the levels, from the finest; the early one has 64 clusters. Duplicates are one row.
+
+    Raises UnusableError for too few rows.
+    """
     distinct = find_duplicates(Rows.from_array(X), y, np.ones(len(y))).first
-    return make_plan(len(distinct), levels, branching, None)
+    plan = make_plan(len(distinct), levels, branching, None)
+    if not plan.levels:
+        raise UnusableError(f"{len(distinct)} different rows are too few for a level of clusters")
+    return plan
 
 
 def fit_direct(X: np.ndarray, y: np.ndarray, C: float, kernel: Kernel, **options) -> Fitted:

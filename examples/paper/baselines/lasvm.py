@@ -133,18 +133,7 @@ class Expansion:
         return alpha
 
 
-def fit(
-    X: np.ndarray,
-    y: np.ndarray,
-    C: float,
-    kernel: Kernel,
-    *,
-    threads: int,
-    seed: int = 0,
-    evaluate=None,
-    passes: int = 1,
-    cache_mb: float | None = None,
-) -> Fitted:
+def fit(X, y, C, kernel, *, threads, seed=0, evaluate=None, passes=1, cache_mb=None) -> Fitted:
     """Make `passes` passes over the rows; the history has a point after each and at the end.
 
     The cache has svm-train's size by default. `finishing_steps` is the number of steps after the

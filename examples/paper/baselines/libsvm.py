@@ -13,7 +13,7 @@ import numpy as np
 from bench import process
 
 from dcsvm import _svmlight, load_model
-from dcsvm.kernel.kernels import NAMES, Kernel
+from dcsvm.kernel.kernels import NAMES
 from dcsvm.machine import default_cache_mb
 from paper.fitted import BATCH_ROWS, Fitted
 
@@ -21,17 +21,7 @@ ITERATION_LIMIT = "reaching max number of iterations"  # a warning of svm-train
 STOP_AT_ONCE = "1e9"  # a tolerance that svm-train meets before its first iteration
 
 
-def fit(
-    X: np.ndarray,
-    y: np.ndarray,
-    C: float,
-    kernel: Kernel,
-    *,
-    threads: int,
-    seed: int = 0,
-    evaluate=None,
-    tolerance: float = 1e-3,
-) -> Fitted:
+def fit(X, y, C, kernel, *, threads, seed=0, evaluate=None, tolerance=1e-3) -> Fitted:
     """Run LIBSVM (Chang and Lin, 2011); it is deterministic and uses one thread.
 
     Seconds and memory exclude reading the file. dcsvm computes the decision values from the model

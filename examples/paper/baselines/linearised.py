@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 from sklearn.cluster import MiniBatchKMeans
@@ -17,7 +16,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_approximation import Nystroem
 from sklearn.svm import LinearSVC
 
-from dcsvm.kernel.kernels import Kernel
 from paper.baselines.fastfood import FastFood
 from paper.fitted import Decide, Fitted, Watch, in_blocks, kernel_matrix, linear
 
@@ -28,17 +26,7 @@ MEMORY_SHARE = 0.7
 CLUSTERED_ROWS = 100_000  # sample for k-means
 
 
-def fit_llsvm(
-    X: np.ndarray,
-    y: np.ndarray,
-    C: float,
-    kernel: Kernel,
-    *,
-    threads: int,
-    seed: int = 0,
-    evaluate=None,
-    features: int = FEATURES,
-) -> Fitted:
+def fit_llsvm(X, y, C, kernel, *, threads, seed=0, evaluate=None, features=FEATURES) -> Fitted:
     """Train on Nystroem features with the centers of k-means as landmarks.
 
     Zhang, Lan, Wang and Moerchen, "Scaling up Kernel SVM on Limited Resources" (AISTATS 2012).
@@ -60,17 +48,7 @@ def fit_llsvm(
     return fit_linear(X, y, C, prepare, features, seed, evaluate)
 
 
-def fit_fastfood(
-    X: np.ndarray,
-    y: np.ndarray,
-    C: float,
-    kernel: Kernel,
-    *,
-    threads: int,
-    seed: int = 0,
-    evaluate=None,
-    features: int = FEATURES,
-) -> Fitted:
+def fit_fastfood(X, y, C, kernel, *, threads, seed=0, evaluate=None, features=FEATURES) -> Fitted:
     """Train on random Fourier features with structured frequencies, for the rbf kernel.
 
     Le, Sarlos and Smola, "Fastfood: Approximating Kernel Expansions in Loglinear Time" (ICML 2013).
@@ -85,17 +63,7 @@ def fit_fastfood(
     return fit_linear(X, y, C, prepare, features, seed, evaluate)
 
 
-def fit_ltpu(
-    X: np.ndarray,
-    y: np.ndarray,
-    C: float,
-    kernel: Kernel,
-    *,
-    threads: int,
-    seed: int = 0,
-    evaluate=None,
-    features: int = FEATURES,
-) -> Fitted:
+def fit_ltpu(X, y, C, kernel, *, threads, seed=0, evaluate=None, features=FEATURES) -> Fitted:
     """Train on kernel values with the centers of k-means as features.
 
     Moody and Darken, "Fast Learning in Networks of Locally-Tuned Processing Units" (1989); the
@@ -109,15 +77,7 @@ def fit_ltpu(
     return fit_linear(X, y, C, prepare, features, seed, evaluate)
 
 
-def fit_linear(
-    X: np.ndarray,
-    y: np.ndarray,
-    C: float,
-    prepare: Callable[[int], Decide],
-    n_features: int,
-    seed: int,
-    evaluate,
-) -> Fitted:
+def fit_linear(X, y, C, prepare, n_features, seed, evaluate) -> Fitted:
     """Train a linear SVM; `prepare` takes a number of features and returns the feature map."""
     watch = Watch(evaluate)
     memory = MEMORY_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -10,21 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dcsvm.kernel.kernels import Kernel
 from paper.fitted import Fitted, Watch, expansion, kernel_matrix
 
 
-def fit(
-    X: np.ndarray,
-    y: np.ndarray,
-    C: float,
-    kernel: Kernel,
-    *,
-    threads: int,
-    seed: int = 0,
-    evaluate=None,
-    tolerance: float = 1e-3,
-) -> Fitted:
+def fit(X, y, C, kernel, *, threads, seed=0, evaluate=None, tolerance=1e-3) -> Fitted:
     """Descend until no KKT condition of equation (1) is violated by more than the tolerance."""
     watch = Watch(evaluate)
     rows = X.astype(np.float64)

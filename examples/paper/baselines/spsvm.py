@@ -89,17 +89,7 @@ class Basis:
         return alpha
 
 
-def fit(
-    X: np.ndarray,
-    y: np.ndarray,
-    C: float,
-    kernel: Kernel,
-    *,
-    threads: int,
-    seed: int = 0,
-    evaluate=None,
-    basis: int = 200,
-) -> Fitted:
+def fit(X, y, C, kernel, *, threads, seed=0, evaluate=None, basis=200) -> Fitted:
     """Choose `basis` vectors.
 
     All coefficients are optimised at sizes that grow by half, and at the end; the history has a

@@ -98,9 +98,10 @@ def searched(settings: dict, folder: Path) -> dict:
     data = problems.load(settings["problem"], folder)
     X, y = np.concatenate([data.X, data.X_test]), np.concatenate([data.y, data.y_test])
     folds = np.repeat([-1, 0], [len(data.y), len(data.y_test)])
-    level = None
-    if settings["method"] == "early":
-        level = plan_of(data.X, data.y, LEVELS, BRANCHING).early_level
+    is_early, level = settings["method"] != "dcsvm", None
+    if is_early:
+        plan = plan_of(data.X, data.y, LEVELS, BRANCHING)
+        level = plan.early_level if settings["method"] == "early" else None
     data = None
     values = [2.0**exponent for exponent in EXPONENTS]
     start = time.perf_counter()
@@ -112,7 +113,7 @@ def searched(settings: dict, folder: Path) -> dict:
             gammas=values,
             folds=folds,
             every=True,
-            early=settings["method"] != "dcsvm",
+            early=is_early,
             early_level=level,
             threads=settings["threads"],
         )
