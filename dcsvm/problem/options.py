@@ -45,7 +45,7 @@ from dcsvm.problem.option_table import (
 )
 
 CLUSTERINGS = ("tree", "adaptive", "random", "kmeans")
-TREES = ("tree", "kmeans")  # the clusterings of early models, and of levels with many clusters
+TREES = ("tree", "kmeans")  # the clusterings of a level alone, and of levels with many clusters
 MAX_BRANCHING = 256  # children of a cluster, MAX_PARTS of dcsvm/kernel/sources.py
 MAX_LEVELS = 30
 AUTO_SCALE, QUANTILE, LEARN = "auto", "quantile", "learn"
@@ -145,7 +145,8 @@ class TrainOptions(OptionTable):
     coef0: float = of_kernel(0.0, FINITE, "-r COEF0", f"coef0 of {users_of('coef0')}")
     tolerance: float = of_accuracy(1e-3, POSITIVE, "-e TOL",
         "tolerance: largest KKT violation of the solution",
-        f"{TOLERANCE_UNIT[0].upper()}{TOLERANCE_UNIT[1:]}.",
+        f"{TOLERANCE_UNIT[0].upper()}{TOLERANCE_UNIT[1:]}. With --early it holds for each cluster. "
+        "The early level of an exact model is solved to at best 0.001.",
         keyword=f"largest KKT violation of the solution; {TOLERANCE_UNIT}",
         is_basic=True)
     gap: float | None = of_accuracy(None, POSITIVE.optional, "--gap GAP",
@@ -174,12 +175,16 @@ class TrainOptions(OptionTable):
         "tree: each cluster of the coarser level is split. adaptive: two-step kernel k-means on a "
         "sample of the support vectors of the finer level (Algorithm 1 of the paper). random: the "
         "same on a random sample of all rows. kmeans: a tree by Euclidean distances. --early "
-        f"needs a tree. Levels of more than {MAX_BRANCHING} clusters use one, with a warning.",
+        "needs a tree, unless -l and --early-level are given. Levels of more than "
+        f"{MAX_BRANCHING} clusters use one, with a warning.",
         keyword='each cluster of the coarser level is split; or "adaptive", k-means on support '
         'vectors of the finer level; "random", on random rows; "kmeans", a Euclidean tree')
     early: bool = of_levels(False, Rule.flag(), "--early",
         "train one level only, a model per cluster: much faster",
-        keyword="train one level only, a local model for each of its clusters: much faster",
+        "With -l and --early-level the finer levels run before it, each from the solution of the "
+        "one before.",
+        keyword="train one level only, a local model for each of its clusters: much faster; with "
+        "levels and early_level the finer levels run before it",
         is_basic=True)
     early_level: int | str | None = of_levels(None,
         Rule.integer(1, MAX_LEVELS).or_word(AUTO).optional, "--early-level L",
@@ -337,9 +342,11 @@ class TrainOptions(OptionTable):
     def _check_levels(self) -> None:
         """Check the options of the early level. Raises OptionError."""
         option = "early" if self.early else "early_level"
-        if self.early and self.clustering not in TREES:
+        has_finer = self.levels is not None and isinstance(self.early_level, int)
+        if self.early and self.clustering not in TREES and not has_finer:
             reason = f"must be {' or '.join(TREES)} for early models, got {self.clustering}"
-            raise OptionError("clustering", reason)
+            more = "unless the number of levels and the early level are given"
+            raise OptionError("clustering", f"{reason}, {more}")
         if self.early and self.gap is not None:
             raise OptionError("gap", "is not available for early models, which reach the tolerance")
         if self.early and self.certify:

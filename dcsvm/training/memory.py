@@ -8,7 +8,7 @@ budget covers the rest: caches, matrices and working copies of all threads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -122,6 +122,8 @@ def plan_levels(options: TrainOptions, n_rows: int, largest: int) -> Plan:
         assert not isinstance(options.early_level, str)
         asked, branching = levels_asked(options), options.branching
         plan = make_plan(min(largest, n_rows), asked, branching, options.early_level)
+        if options.early and plan.early_level is not None:  # the run ends there
+            plan = replace(plan, levels=plan.levels[: plan.levels.index(plan.early_level) + 1])
     if options.early and plan.deepest == 0:
         raise OptionError("early", f"needs a level, and {n_rows} rows are too few for one")
     return plan

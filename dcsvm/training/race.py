@@ -35,7 +35,7 @@ from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.folds import Folds
 from dcsvm.problem.formulation import class_order
 from dcsvm.problem.option_table import CLASSIFIERS, WITH_LEVELS, checked_metric
-from dcsvm.problem.options import OptionError, TrainOptions
+from dcsvm.problem.options import TREES, OptionError, TrainOptions
 from dcsvm.training.engine import Prepared, of_square, prepare_rows
 from dcsvm.training.extraction import NoMarginError
 from dcsvm.training.held_out import Axis, Grid, Score, Setting, as_folds, best_of
@@ -95,6 +95,9 @@ class Race:
     ) -> None:
         if options.probability:
             options = replace(options, probability=False)
+        if options.early and options.clustering not in TREES:
+            reason = f"must be {' or '.join(TREES)} in a search of early models"
+            raise OptionError("clustering", f"{reason}, got {options.clustering}")
         self.n_folds, self.metric = int(fold.max()) + 1, checked_metric(metric, options.svm_type)
         weights = as_weights(sample_weight, len(labels))
         # rows of weight 0 count nowhere

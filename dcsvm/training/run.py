@@ -5,8 +5,8 @@ finer level. Then the support vectors are solved alone (refine), and all rows to
 (conquer). The solution is checked with float64 kernel values. An early model needs only one level,
 which a search may choose.
 
-`-l L --clustering adaptive` is Algorithm 1 as printed. By default the clusters form a tree, and
-levels that do not save time are skipped.
+`-l L --clustering adaptive` is Algorithm 1 as printed; with `--early --early-level N` it ends after
+level N. By default the clusters form a tree, and levels that do not save time are skipped.
 
 A Run has the solver, the level in progress, and the clusters of all levels. Each step continues
 from its state. It raises Stopped if it is stopped before its end.
@@ -174,7 +174,9 @@ class Run:
         if self.plan.choices or (self.options.early and not self.keeps_models):
             self.early_solver = level_solver
         # no level is in progress any more
-        self.level_solver = self.state.level = self.state.sample = None
+        self.level_solver = self.state.level = None
+        if not (self.options.early and level_solver.predicts):
+            self.state.sample = None  # else the last step of a resumed run and folds need it
         self.state.has_begun = False
 
     def take_level(self, level_solver: LevelSolver) -> None:
@@ -385,8 +387,8 @@ def steps_of(run: Run) -> list[str]:
     if solver.is_near:
         return ["conquer"]
     levels = [f"{LEVEL}{level}" for level in plan.levels]
-    if run.options.early and plan.early_level in plan.levels:
-        return levels[: plan.levels.index(plan.early_level) + 1]
+    if run.options.early:
+        return levels
     before = ["refine", "gradient"] if plan.levels or solver.is_warm else []
     return [*levels, *before, "conquer"]
 

@@ -124,7 +124,8 @@ class RunState:
     begun_with : int32, variables selected at the start of the refine or gradient step; None outside
         these steps.
     level : arrays of the LevelSolver of the level in progress, by name; or None.
-    sample : int32, sample rows of the clustering of the level in progress, if it used no tree.
+    sample : int32, sample rows of the clustering of the level in progress, or of the finished
+        level of an early model, if it used no tree.
     early : model of the early level, or of the last level before it.
     n_bsv : number of bounded support vectors of `early`.
     multiplier : multiplier of the relaxed constraint (conquer.py), or None.

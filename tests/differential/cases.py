@@ -76,8 +76,10 @@ def cases():
     for how in CLUSTERINGS:
         for options in each(ON_CLUSTERS):
             yield "levels", trained(f"-c 20 -g 2 --clustering {how} {options}")
+        early = f"-c 20 -g 2 --clustering {how} --early -l 4 -k 2"
+        yield "levels", trained(f"{early} --early-level 2", "large")
         if how != "adaptive":
-            yield "levels", trained(f"-c 20 -g 2 --clustering {how} --early -l 4 -k 2", "large")
+            yield "levels", trained(early, "large")
         yield "levels", trained(f"-s 3 -c 5 -g 2 --clustering {how} -l 2", "curve")
     for options in each(OPTIONS):
         yield "options", trained(f"-g 2 -c 8 {options}")

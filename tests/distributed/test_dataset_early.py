@@ -69,6 +69,16 @@ def test_the_early_level_is_that_of_one_process(client, rows_in_spots, bias):
     assert np.mean(model.predict(X) == here.predict(X)) > 0.999
 
 
+def test_training_ends_at_an_adaptive_level_of_one_process(client, rows_in_spots):
+    X, y = rows_in_spots
+    options = EARLY | {"levels": 2, "early_level": 1, "clustering": "adaptive"}
+    here = dcsvm.train(X, y, threads=1, **options)
+    model = train(client, da.from_array(X, (900, -1)), da.from_array(y, 900), **options)
+    assert [level.level for level in model.report.levels] == [2, 1]
+    assert len(model.early.partition.splits) == len(here.early.partition.splits) == 1
+    assert np.mean(model.predict(X) == here.predict(X)) > 0.99
+
+
 def test_early_models_of_several_classes(client):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (3000, 2)).astype(np.float32)

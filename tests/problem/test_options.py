@@ -72,7 +72,11 @@ def test_every_field_is_in_the_table_and_its_default_keeps_its_rule():
      ({"early": None}, "early must be True or False, got None"),
      ({"clustering": "x"}, "clustering must be one of tree, adaptive, random, kmeans, got 'x'"),
      ({"clustering": "random", "early": True},
-      "clustering must be tree or kmeans for early models, got random"),
+      "clustering must be tree or kmeans for early models, got random, unless the number of "
+      "levels and the early level are given"),
+     ({"clustering": "adaptive", "early": True, "levels": 2, "early_level": "auto"},
+      "clustering must be tree or kmeans for early models, got adaptive, unless the number of "
+      "levels and the early level are given"),
      ({"gap": 0.1, "early": True},
       "gap is not available for early models, which reach the tolerance"),
      ({"certify": True, "early": True},

@@ -101,6 +101,23 @@ def test_each_local_model_is_the_optimum_of_all_members_of_its_cluster(wavy, ove
         assert found[0] <= 1.01 * EARLY_TOLERANCE
 
 
+@pytest.mark.parametrize("more", [{}, {"levels": 2}], ids=["alone", "after level 2"])
+def test_clusters_of_an_early_model_are_solved_to_the_tolerance_that_was_asked_for(wavy, more):
+    X, y = wavy
+    K, options = kernel_values(RBF, X, X), EARLY | {"early_level": 1, "overlap": 1.0} | more
+    violations = []
+    for tolerance in (1e-1, 1e-3, 1e-5):
+        early = dcsvm.train(X, y, **options, tolerance=tolerance).early
+        cluster = early.partition.assign(Rows.from_array(X), 1)
+        alpha = np.zeros(len(X))
+        alpha[early.row_numbers] = early.dual_coef[0]
+        parts = [np.flatnonzero(cluster == c) for c in range(early.partition.n_clusters)]
+        found = [certificate(K[np.ix_(own, own)], c_svc(y[own], 4.0), alpha[own]) for own in parts]
+        violations.append(max(violation for violation, _ in found))
+    assert np.all(np.array(violations) <= [1e-1, 1.01e-3, 2e-5])
+    assert violations[0] > 1e-3 > violations[1] > 2e-5  # no tighter than asked for
+
+
 def test_clusters_may_be_solved_one_after_another(wavy):
     together, apart = level_of(*wavy, 2, bias=True), unsolved_level_of(*wavy, 2, bias=True)
     for cluster in range(apart.division.n_clusters):

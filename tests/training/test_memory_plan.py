@@ -8,7 +8,7 @@ import pytest
 from dcsvm import machine
 from dcsvm.machine import default_cache_mb, default_threads
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.memory import Plan, early_plan, make_plan
+from dcsvm.training.memory import Plan, early_plan, make_plan, plan_levels
 
 
 @pytest.mark.parametrize(
@@ -72,6 +72,13 @@ def test_a_plan_describes_itself():
     assert make_plan(10, None, 4, None).describe() == "no levels"
     skipped = make_plan(1000, 3, 4, None).describe()
     assert skipped.endswith("level 3, 2 skipped: fewer than 100 rows a cluster")
+
+
+def test_an_early_run_is_planned_to_end_at_its_level():
+    options = TrainOptions(early=True, levels=4, early_level=3)
+    plan = plan_levels(options, 10**6, 10**6)
+    assert plan.describe() == "levels of 256, 64 clusters (early level 3)"
+    assert plan_levels(replace(options, early=False), 10**6, 10**6).levels == (4, 3, 2, 1)
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,52 @@ def test_the_exact_model_does_not_depend_on_the_clusters(spots, clustering, bias
     assert np.mean(model.predict(X, method="early") == y) > 0.9
 
 
+ALGORITHM_1 = {"C": 10, "gamma": 2, "levels": 2, "sample": 200, "early_level": 1, "overlap": 1}
+
+
+@pytest.mark.parametrize("clustering", ["adaptive", "random", "tree"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_training_that_ends_at_a_level_has_the_early_model_of_a_whole_run(spots, clustering, bias):
+    options = {**ALGORITHM_1, "clustering": clustering, "bias": bias}
+    early, whole = (dcsvm.train(*spots, early=early, **options) for early in (True, False))
+    assert [level.level for level in early.report.levels] == [2, 1]
+    for name in ("cluster", "row_numbers", "dual_coef", "rho"):
+        assert np.array_equal(getattr(early.early, name), getattr(whole.early, name))
+    assert early.exact is None
+
+
+def test_training_that_ends_at_an_adaptive_level_samples_support_vectors(spots, samples):
+    X, y = spots
+    report = dcsvm.train(X, y, early=True, clustering="adaptive", **ALGORITHM_1).report
+    assert len(samples) == 2
+    assert samples[1] <= set(report.support_by_level[0].tolist())
+    assert not samples[1] <= set(report.support_by_level[1].tolist())
+
+
+@pytest.mark.parametrize("overlap", [1, 1.5])
+def test_folds_of_an_early_model_have_the_clusters_of_its_level(spots, samples, overlap):
+    options = {**ALGORITHM_1, "overlap": overlap, "probability": True}
+    dcsvm.train(*spots, early=True, clustering="adaptive", **options)
+    assert len(samples) == 3 and samples[2] == samples[1]
+
+
+def test_an_early_run_that_ended_is_resumed_with_the_clusters_of_its_level(
+    spots, samples, tmp_path
+):
+    options = {**ALGORITHM_1, "clustering": "adaptive", "early": True, "overlap": 1.5}
+    folder = tmp_path / "run"
+    first = dcsvm.train(*spots, checkpoint=dcsvm.Checkpoint(folder), **options)
+    again = dcsvm.train(*spots, checkpoint=dcsvm.Checkpoint(folder, resume=True), **options)
+    assert len(samples) == 3 and samples[2] == samples[1]
+    assert np.array_equal(first.predict(spots[0]), again.predict(spots[0]))
+
+
+def test_early_models_of_a_grid_are_clustered_by_a_tree(spots):
+    options = {key: value for key, value in ALGORITHM_1.items() if key not in ("C", "gamma")}
+    with pytest.raises(ValueError, match="tree or kmeans in a search of early models, got random"):
+        dcsvm.grid_search(*spots, Cs=[1], gammas=[1], early=True, clustering="random", **options)
+
+
 def test_folds_have_adaptive_levels(spots, samples):
     X, y = spots
     options = TrainOptions(C=10, gamma=2, levels=2, sample=200, clustering="adaptive")
