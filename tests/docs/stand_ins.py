@@ -54,6 +54,8 @@ def write_all(folder: Path) -> None:
     (folder / "train.range").write_text(f"x\n-1 1\n{ranges}")
     write_census(folder / "census.csv", 400, rng)
     write_census(folder / "census.t.csv", 100, rng)
+    write_libsvm(folder / "covtype.tr", *two_classes(2000, 54, rng))
+    write_libsvm(folder / "covtype.te", *two_classes(300, 54, rng))
 
 
 def write_census(path: Path, n_rows: int, rng: np.random.Generator) -> None:

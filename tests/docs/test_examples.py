@@ -154,6 +154,31 @@ def test_the_examples_of_a_page_run(path, files, tmp_path, monkeypatch):
             assert not missing, f"{where}: not printed: {missing}"
 
 
+@pytest.mark.parametrize(
+    ("script", "written"),
+    [
+        ("train.sh", "covtype.tr.model exact.out early.out"),
+        ("train.sh letter letter.t 4 1", "letter.model exact.out"),
+        ("predict_early.sh ijcnn1 ijcnn1.t", "ijcnn1.early.model early.out"),
+        ("choose.sh train.txt -log2c 0,4,2 -log2g 0,2,1", "train.txt.model"),
+    ],
+)
+def test_a_script_writes_its_files(script, written, files, tmp_path, monkeypatch):
+    folder = tmp_path / "work"
+    shutil.copytree(files, folder)
+    monkeypatch.chdir(folder)
+    run_block([f"{ROOT / 'examples'}/{script}"], script, 0)
+    assert all((folder / name).stat().st_size for name in written.split())
+
+
+@pytest.mark.parametrize("name", ["README.md", "examples/train.sh"])
+def test_the_first_commands_are_told(name):
+    """Training by levels of the paper and early prediction, for files of its example."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert "dcsvm-train -c 32 -g 2 -l 4 covtype.tr\n" in text
+    assert "dcsvm-predict --early covtype.te covtype.tr.model " in text
+
+
 def test_the_readme_is_short():
     assert len(README.read_text(encoding="utf-8").split()) <= MAX_WORDS
 
