@@ -23,11 +23,11 @@ from paper.sections import (
 
 HEADING = [
     "method",
-    "threads",
     "seconds",
     "LIBSVM's seconds over these",
     "accuracy %",
     "model",
+    "threads",
     "MB added",
     "paper: seconds",
     "paper: LIBSVM's over these",
@@ -91,10 +91,10 @@ def table_of(page: Page, problem: Problem) -> str:
         lines.append(
             [
                 TITLES[method],
-                str(own.settings["threads"]),
                 page.seconds(own),
                 ratio(libsvm, limit, result),
                 *ours,
+                str(own.settings["threads"]),
                 number(result and result.get("added_mb")),
                 *paper(problem.theirs, method),
             ]
