@@ -19,6 +19,7 @@ from paper.markdown import number, percent, table
 from paper.scales import Scale
 
 NOT_MEASURED, BELOW = "not measured", "below"
+SHORTEST = 1e-3  # seconds that can be told apart from none
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ def names_with_results(experiment: ModuleType, results: Results) -> list[str]:
 def shown_seconds(result: dict) -> str:
     """Format the seconds of a result; say if its method ended before it converged."""
     missed = "" if result.get("converged", True) else " (not converged)"
-    return f"{number(result['seconds'])}{missed}"
+    seconds = result["seconds"]
+    return f"{number(seconds) if seconds >= SHORTEST else f'<{SHORTEST:g}'}{missed}"
 
 
 def model_size(result: dict) -> str:

@@ -8,12 +8,11 @@ from paper import figures
 from paper.baselines import TITLES
 from paper.experiments import convergence, polynomial
 from paper.markdown import number, paragraphs, percent, points, table
-from paper.sections import NOT_MEASURED, Page, on_fewer_rows, shown_seconds, title
+from paper.sections import NOT_MEASURED, SHORTEST, Page, on_fewer_rows, shown_seconds, title
 
 EXACT = ("early", "dcsvm", "single", "direct", "libsvm", "cascade")  # they have an objective
 SOLVERS = ("dcsvm", "single", "direct", "libsvm")
 ACCURACY_SPAN = 20  # the figure ends this many per cent below the best
-SHORTEST = 1e-3  # seconds that the figure shows
 LEAST_ERROR = 1e-9  # relative; the optimum is not known more accurately
 
 
@@ -95,12 +94,21 @@ def numbers(found: dict[str, list[dict]], best: float | None) -> str:
 
 
 def draw(page: Page, file: str, found: dict[str, list[dict]], best: float | None) -> None:
-    """Draw both figures; errors below LEAST_ERROR are on the lower edge."""
+    """Draw both figures; errors below LEAST_ERROR are on the lower edge.
+
+    As in the paper, methods whose accuracies are all below the figure are not in it.
+    """
     objective, accuracy = [], []
+    shares = [
+        100 * point["accuracy"] for own in found.values() for point in own if "seconds" in point
+    ]
+    lowest = max(shares, default=0.0) - SPAN
     for method, own in found.items():
         measured = [point for point in own if "limit" not in point]
         seconds = [max(point["seconds"], SHORTEST) for point in measured]
         shares = [100 * point["accuracy"] for point in measured]
+        if max(shares, default=lowest) < lowest:
+            shares = [None] * len(measured)
         errors = [error(method, point, own, best) for point in measured]
         errors = [None if one is None else max(one, LEAST_ERROR) for one in errors]
         accuracy.append(figures.of_method(method, list(zip(seconds, shares, strict=True))))

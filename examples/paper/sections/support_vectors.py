@@ -13,12 +13,11 @@ from paper.experiments.support_vectors import (
     subset_cell,
 )
 from paper.markdown import number, paragraphs, percent, table, times
-from paper.sections import Page, title
+from paper.sections import SHORTEST, Page, title
 
 MEASURES = ("precision", "recall")
 WITH_LEVELS = ("dcsvm", "cascade")
 FOUND = 0.9  # share of the support vectors that counts as having found them
-SHORTEST = 1e-3  # seconds that the figure shows
 
 Points = dict[str, list[dict]]  # by method
 
