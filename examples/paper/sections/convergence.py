@@ -12,7 +12,7 @@ from paper.sections import NOT_MEASURED, SHORTEST, Page, on_fewer_rows, shown_se
 
 EXACT = ("early", "dcsvm", "single", "direct", "libsvm", "cascade")  # they have an objective
 SOLVERS = ("dcsvm", "single", "direct", "libsvm")
-ACCURACY_SPAN = 20  # the figure ends this many per cent below the best
+SPAN = 20  # the figure of accuracies ends this many per cent below the best
 LEAST_ERROR = 1e-9  # relative; the optimum is not known more accurately
 
 
@@ -116,9 +116,7 @@ def draw(page: Page, file: str, found: dict[str, list[dict]], best: float | None
     left = f"(f − f*) / |f*|, from {LEAST_ERROR:.0e}"
     panels = [
         figures.Panel("seconds", left, objective, "objective", x=10, y=10),
-        figures.Panel(
-            "seconds", "test accuracy, %", accuracy, "accuracy", x=10, span=ACCURACY_SPAN
-        ),
+        figures.Panel("seconds", "test accuracy, %", accuracy, "accuracy", x=10, span=SPAN),
     ]
     figures.draw(page.path(file), [panels])
 
