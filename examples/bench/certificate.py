@@ -5,6 +5,7 @@ a bias. The violation is the usual stopping measure: with a bias m - M of Keerth
 without one the largest projected gradient. The solver's own report is not read.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +39,7 @@ class Check:
 
 def read_model(path: Path, known: Distinct, change) -> Solution:
     """Read the solution of a two-class LIBSVM model; `change` rounds features as its writer did."""
-    header, _, rest = path.read_bytes().partition(b"\nSV\n")
+    header, rest = re.split(rb"\nSV\b.*\n", path.read_bytes(), maxsplit=1)
     fields = dict(line.split(maxsplit=1) for line in header.splitlines())
     lines = rest.split(b"\n", int(fields[b"total_sv"]))[: int(fields[b"total_sv"])]
     vectors = parse(b"\n".join(lines)).with_values(change)

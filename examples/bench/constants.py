@@ -1,18 +1,15 @@
 """Measure training with half and with double of each constant that was chosen by measurement.
 
-    python constants.py --data DIR [--rounds 3]
-
-DIR is the output folder of datasets.py. Prints a line per constant: for each case the ratios of the
+Prints a line per constant: for each case the ratios of the
 median seconds with half and with double to the median seconds with its value. The three values are
 measured in turn. A limit that cannot double is taken near its end. Ratios within 0.1 of 1 are noise
 on an idle machine with two cores.
 """
 
-import argparse
 from importlib import import_module
-from pathlib import Path
 from statistics import median
 
+import measure
 from cases import FULL, Case
 
 from dcsvm.data.dataset import Dataset
@@ -40,30 +37,22 @@ CONSTANTS = (  # module, name, half, double
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder of the prepared files")
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
+    options = measure.parser_of(__doc__, "data rounds").parse_args()
     cases = [case for case in FULL if case.name in CASES]
-    data = {case.name: Dataset.read(options.data / case.train) for case in cases}
-    for case in cases:  # warm up
-        seconds(case, data[case.name])
+    data = {case: Dataset.read(options.data / case.train) for case in cases}
+    for case in cases:
+        seconds(case, data[case])  # warm up
     for module, name, *others in CONSTANTS:
-        found = [
-            f"{case.name} {half:.2f} {double:.2f}"
-            for case in cases
-            for half, double in [
-                ratios(case, data[case.name], module, name, others, options.rounds)
-            ]
-        ]
+        where = import_module(f"dcsvm.{module}")
+        found = []
+        for case in cases:
+            half, double = ratios(case, data[case], where, name, others, options.rounds)
+            found.append(f"{case.name} {half:.2f} {double:.2f}")
         print(f"{name}: {'; '.join(found)}", flush=True)
 
 
-def ratios(
-    case: Case, data: Dataset, module: str, name: str, others: list[float], rounds: int
-) -> tuple[float, float]:
+def ratios(case: Case, data: Dataset, where, name: str, others: list[float], rounds: int):
     """Return the ratios of seconds with half and with double to seconds with the current value."""
-    where = import_module(f"dcsvm.{module}")
     usual = getattr(where, name)
     found = {value: [] for value in (usual, *others)}
     try:

@@ -1,64 +1,103 @@
-"""Fit scikit-learn's SVC, or scikit-learn-intelex's, once in a separate process.
+"""Fit an estimator of scikit-learn, scikit-learn-intelex or dcsvm in a process of its own.
 
-    python fit_sklearn.py sklearn|sklearnex SPEC_JSON SOLUTION_NPZ
+    python fit_sklearn.py sklearn|sklearnex|ours|train SPEC_JSON
 
-bench.py starts this. SPEC_JSON is JSON text, not a path. Only fit() is timed. Results: one line of
-JSON on stdout (seconds, version, accuracy); indices and coefficients of the support vectors in the
-.npz file.
+`fitted_apart` in programs.py starts this; it describes SPEC_JSON, which is JSON text, not a path,
+and the result, a line of JSON on stdout. "train" is dcsvm.train with the options of the estimator.
 """
 
-import importlib.metadata
 import json
 import sys
 import time
+from importlib.metadata import version
+from statistics import median
 
 import numpy as np
 
-KERNELS = ("linear", "poly", "rbf", "sigmoid")
+
+def main(library: str, text: str) -> None:
+    spec = json.loads(text)
+    make = maker(library, spec["estimator"], spec["params"], spec["threads"])
+    X, y = load(spec["train"], spec)
+    found = searched(make(), spec["grid"], X, y) if "grid" in spec else fitted(make, spec, X, y)
+    names = {"sklearn": "scikit-learn", "sklearnex": "scikit-learn-intelex"}
+    print(json.dumps(found | {"version": version(names.get(library, "dcsvm"))}))
 
 
-def load_svc(package: str, threads: int):
-    if package == "sklearnex":
+def load(path: str, spec: dict):
+    """Load rows, as an array or a sparse matrix, and labels, which rows.save wrote."""
+    from scipy.sparse import csr_matrix
+
+    with np.load(path) as saved:
+        parts, labels = (saved["values"], saved["indices"] - 1, saved["starts"]), saved["labels"]
+        shape, dtype = (len(labels), int(saved["width"])), spec.get("dtype", "float64")
+    rows = csr_matrix(parts, shape=shape, dtype=dtype)
+    return (rows if spec.get("is_sparse") else rows.toarray()), labels
+
+
+def maker(library: str, estimator: str, params: dict, threads: int):
+    """Return a function that makes the estimator."""
+    if library == "train":
+        return lambda: Trained(estimator, params, threads)
+    if library == "ours":
+        import dcsvm.sklearn as package
+    elif library == "sklearnex":
         import daal4py
-        from sklearnex.svm import SVC
+        import sklearnex.svm as package
 
         daal4py.daalinit(threads)
     else:
-        from sklearn.svm import SVC
-    return SVC
+        from sklearn import svm as package
+    if not hasattr(package, estimator):
+        raise SystemExit("this estimator is not there")
+    return lambda: getattr(package, estimator)(**params)
 
 
-def main(package: str, spec_text: str, solution: str) -> None:
-    spec = json.loads(spec_text)
-    svc = load_svc(package, spec["threads"])
-    rows = np.load(spec["rows"]).astype(spec["dtype"], order="C", copy=False)
-    labels = np.load(spec["labels"])
-    model = svc(
-        C=spec["C"],
-        kernel=KERNELS[spec["kernel"]],
-        gamma=spec["gamma"],
-        degree=spec["degree"],
-        coef0=spec["coef0"],
-        tol=spec["tolerance"],
-        cache_size=spec["cache_mb"],
-    )
-    begin = time.perf_counter()
-    model.fit(rows, labels)
-    result = {"seconds": time.perf_counter() - begin, "version": version(package)}
-    support, coefficients = np.asarray(model.support_), np.asarray(model.dual_coef_, dtype=float)
-    np.savez(solution, support=support, coefficients=coefficients[0])
-    if spec["test_rows"]:
-        test = np.load(spec["test_rows"]).astype(spec["dtype"], order="C", copy=False)
+class Trained:
+    """dcsvm.train with the options that the estimator uses."""
+
+    def __init__(self, estimator: str, params: dict, threads: int):
+        kind = {"SVC": "c_svc", "SVR": "epsilon_svr", "OneClassSVM": "one_class"}[estimator]
+        bias = estimator == "SVC"
+        self.options = {**params, "svm_type": kind, "threads": threads, "bias": bias}
+
+    def fit(self, X, y):
+        import dcsvm
+
+        if "gamma" not in self.options:
+            self.options["gamma"] = 1 / (X.shape[1] * X.var())
+        self.predict = dcsvm.train(X, y, **self.options).predict
+
+
+def fitted(make, spec: dict, X, y) -> dict:
+    X_test, y_test = load(spec["test"], spec) if spec.get("test") else (X[:1], y[:1])
+    fits, predictions = [], []
+    while not fits or (len(fits) < 3 and sum(fits) < spec.get("short", 0)):
+        model, begin = make(), time.perf_counter()
+        model.fit(X, y)
+        fits.append(time.perf_counter() - begin)
         begin = time.perf_counter()
-        predicted = model.predict(test)
-        result["predict_seconds"] = time.perf_counter() - begin
-        result["accuracy"] = float(np.mean(predicted == np.load(spec["test_labels"])))
-    print(json.dumps(result))
+        predicted = model.predict(X_test)
+        predictions.append(time.perf_counter() - begin)
+    if "solution" in spec:
+        alphas = np.asarray(model.dual_coef_, dtype=float)[0]
+        np.savez(spec["solution"], support=np.asarray(model.support_), coefficients=alphas)
+    if not spec.get("test"):
+        return {"fit": median(fits)}
+    score = np.mean(predicted == (1 if spec["estimator"] == "OneClassSVM" else y_test))
+    if spec["estimator"] == "SVR":
+        score = 1 - np.mean((predicted - y_test) ** 2) / np.var(y_test)
+    return {"fit": median(fits), "predict": median(predictions), "score": float(score)}
 
 
-def version(package: str) -> str:
-    names = {"sklearn": "scikit-learn", "sklearnex": "scikit-learn-intelex"}
-    return importlib.metadata.version(names[package])
+def searched(estimator, grid: dict, X, y) -> dict:
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    search, begin = GridSearchCV(estimator, grid, cv=folds, refit=False), time.perf_counter()
+    search.fit(X, y)
+    seconds = time.perf_counter() - begin
+    return {"fit": seconds, "score": search.best_score_, "best": search.best_params_}
 
 
 if __name__ == "__main__":

@@ -1,14 +1,11 @@
 """Kill training workers; every run must end with the certified model of an undisturbed run.
 
-    python kills.py --data FOLDER [--runs 10] [--kills 5] [--workers 3] [--seed 0]
-
 Each run trains on the first 100,000 rows of covtype on worker processes of this machine. SIGKILLs
 are sent at random moments of random phases. Half of them go to a random worker, half to the worker
 with the results of most tasks. Dask restarts it. Prints a line per run; the exit status is 1 if a
 run failed.
 """
 
-import argparse
 import hashlib
 import os
 import queue
@@ -18,37 +15,88 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+
+import measure
 
 import dcsvm
 from dcsvm.distributed.connection import workers_of_this_machine
 from dcsvm.distributed.dataset import read_on_workers
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.fit import fit
+from dcsvm.training.report import TrainReport
 from dcsvm.training.state import RunControl
 
 FILE = "covtype.100000.tr"
 OPTIONS = TrainOptions(C=32, gamma=32, cache_mb=300)
 
 
-class Killer(threading.Thread):
-    """Thread that kills workers of a client.
+@dataclass(frozen=True)
+class Run:
+    killed: list[str]
+    seconds: dict[str, float]  # of each phase
+    report: TrainReport
+    bits: str  # hash of the model
+
+    def __str__(self) -> str:
+        report = self.report
+        return (
+            f"{len(self.killed)} kills, {sum(self.seconds.values()):.1f} s, "
+            f"{'converged' if report.converged else 'NOT CONVERGED'}, "
+            f"violation {report.violation:.2g}, {report.n_sv} support vectors, {self.bits}, "
+            f"{report.traffic.tasks} tasks; {', '.join(self.killed) or 'none'}"
+        )
+
+
+def main() -> None:
+    parser = measure.parser_of(__doc__, "data")
+    for name, default in {"runs": 10, "kills": 5, "workers": 3, "seed": 0}.items():
+        parser.add_argument(f"--{name}", type=int, default=default, metavar="N", help="number")
+    given = parser.parse_args()
+    path = given.data / FILE
+    wanted = run(path, given.workers, [], random.Random())
+    print(f"without: {wanted}", flush=True)
+    failed = n_killed = 0
+    for number in range(given.runs):
+        rng = random.Random(1000 * given.seed + number)
+        phases = rng.choices(list(wanted.seconds), k=given.kills)
+        moments = [(name, rng.uniform(0, wanted.seconds[name])) for name in phases]
+        try:
+            one = run(path, given.workers, moments, rng)
+        except ValueError as error:
+            print(f"run {number}: {error}", flush=True)
+            failed += 1
+            continue
+        print(f"run {number}: {one}", flush=True)
+        n_killed += len(one.killed)
+        failed += one.bits != wanted.bits or not one.report.converged
+    print(f"{n_killed} kills in {given.runs} runs, {failed} failed", flush=True)
+    sys.exit(failed > 0)
+
+
+class Killer(dcsvm.Progress):
+    """Progress that kills workers of a client.
 
     Each of the `moments` is a phase and the seconds since its start; `killed` lists the phase of
-    each kill.
+    each kill, `begun` has the start time of each phase.
     """
 
     def __init__(self, client, moments: list[tuple[str, float]], rng: random.Random):
-        super().__init__(daemon=True)
         self.client, self.moments, self.rng = client, moments, rng
         self.phases, self.done, self.killed = queue.Queue(), threading.Event(), []
-        self.phase = ""
+        self.begun, self.thread = {}, threading.Thread(target=self.watch, daemon=True)
+        self.begin("read", 0)
 
-    def begin(self, phase: str) -> None:
-        self.phase = phase
-        self.phases.put(phase)
+    def begin(self, name, n_rows):
+        self.phase, self.begun[name] = name, time.perf_counter()
+        self.phases.put(name)
 
-    def run(self) -> None:
+    def seconds(self) -> dict[str, float]:
+        ends = [*self.begun.values(), time.perf_counter()][1:]
+        return {name: end - self.begun[name] for name, end in zip(self.begun, ends, strict=True)}
+
+    def watch(self) -> None:
         while not self.done.is_set():
             with suppress(queue.Empty):
                 phase, start = self.phases.get(timeout=0.1), time.perf_counter()
@@ -70,10 +118,7 @@ class Killer(threading.Thread):
             self.killed.append(f"{self.phase} ({by_what})")
 
     def running(self) -> dict[str, int]:
-        """Return the worker processes that Dask restarts, by address.
-
-        Dask does not restart a worker that dies during its start.
-        """
+        """Return the workers by address that Dask restarts: not those that still start."""
         there, nannies = self.client.nthreads(), self.client.cluster.workers.values()
         return {
             one.worker_address: one.process.pid
@@ -82,87 +127,20 @@ class Killer(threading.Thread):
         }
 
 
-class Phases(dcsvm.Progress):
-    """Progress that reports each phase to a killer; `begun` has the start time of each phase."""
-
-    def __init__(self, killer: Killer):
-        self.killer, self.begun = killer, {}
-        self.begin("read", 0)
-
-    def begin(self, name, n_rows):
-        self.begun[name] = time.perf_counter()
-        self.killer.begin(name)
-
-    def seconds(self) -> dict[str, float]:
-        ends = [*self.begun.values(), time.perf_counter()][1:]
-        return {name: end - self.begun[name] for name, end in zip(self.begun, ends, strict=True)}
-
-
-def moments_of(phases: dict[str, float], kills: int, rng: random.Random) -> list[tuple[str, float]]:
-    """Draw random moments of random phases, by the seconds of each phase."""
-    names = rng.choices(list(phases), k=kills)
-    return [(name, rng.uniform(0, phases[name])) for name in names]
-
-
-def run(path: Path, n_workers: int, moments: list[tuple[str, float]], rng: random.Random) -> dict:
-    """Train once and return a summary of the run."""
+def run(path: Path, n_workers: int, moments: list[tuple[str, float]], rng: random.Random) -> Run:
+    """Train once with kills at these moments."""
     with workers_of_this_machine(n_workers, threads=n_workers) as client:
         killer = Killer(client, moments, rng)
-        phases = Phases(killer)
         data = read_on_workers(client, str(path), n_threads=n_workers)
-        killer.start()
+        killer.thread.start()
         try:
-            model = fit(data.disposable(), OPTIONS, RunControl(phases))
+            model = fit(data.disposable(), OPTIONS, RunControl(killer))
         finally:
             killer.done.set()
-            killer.join()
-        seconds = phases.seconds()
+            killer.thread.join()
+        seconds = killer.seconds()
     bits = hashlib.sha256(model.exact.dual_coef.tobytes() + model.exact.row_numbers.tobytes())
-    return {
-        "killed": killer.killed,
-        "seconds": seconds,
-        "report": model.report,
-        "bits": bits.hexdigest()[:12],
-    }
-
-
-def tell(name: str, one: dict) -> None:
-    report = one["report"]
-    print(
-        f"{name}: {len(one['killed'])} kills, {sum(one['seconds'].values()):.1f} s, "
-        f"{'converged' if report.converged else 'NOT CONVERGED'}, "
-        f"violation {report.violation:.2g}, {report.n_sv} support vectors, {one['bits']}, "
-        f"{report.traffic.tasks} tasks; {', '.join(one['killed']) or 'none'}",
-        flush=True,
-    )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--kills", type=int, default=5)
-    parser.add_argument("--workers", type=int, default=3)
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    path = given.data / FILE
-    wanted = run(path, given.workers, [], random.Random())
-    tell("without", wanted)
-    failed = n_killed = 0
-    for number in range(given.runs):
-        rng = random.Random(1000 * given.seed + number)
-        moments = moments_of(wanted["seconds"], given.kills, rng)
-        try:
-            one = run(path, given.workers, moments, rng)
-        except ValueError as error:
-            print(f"run {number}: {error}", flush=True)
-            failed += 1
-            continue
-        tell(f"run {number}", one)
-        n_killed += len(one["killed"])
-        failed += one["bits"] != wanted["bits"] or not one["report"].converged
-    print(f"{n_killed} kills in {given.runs} runs, {failed} failed", flush=True)
-    sys.exit(failed > 0)
+    return Run(killer.killed, seconds, model.report, bits.hexdigest()[:12])
 
 
 if __name__ == "__main__":

@@ -9,14 +9,15 @@ import time
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import tables
 from cases import Case
-from solvers import Job
+from measure import aligned, number
+from programs import Job
 from verification import verification_seconds
+
+import dcsvm
 
 MAX_FITTED = 20_000  # support vectors; the peer takes minutes for more
 PEERS = {"sklearnex float32": np.float32, "float64": np.float64}
-KERNELS = ("linear", "poly", "rbf", "sigmoid")
 LEGEND = """ratio: the peer's time over ours. bound: test rows x support vectors kernel evaluations
 at the measured speed of our kernel product; what is provably negligible can be left out of it."""
 
@@ -34,30 +35,33 @@ class Predicted:
     def median(self, name: str) -> float | None:
         return float(np.median(self.seconds[name])) if name in self.seconds else None
 
+    def time(self, name: str, factor: float, work) -> None:
+        begin = time.perf_counter()
+        work()
+        self.seconds.setdefault(name, []).append(factor * (time.perf_counter() - begin))
 
-def predict_case(job: Job, rounds: int, threads: int) -> Predicted:
-    import dcsvm
 
-    case, width = job.case, max(job.rows.n_features, job.test_rows.n_features)
+def predict_case(job: Job) -> Predicted:
+    case, threads = job.case, job.options.threads
     X, T = (
-        rows.dense(np.arange(len(rows)), width).astype(np.float32)
+        rows.dense(np.arange(len(rows)), job.width).astype(np.float32)
         for rows in (job.rows, job.test_rows)
     )
-    kernel = {"gamma": case.kernel.gamma, "coef0": case.kernel.coef0, "degree": case.kernel.degree}
-    name = ("linear", "polynomial", "rbf", "sigmoid")[case.kernel.type]
-    model = dcsvm.train(X, job.rows.labels, C=case.C, kernel=name, threads=threads, **kernel)
+    kernel = case.kernel.params()
+    ours = kernel | {"kernel": kernel["kernel"].replace("poly", "polynomial")}
+    model = dcsvm.train(X, job.rows.labels, C=case.C, threads=threads, **ours)
     support = model.exact.row_numbers
-    result = Predicted(case, len(T), len(support), None)
-    result.bound = verification_seconds(T, X[support], case.kernel, threads)
+    bound = verification_seconds(T, X[support], case.kernel, threads)
+    result = Predicted(case, len(T), len(support), bound)
     some = support[:: -(-len(support) // MAX_FITTED)]
     peers = fitted_peers(case, X[some], job.rows.labels[some], kernel, threads)
     tests = {peer: T.astype(PEERS[peer]) for peer in peers}
-    for _ in range(rounds):
+    for _ in range(job.options.rounds):
         one = new(model)
-        timed(result, "dcsvm", 1.0, lambda one=one: one.predict(T, threads=threads))
+        result.time("dcsvm", 1.0, lambda one=one: one.predict(T, threads=threads))
         for peer, svc in peers.items():
             part = len(support) / max(len(svc.support_), 1)
-            timed(result, peer, part, lambda svc=svc, peer=peer: svc.predict(tests[peer]))
+            result.time(peer, part, lambda svc=svc, peer=peer: svc.predict(tests[peer]))
     return result
 
 
@@ -69,8 +73,7 @@ def fitted_peers(case: Case, X: np.ndarray, y: np.ndarray, kernel: dict, threads
     except ImportError:
         return {}
     daal4py.daalinit(threads)
-    made = {peer: SVC(C=case.C, kernel=KERNELS[case.kernel.type], **kernel) for peer in PEERS}
-    return {peer: svc.fit(X.astype(PEERS[peer]), y) for peer, svc in made.items()}
+    return {peer: SVC(C=case.C, **kernel).fit(X.astype(dtype), y) for peer, dtype in PEERS.items()}
 
 
 def new(model):
@@ -78,25 +81,15 @@ def new(model):
     return replace(model, exact=replace(model.exact, rows=replace(model.exact.rows)))
 
 
-def timed(result: Predicted, name: str, factor: float, work) -> None:
-    begin = time.perf_counter()
-    work()
-    result.seconds.setdefault(name, []).append(factor * (time.perf_counter() - begin))
-
-
 def table(results: list[Predicted]) -> str:
     """Make a line per case: median seconds, and the peers' time over ours."""
-    heading = ["seconds of predicting", "rows", "SVs", "dcsvm", "bound", "x bound"]
-    for peer in PEERS:
-        heading += [peer, "ratio"]
-    return tables.aligned([heading, *map(line, results)])
-
-
-def line(result: Predicted) -> list[str]:
-    ours, bound = result.median("dcsvm"), result.bound
-    texts = [result.case.name, str(result.n_rows), str(result.n_support), tables.number(ours)]
-    texts += [tables.number(bound), tables.number(ours / bound if bound else None)]
-    for peer in PEERS:
-        seconds = result.median(peer)
-        texts += [tables.number(seconds), tables.number(seconds / ours if seconds else None)]
-    return texts
+    table = [["seconds of predicting", "rows", "SVs", "dcsvm", "bound", "x bound"]]
+    table[0] += [text for peer in PEERS for text in (peer, "ratio")]
+    for result in results:
+        ours, bound = result.median("dcsvm"), result.bound
+        line = [result.case.name, str(result.n_rows), str(result.n_support), number(ours)]
+        line += [number(bound), number(ours / bound if bound else None)]
+        for seconds in map(result.median, PEERS):
+            line += [number(seconds), number(seconds / ours if seconds else None)]
+        table.append(line)
+    return aligned(table)

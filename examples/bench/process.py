@@ -30,19 +30,16 @@ class Finished:
     peak_mb: float | None = None
 
 
-def run(command: list, timeout: float, threads: int) -> Finished:
-    """Run and measure a command, which may use `threads` cores."""
+def run(command: list, timeout: float | None, threads: int | None) -> Finished:
+    """Run and measure a command, which may use `threads` cores; None: no limit."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / name for name in ("stdout", "stderr", "measured")]
+        limits = {} if threads is None else dict.fromkeys(THREAD_VARIABLES, str(threads))
         with open(paths[0], "wb") as stdout, open(paths[1], "wb") as stderr:
             process = subprocess.Popen(
-                starter(command, threads, paths[2]),
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
-                env=os.environ | dict.fromkeys(THREAD_VARIABLES, str(threads)),
-            )
+                starter(command, threads, paths[2]), stdin=subprocess.DEVNULL,
+                stdout=stdout, stderr=stderr, start_new_session=True, env=os.environ | limits,
+            )  # fmt: skip
             timed_out = wait(process, timeout)
         texts = [path.read_text(errors="replace") for path in paths[:2]]
         if timed_out or process.returncode:
@@ -51,13 +48,13 @@ def run(command: list, timeout: float, threads: int) -> Finished:
         return Finished(measured.pop("code"), False, *texts, **measured)
 
 
-def starter(command: list, threads: int, measured: Path) -> list[str]:
+def starter(command: list, threads: int | None, measured: Path) -> list[str]:
     """Return the command line of the small process, which writes `measured` as JSON."""
-    words = [sys.executable, "-I", "-S", __file__, measured, threads, *command]
+    words = [sys.executable, "-I", "-S", __file__, measured, threads or 0, *command]
     return [str(word) for word in words]
 
 
-def wait(process: subprocess.Popen, timeout: float) -> bool:
+def wait(process: subprocess.Popen, timeout: float | None) -> bool:
     """Wait for the process; return whether it was killed at the timeout, with its process group."""
     try:
         process.wait(timeout)
@@ -72,7 +69,7 @@ def wait(process: subprocess.Popen, timeout: float) -> bool:
 
 def start(result: str, threads: str, *command: str) -> None:
     """Start the command, wait for it and write its measurements (in the small process)."""
-    if hasattr(os, "sched_setaffinity"):
+    if int(threads) and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(threads)])
     begin = time.perf_counter()
     process = subprocess.Popen(command)

@@ -34,9 +34,8 @@ class Rows:
         ends = np.cumsum(counts)
         places = np.arange(counts.sum()) + np.repeat(self.starts[chosen] - (ends - counts), counts)
         out = np.zeros((len(chosen), n_features))
-        out[np.repeat(np.arange(len(chosen)), counts), self.indices[places] - 1] = self.values[
-            places
-        ]
+        cells = np.repeat(np.arange(len(chosen)), counts), self.indices[places] - 1
+        out[cells] = self.values[places]
         return out
 
     def with_values(self, change: Callable[[np.ndarray], np.ndarray]) -> "Rows":
@@ -62,6 +61,11 @@ def parse(text: bytes) -> Rows:
     kept_before = np.concatenate([[0], np.cumsum(kept)])
     starts = kept_before[np.concatenate([[0], np.cumsum(counts)])]
     return Rows(numbers[heads], starts, pairs[kept, 0].astype(np.int64), pairs[kept, 1])
+
+
+def save(path: Path, rows: Rows, width: int) -> None:
+    """Write rows of `width` features as an .npz file, for other Pythons."""
+    np.savez(path, **vars(rows), width=width)
 
 
 def sample_lines(source: Path, target: Path, count: int, seed: int) -> None:

@@ -5,6 +5,10 @@ import time
 import numpy as np
 from cases import Kernel
 
+from dcsvm.data.rows import Rows
+from dcsvm.kernel import kernels
+from dcsvm.kernel.kernel_rows import KernelRows
+
 MAX_ROWS = 4096  # measured in one product; the time is scaled to all rows
 MAX_SUPPORT_ROWS = 4096
 MEASURED_SECONDS = 1.0  # of repeated products: each takes milliseconds, and speeds vary
@@ -12,18 +16,11 @@ MEASURED_SECONDS = 1.0  # of repeated products: each takes milliseconds, and spe
 
 def verification_seconds(
     rows: np.ndarray, support_rows: np.ndarray, kernel: Kernel, threads: int
-) -> float | None:
+) -> float:
     """Measure our kernel product; return seconds for rows x support_rows kernel evaluations.
 
-    Both arrays are float32 and C-contiguous with the same number of columns. Returns None if dcsvm
-    cannot be imported.
+    Both arrays are float32 and C-contiguous with the same number of columns.
     """
-    try:
-        from dcsvm.data.rows import Rows
-        from dcsvm.kernel import kernels
-        from dcsvm.kernel.kernel_rows import KernelRows
-    except ImportError:
-        return None
     ours = kernels.Kernel(kernels.NAMES[kernel.type], kernel.gamma, kernel.coef0, kernel.degree)
     some, support = rows[:MAX_ROWS], support_rows[:MAX_SUPPORT_ROWS]
     both = Rows.from_array(np.concatenate((some, support)))

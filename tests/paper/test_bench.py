@@ -1,6 +1,7 @@
 """Test the benchmark in examples/bench: it runs with this package, its table is complete."""
 
 import importlib.util
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,23 @@ def test_the_bound_of_verification_is_measured():
     done = run("-c", code)
     assert done.returncode == 0, done.stderr
     assert 0 < float(done.stdout) < 10
+
+
+def test_solutions_of_models_are_read_and_checked(write_libsvm, tmp_path):
+    X, y = labelled_rows(300, 3, seed=1)
+    write_libsvm(np.round(X, 3), y, "ijcnn1")
+    write_libsvm(np.round(X, 3), y, "ijcnn1.t")
+    done = run(
+        "bench.py", "--data", tmp_path, "--only", "ijcnn1", "--peers", "", "--rounds", 1,
+        "--accuracy", "--json", tmp_path / "json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (result,) = json.loads((tmp_path / "json").read_text())["results"]
+    (found,) = result["runs"]["dcsvm"]
+    assert found["check"]["n_sv"] == found["report"]["n_sv"] > 0
+    assert found["check"]["violation"] <= 1.01e-3
+    assert result["counts"] == {"dcsvm": True}
+    assert found["accuracy"] > 0.7
 
 
 def test_seconds_are_tabled_by_program_and_rows(write_libsvm, tmp_path):

@@ -1,0 +1,285 @@
+"""What all suites share: options, measured commands, tables that grow, and pictures of tables.
+
+A suite with --out writes a table (.csv) and draws its picture (.png); with --redraw it draws the
+picture of the table that is there. A case whose file is absent is skipped with a line on stderr.
+"""
+
+import argparse
+import csv
+import json
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import machine
+import process
+
+PIXELS = 1600  # width of a picture
+BLACK, BLUE, GREEN, VERMILION, PURPLE, GREY = (  # Okabe and Ito, "Color Universal Design"
+    "#000000", "#0072B2", "#009E73", "#D55E00", "#CC79A7", "#999999",
+)  # fmt: skip
+STYLE = {
+    "font.size": 10, "axes.titlesize": 11, "axes.titlelocation": "left", "axes.axisbelow": True,
+    "axes.spines.top": False, "axes.spines.right": False, "grid.color": "#dddddd",
+}  # fmt: skip
+
+
+def beside_python(name: str) -> str:
+    """Return the path of a command in this Python's environment, or its name for PATH."""
+    path = Path(sys.executable).with_name(name)
+    return str(path) if path.exists() else name
+
+
+PROGRAMS = ("dcsvm-train", "dcsvm-predict", "dcsvm-compress", "svm-train", "svm-predict")
+OPTIONS = {
+    "data": {"type": Path, "required": True, "help": "folder that datasets.py filled"},
+    "raw": {"type": Path, "required": True, "help": "folder of the published files"},
+    "out": {"type": Path, "required": True, "metavar": "NAME", "help": "of table and picture"},
+    "redraw": {"action": "store_true", "help": "measure nothing"},
+    "only": {"default": "", "metavar": "TEXT", "help": "only cases with this in their name"},
+    "names": {"dest": "only", "default": "", "metavar": "NAMES", "help": "only these cases"},
+    "rounds": {"type": int, "default": 3, "help": "how often everything is run"},
+    "splits": {"type": int, "default": 2, "help": "random splits of each table"},
+    "threads": {"type": int, "default": machine.usable_cores(), "help": "for every program"},
+    "cache": {"type": int, "default": 4000, "metavar": "MB", "help": "for every program (-m)"},
+    "timeout": {"type": float, "default": 1200, "metavar": "S", "help": "for a single run"},
+    "workers": {"default": "2", "metavar": "LIST", "help": "numbers of them"},
+    "python-peers": {"default": sys.executable, "help": "a Python with scikit-learn(-intelex)"},
+} | {name: {"default": beside_python(name), "help": "program"} for name in PROGRAMS}
+
+
+def parser_of(doc: str, names: str, **defaults) -> argparse.ArgumentParser:
+    """Make a parser of the named options; `defaults` are those that differ from OPTIONS.
+
+    "names" is the option --only with whole names of cases, with commas between.
+    """
+    parser = argparse.ArgumentParser(
+        description=doc.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    for name in names.split():
+        parser.add_argument("--only" if name == "names" else f"--{name}", **OPTIONS[name])
+    parser.set_defaults(**defaults)
+    return parser
+
+
+def numbers(text: str) -> list[int]:
+    return sorted(int(number) for number in text.split(","))
+
+
+def with_text(cases: Iterable, only: str) -> list:
+    return [case for case in cases if only in case.name]
+
+
+def with_name(cases: Iterable, only: str, separator: str = ",") -> list:
+    return [case for case in cases if not only or case.name in only.split(separator)]
+
+
+def talk(*words) -> None:
+    print(*words, file=sys.stderr, flush=True)
+
+
+def run(
+    *command, timeout: float | None = None, threads: int | None = None, good: tuple = (0,)
+) -> process.Finished:
+    """Run and measure a command; raise an error if its exit status is not good."""
+    finished = process.run(command, timeout, threads)
+    if finished.timed_out:
+        raise TimeoutError(f"{command[0]}: more than {timeout:g} s")
+    if finished.code not in good:
+        raise RuntimeError(f"{command[0]} failed: {finished.stderr.strip()[-2000:]}")
+    return finished
+
+
+def reported(program: str, *words, **how) -> dict:
+    """Run a command of dcsvm; return its report, with `wall` seconds and the `printed` text."""
+    with tempfile.TemporaryDirectory(prefix="dcsvm-bench-") as folder:
+        report = Path(folder, "report")
+        finished = run(program, "-q", "--report", report, *words, **how)
+        found = json.loads(report.read_text())
+    return found | {"wall": finished.wall, "printed": finished.stdout}
+
+
+def tabled(options, columns: Sequence[str], lines: Iterable[tuple], picture=None, **about):
+    """Write the table of a suite, --out with .csv, after each of its lines, unless only its
+    --redraw is wanted; draw the picture of it (.png) and return its lines.
+
+    Comments at the top of the table name the machine and what is `about` the measurement.
+    """
+    path, known = options.out.with_suffix(".csv"), [columns]
+    if not options.redraw:
+        program = getattr(options, "dcsvm_train", beside_python("dcsvm-train"))
+        about = machine.describe(program) | about
+        for line in lines:
+            known.append(line)
+            talk(*line)
+            write(path, about, known)
+    found = read(path)
+    if picture:
+        picture(found).draw(options.out.with_suffix(".png"))
+    return found
+
+
+def write(path: Path, about: dict, lines: Iterable[Sequence]) -> None:
+    """Write a CSV file, first beside it."""
+    beside = path.with_name(f".{path.name}")
+    with open(beside, "w", encoding="utf-8", newline="") as file:
+        file.writelines(f"# {key}: {value}\n" for key, value in about.items())
+        csv.writer(file, lineterminator="\n").writerows(lines)
+    beside.replace(path)
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+def grouped(lines: list[dict], column: str) -> dict[str, list[dict]]:
+    """Return the lines of each value of a column, in their order."""
+    groups: dict[str, list[dict]] = {}
+    for line in lines:
+        groups.setdefault(line[column], []).append(line)
+    return groups
+
+
+def markdown(*lines: Iterable) -> str:
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def heading(columns: Sequence[str]) -> str:
+    """Return the first two lines of a Markdown table."""
+    return f"{markdown(columns)}\n{'|---' * len(columns)}|"
+
+
+def aligned(table: list[list[str]]) -> str:
+    """Align the first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return "\n".join(
+        "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip()
+        for line in table
+    )
+
+
+def number(value: float | None) -> str:
+    """Format a number with about three digits, without an exponent."""
+    if value is None:
+        return "-"
+    return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3}f}"
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points of a panel, or bars if `y` are names. `notes` are texts beside the points, `end` is
+    one at the last point, to its left if `is_left`."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence
+    color: str = BLUE
+    marker: str = "o"
+    size: float = 4.0
+    width: float = 1.2  # of the line; 0: points alone
+    notes: Sequence[str] = ()
+    end: str = ""
+    is_left: bool = False
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Panels of series by title. `log` names the logarithmic axes, `line` is the value of a
+    vertical line, `form` formats the values of bars."""
+
+    panels: dict[str, list[Series]]
+    inches: tuple[float, float]
+    columns: int = 1
+    labels: tuple[str, str] = ("", "")
+    log: str = ""
+    ticks: Sequence[int] = ()
+    line: float | None = None
+    form: str = "%.1f"
+
+    def draw(self, path: Path) -> None:
+        try:
+            import matplotlib
+            from matplotlib.figure import Figure
+        except ImportError:
+            talk(f"{path} is not drawn: matplotlib is missing")
+            return
+        first = next(iter(self.panels.values()))
+        is_bars = isinstance(first[0].y[0], str) if first[0].y else False
+        with matplotlib.rc_context(STYLE):
+            figure = Figure(figsize=self.inches, layout="constrained")
+            rows = -(-len(self.panels) // self.columns)
+            axes = figure.subplots(rows, self.columns, squeeze=False, sharey=is_bars)
+            for panel, (title, series) in zip(axes.flat, self.panels.items(), strict=False):
+                panel.set_title(title)
+                (self.bars if is_bars else self.lines)(panel, series)
+            for panel in axes.flat[len(self.panels) :]:
+                panel.axis("off")
+            for panel in axes[-1]:
+                panel.set_xlabel(self.labels[0])
+            for panel in axes[:, 0]:
+                panel.set_ylabel(self.labels[1])
+            if len(first) > 1 and not first[0].end:
+                handles, labels = axes.flat[0].get_legend_handles_labels()
+                figure.legend(
+                    handles, labels, loc="outside lower center", ncols=len(labels), frameon=False
+                )
+            for panel, series in zip(axes.flat, self.panels.values(), strict=False):
+                label_ends(panel, [one for one in series if one.end])
+            figure.savefig(path, dpi=PIXELS / self.inches[0], facecolor="white")
+
+    def bars(self, axes, series: list[Series]) -> None:
+        for one in series:
+            bars = axes.barh(one.y, one.x, color=one.color, height=0.6)
+            beside = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+            axes.bar_label(bars, fmt=self.form, padding=3, bbox=beside)
+        axes.set_xlim(0, 1.15 * max(value for one in series for value in one.x))
+        axes.tick_params(left=False)
+        axes.yaxis.set_inverted(True)
+        if self.line is not None:
+            axes.axvline(self.line, color=BLACK, linewidth=0.8)
+
+    def lines(self, axes, series: list[Series]) -> None:
+        from matplotlib.ticker import LogLocator, NullLocator
+
+        axes.set(**{f"{axis}scale": "log" for axis in self.log})
+        for one in series:
+            axes.plot(
+                one.x, one.y, color=one.color, marker=one.marker, markersize=one.size,
+                linewidth=one.width, label=one.label,
+            )  # fmt: skip
+            for *point, text in zip(one.x, one.y, one.notes, strict=False):
+                axes.annotate(
+                    text, point, textcoords="offset points", xytext=(4, -9), fontsize=7,
+                    color=one.color,
+                )  # fmt: skip
+        if self.ticks:
+            axes.set_xticks(self.ticks, [f"{tick:,}" for tick in self.ticks])
+        else:
+            axes.xaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:g}")
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.margins(0.08)
+        if "y" in self.log:
+            axes.yaxis.set_major_formatter("{x:g}")
+        axes.grid(linewidth=0.7)
+
+
+def label_ends(axes, series: list[Series]) -> None:
+    """Write the texts at the ends of lines; move texts at the same x apart."""
+    if not series:
+        return
+    axes.figure.draw_without_rendering()
+    point = axes.figure.dpi / 72  # pixels
+    taken: dict[float, float] = {}
+    ends = [(axes.transData.transform((one.x[-1], one.y[-1])), one) for one in series]
+    for (x, y), one in sorted(ends, key=lambda end: end[0][1]):
+        place = {"xytext": (-9, 2), "va": "bottom", "ha": "right"}
+        if not one.is_left:
+            taken[x] = max(y, taken.get(x, y) + 13.5 * point * (x in taken))
+            place = {"xytext": (9, (taken[x] - y) / point), "va": "center"}
+        axes.annotate(
+            one.end, (one.x[-1], one.y[-1]), textcoords="offset points", color=one.color,
+            annotation_clip=False, **place,
+        )  # fmt: skip
