@@ -144,60 +144,32 @@ mutants: $(VENV)/ready
 	$(BIN)/python tests/mutation/mutate.py $(MUTANTS)
 
 # Against peers: the cases of SUITE; SUITE=rows and SUITE=early make the pictures docs/seconds.png and
-# docs/early.png, SUITE=compressed makes docs/compressed.png, SUITE=scaling docs/scaling.png. SUITE=estimators compares with
-# scikit-learn's estimators, SUITE=selection runs whole grids, SUITE=tables compares kernels and
-# scalings with LightGBM (docs/accuracy.png), SUITE=easy dcsvm-easy with boosted trees. For workers of a Dask cluster
-# SUITE=workers measures seconds, SUITE=rounds the cost of each step; SUITE=kills kills workers.
-.PHONY: bench-cases bench-rows bench-early bench-estimators bench-selection bench-compressed \
-	bench-tables bench-easy bench-scaling bench-workers bench-rounds bench-kills
-bench: bench-$(or $(filter rows early estimators selection compressed tables easy scaling workers \
-	rounds kills,$(SUITE)),cases)
+# docs/early.png, SUITE=compressed makes docs/compressed.png, SUITE=scaling docs/scaling.png.
+# SUITE=estimators compares with scikit-learn's estimators, SUITE=selection runs whole grids,
+# SUITE=tables compares kernels and scalings with LightGBM (docs/accuracy.png), SUITE=easy dcsvm-easy
+# with boosted trees. For workers of a Dask cluster SUITE=workers measures seconds, SUITE=rounds the
+# cost of each step; SUITE=kills kills workers.
+of_workers = workers rounds kills
+plain = estimators selection $(of_workers)
+with_table = rows early scaling compressed tables easy
+with_raw = tables easy
+script_rows = seconds
+script_tables = accuracy
+script = $(or $(script_$*),$*)
+.PHONY: bench-cases $(addprefix bench-,$(plain) $(with_table))
+bench: bench-$(or $(filter $(plain) $(with_table),$(SUITE)),cases)
 
 bench-cases: $(VENV)/bench
 	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
 	$(BIN)/python examples/bench/bench.py --data $(DATA) --suite $(SUITE) $(BENCH)
 
-bench-rows: $(VENV)/bench
-	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA) covtype
+$(addprefix bench-,$(plain) $(with_table)): bench-%: $(VENV)/bench
+	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA) \
+		$(if $(filter rows $(of_workers),$*),covtype) $(if $(filter $(of_workers),$*),ijcnn1)
 	@mkdir -p docs
-	$(BIN)/python examples/bench/seconds.py --data $(DATA) --out docs/seconds $(BENCH)
-
-bench-early: $(VENV)/bench
-	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
-	@mkdir -p docs
-	$(BIN)/python examples/bench/early.py --data $(DATA) --out docs/early $(BENCH)
-
-bench-scaling: $(VENV)/bench
-	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
-	@mkdir -p docs
-	$(BIN)/python examples/bench/scaling.py --data $(DATA) --out docs/scaling $(BENCH)
-
-bench-compressed: $(VENV)/bench
-	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
-	@mkdir -p docs
-	$(BIN)/python examples/bench/compressed.py --data $(DATA) --out docs/compressed $(BENCH)
-
-bench-estimators: $(VENV)/bench
-	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
-	$(BIN)/python examples/bench/estimators.py --data $(DATA) $(BENCH)
-
-bench-selection: $(VENV)/bench
-	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
-	$(BIN)/python examples/bench/selection.py --data $(DATA) $(BENCH)
-
-bench-tables: $(VENV)/bench
-	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
-	@mkdir -p docs
-	$(BIN)/python examples/bench/accuracy.py --raw $(RAW) --data $(DATA) --out docs/accuracy $(BENCH)
-
-bench-easy: $(VENV)/bench
-	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA)
-	@mkdir -p docs
-	$(BIN)/python examples/bench/easy.py --raw $(RAW) --data $(DATA) --out docs/easy $(BENCH)
-
-bench-workers bench-rounds bench-kills: $(VENV)/bench
-	$(BIN)/python examples/bench/datasets.py --raw $(RAW) --out $(DATA) covtype ijcnn1
-	$(BIN)/python examples/bench/$(@:bench-%=%).py --data $(DATA) $(BENCH)
+	$(BIN)/python examples/bench/$(script).py --data $(DATA) \
+		$(if $(filter $(with_raw),$*),--raw $(RAW)) \
+		$(if $(filter $(with_table),$*),--out docs/$(script)) $(BENCH)
 
 $(VENV)/bench: $(VENV)/ready
 	$(BIN)/pip install -q --no-build-isolation -e '.[bench,plot]'

@@ -67,7 +67,7 @@ def cases_of(options: argparse.Namespace) -> list[Case]:
     else:
         cases = SUITES[options.suite]
     more = tuple(options.dcsvm_options.split())
-    chosen = measure.with_text(cases, options.only)
+    chosen = measure.chosen(cases, options.only)
     return [replace(case, extra=(*more, *case.extra)) for case in chosen]
 
 
@@ -94,11 +94,8 @@ def examine(run: Run, solver, job: Job, checked: dict) -> dict:
     """Check the solution of a run, unless an earlier round of the solver gave the same one."""
     key = solver.name, run.solution.totals.tobytes()
     if key not in checked:
-        rows, known = job.distinct_rows(solver.change)
-        budget = job.options.check_budget
-        how = {"bias": solver.bias, "slack": solver.slack, "budget": budget}
-        kernel, C = job.case.kernel, job.case.C
-        checked[key] = asdict(certificate.check(run.solution, rows, known, kernel, C, **how))
+        data, budget = job.distinct_rows(solver.change), job.options.check_budget
+        checked[key] = asdict(certificate.check(run.solution, *data, job.case, solver, budget))
     return checked[key]
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from cases import LINEAR, POLYNOMIAL, RBF, Kernel
+from cases import LINEAR, POLYNOMIAL, RBF, Case, Kernel
 from rows import Distinct, Rows, keys, parse
 
 BLOCK = 2**24  # kernel values in memory at a time
@@ -58,41 +58,27 @@ def from_support(support: np.ndarray, coefficients: np.ndarray, known: Distinct)
     return Solution(np.bincount(groups, coefficients, len(known.count)), len(support))
 
 
-def check(
-    solution: Solution,
-    rows: Rows,
-    known: Distinct,
-    kernel: Kernel,
-    C: float,
-    bias: bool,
-    slack: float,
-    budget: float,
-) -> Check:
-    """Check a solution.
-
-    `slack` is the relative rounding of alpha at its bounds, `budget` the limit on multiply-adds.
-    """
-    inside = known.sign * solution.totals / known.count
-    lower, upper = inside <= slack * C, inside >= (1 - slack) * C
-    support = np.flatnonzero(solution.totals)
-    chosen = rows_to_check(
-        support, np.flatnonzero(~lower & ~upper), len(inside), rows.n_features, budget
-    )
-    product = kernel_product(
-        rows, known.first[chosen], known.first[support], solution.totals[support], kernel
-    )
+def check(solution: Solution, rows: Rows, known: Distinct, case: Case, solver, budget) -> Check:
+    """Check a solution of a solver, which says whether it has a `bias`, and its `slack`: the
+    relative rounding of alpha at its bounds. `budget` is the limit on multiply-adds."""
+    C, totals = case.C, solution.totals
+    inside = known.sign * totals / known.count
+    lower, upper = inside <= solver.slack * C, inside >= (1 - solver.slack) * C
+    support, free = np.flatnonzero(totals), np.flatnonzero(~lower & ~upper)
+    chosen = rows_to_check(support, free, len(inside), rows.n_features, budget)
+    pairs = known.first[chosen], known.first[support]
+    product = kernel_product(rows, *pairs, totals[support], case.kernel)
     gradient = product - known.sign[chosen]
-    measure = pair_violation if bias else projected_violation
-    violation = measure(gradient, known.sign[chosen], lower[chosen], upper[chosen])
+    violation_of = pair_violation if solver.bias else projected_violation
+    violation = violation_of(gradient, known.sign[chosen], lower[chosen], upper[chosen])
     outside = max(0.0, np.max(-inside), np.max(inside - C)) / C
     objective = gap = None
     if len(np.intersect1d(chosen, support)) == len(support):
-        a = solution.totals[chosen]
-        objective = float(a @ product / 2 - np.abs(solution.totals).sum())
-        if len(chosen) == len(inside) and not bias:
+        objective = float(totals[chosen] @ product / 2 - np.abs(totals).sum())
+        if len(chosen) == len(inside) and not solver.bias:
             gap = duality_gap(known.sign * gradient, inside, C, known.count)
     counts = solution.n_sv, int(known.count[upper].sum()), len(chosen)
-    return Check(violation, float(outside), float(solution.totals.sum()), objective, gap, *counts)
+    return Check(violation, float(outside), float(totals.sum()), objective, gap, *counts)
 
 
 def rows_to_check(support, free, n_rows: int, n_features: int, budget: float) -> np.ndarray:
@@ -122,16 +108,12 @@ def duality_gap(slope, inside, C: float, count) -> float:
     return float(np.sum(count * np.where(slope >= 0, inside * slope, (inside - C) * slope)))
 
 
-def kernel_product(
-    rows: Rows, left: np.ndarray, right: np.ndarray, weights: np.ndarray, kernel: Kernel
-) -> np.ndarray:
-    n_features = rows.n_features
-    points = rows.dense(right, n_features)
-    step = max(1, BLOCK // max(len(right), n_features, 1))
-    blocks = [left[i : i + step] for i in range(0, len(left), step)]
-    return np.concatenate(
-        [kernel_values(rows.dense(b, n_features), points, kernel) @ weights for b in blocks]
-    )
+def kernel_product(rows: Rows, left, right, weights: np.ndarray, kernel: Kernel) -> np.ndarray:
+    """Return the sums of the weighted kernel values of rows `left` with rows `right`."""
+    n = rows.n_features
+    points, step = rows.dense(right, n), max(1, BLOCK // max(len(right), n, 1))
+    blocks = (rows.dense(left[i : i + step], n) for i in range(0, len(left), step))
+    return np.concatenate([kernel_values(block, points, kernel) @ weights for block in blocks])
 
 
 def kernel_values(left: np.ndarray, right: np.ndarray, kernel: Kernel) -> np.ndarray:

@@ -10,7 +10,6 @@ median of 200 calls from Python. The table keeps the lines of data sets that --o
 
 import argparse
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,7 +57,7 @@ def main() -> None:
 
 
 def all_lines(options: argparse.Namespace) -> Iterator[tuple]:
-    cases = measure.with_text(LEVELS, options.only)
+    cases = measure.chosen(LEVELS, options.only)
     again = {case.name for case in cases if (options.data / case.train).exists()}
     path = options.out.with_suffix(".csv")
     old = measure.read(path) if path.exists() else []
@@ -109,20 +108,17 @@ def alone(model, rows) -> float:
     X = rows.take(np.arange(min(ALONE, rows.n_samples))).with_features(width)
     X = X.in_form_of(Rows(0, 0, dense=np.empty((0, 0))), 1).as_floats().dense
     model.predict(X[:1], threads=1)
-    seconds = [timed_once(lambda row=row: model.predict(row[None], threads=1)) for row in X]
-    return float(np.median(seconds))
+    return float(
+        np.median(
+            [measure.seconds_of(lambda row=row: model.predict(row[None], threads=1)) for row in X]
+        )
+    )
 
 
 def timed(predict) -> tuple[float, np.ndarray]:
     """Return the median seconds and the predictions."""
     labels = predict()
-    return float(np.median([timed_once(predict) for _ in range(ROUNDS)])), labels
-
-
-def timed_once(predict) -> float:
-    begin = time.perf_counter()
-    predict()
-    return time.perf_counter() - begin
+    return float(np.median([measure.seconds_of(predict) for _ in range(ROUNDS)])), labels
 
 
 def peers(job: Job, test, n_features: int) -> Iterator[tuple]:

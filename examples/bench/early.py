@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def lines_of(options: argparse.Namespace) -> Iterator[tuple]:
-    for job in jobs(measure.with_text(LEVELS, options.only), options):
+    for job in jobs(measure.chosen(LEVELS, options.only), options):
         for model, words in models(LEVELS[job.case]):
             yield job.case.name, model, *measured(job, words)
 

@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument("--peers", default="sklearn,sklearnex", metavar="LIST", help="of these")
     options = parser.parse_args()
     libraries = [*OURS, *filter(None, options.peers.split(","))]
-    cases, lines = measure.with_name(CASES, options.only, ";"), []
+    cases, lines = measure.chosen(CASES, options.only, ";"), []
     if DIGITS in cases:
         write_digits(options.data / DIGITS.train)
     for job in jobs(cases, options):

@@ -9,7 +9,8 @@ import csv
 import json
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,12 +69,17 @@ def numbers(text: str) -> list[int]:
     return sorted(int(number) for number in text.split(","))
 
 
-def with_text(cases: Iterable, only: str) -> list:
+def chosen(cases: Iterable, only: str, separator: str = "") -> list:
+    """Return the cases with this text in their names, or with these names, if separated."""
+    if only and separator:
+        return [case for case in cases if case.name in only.split(separator)]
     return [case for case in cases if only in case.name]
 
 
-def with_name(cases: Iterable, only: str, separator: str = ",") -> list:
-    return [case for case in cases if not only or case.name in only.split(separator)]
+def seconds_of(work: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
 
 
 def talk(*words) -> None:

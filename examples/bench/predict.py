@@ -5,12 +5,11 @@ without cached data. The peer is fitted to our support vectors, which have the s
 rows, or to a sample if there are many. Its time is scaled to our number of support vectors.
 """
 
-import time
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from cases import Case
-from measure import aligned, number
+from measure import aligned, number, seconds_of
 from programs import Job
 from verification import verification_seconds
 
@@ -36,9 +35,7 @@ class Predicted:
         return float(np.median(self.seconds[name])) if name in self.seconds else None
 
     def time(self, name: str, factor: float, work) -> None:
-        begin = time.perf_counter()
-        work()
-        self.seconds.setdefault(name, []).append(factor * (time.perf_counter() - begin))
+        self.seconds.setdefault(name, []).append(factor * seconds_of(work))
 
 
 def predict_case(job: Job) -> Predicted:

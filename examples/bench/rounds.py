@@ -53,7 +53,7 @@ CASES = [
 
 def main() -> None:
     options = measure.parser_of(__doc__, "data names workers", workers="2,4,8").parse_args()
-    for job in jobs(measure.with_name(CASES, options.only), options):
+    for job in jobs(measure.chosen(CASES, options.only, ","), options):
         for n_workers in measure.numbers(options.workers):
             tell(job, n_workers, *measured(job, n_workers))
 

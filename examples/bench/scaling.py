@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def lines_of(options: argparse.Namespace) -> Iterator[tuple]:
-    for job in jobs(measure.with_text(CASES, options.only), options):
+    for job in jobs(measure.chosen(CASES, options.only), options):
         for number in range(1, options.rounds + 1):
             yield job.case.name, number, *measured(job)
 

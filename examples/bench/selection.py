@@ -45,7 +45,7 @@ def main() -> None:
     command = ["svm-train", "-q", "-c", "32", "-g", "32", "-m", "2000"]
     reference = measure.run(*command, options.data / REFERENCE, os.devnull)
     print(f"svm-train, {REFERENCE}, C = gamma = 32: {reference.wall:.1f} s", flush=True)
-    for job in jobs(measure.with_name(CASES, options.only), options):
+    for job in jobs(measure.chosen(CASES, options.only, ","), options):
         print(f"{job.case.name}: {grid(job)}", flush=True)
         for peer in [] if job.case.is_early else options.peers.split(","):
             search = svm_grid if peer == "svm-grid" else grid_search_cv

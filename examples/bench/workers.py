@@ -37,7 +37,7 @@ def main() -> None:
     parser = measure.parser_of(__doc__, "data names workers")
     parser.add_argument("--runs", type=int, default=3, help="how often everything is run")
     options = parser.parse_args()
-    cases = measure.with_name(CASES, options.only)
+    cases = measure.chosen(CASES, options.only, ",")
     made = options.data / MADE
     if any(case.train == MADE for case in cases) and not made.exists():
         write_lines(made, made_rows())
