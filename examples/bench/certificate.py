@@ -7,11 +7,12 @@ without one the largest projected gradient. The solver's own report is not read.
 
 import re
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 from cases import LINEAR, POLYNOMIAL, RBF, Case, Kernel
-from rows import Distinct, Rows, keys, parse
+from rows import Distinct, Rows, keys, read
 
 BLOCK = 2**24  # kernel values in memory at a time
 SAMPLE = 5000  # random rows to check if all rows cost too much
@@ -42,7 +43,7 @@ def read_model(path: Path, known: Distinct, change) -> Solution:
     header, rest = re.split(rb"\nSV\b.*\n", path.read_bytes(), maxsplit=1)
     fields = dict(line.split(maxsplit=1) for line in header.splitlines())
     lines = rest.split(b"\n", int(fields[b"total_sv"]))[: int(fields[b"total_sv"])]
-    vectors = parse(b"\n".join(lines)).with_values(change)
+    vectors = read(BytesIO(b"\n".join(lines))).with_values(change)
     if float(fields[b"label"].split()[0]) < 0:
         vectors.labels[:] = -vectors.labels
     totals = np.zeros(len(known.count))

@@ -12,6 +12,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 import measure
 import numpy as np
@@ -108,17 +109,14 @@ def alone(model, rows) -> float:
     X = rows.take(np.arange(min(ALONE, rows.n_samples))).with_features(width)
     X = X.in_form_of(Rows(0, 0, dense=np.empty((0, 0))), 1).as_floats().dense
     model.predict(X[:1], threads=1)
-    return float(
-        np.median(
-            [measure.seconds_of(lambda row=row: model.predict(row[None], threads=1)) for row in X]
-        )
-    )
+    calls = (lambda row=row: model.predict(row[None], threads=1) for row in X)
+    return median(map(measure.seconds_of, calls))
 
 
 def timed(predict) -> tuple[float, np.ndarray]:
     """Return the median seconds and the predictions."""
     labels = predict()
-    return float(np.median([measure.seconds_of(predict) for _ in range(ROUNDS)])), labels
+    return median(measure.seconds_of(predict) for _ in range(ROUNDS)), labels
 
 
 def peers(job: Job, test, n_features: int) -> Iterator[tuple]:

@@ -26,13 +26,10 @@ def main(library: str, text: str) -> None:
 
 def load(path: str, spec: dict):
     """Load rows, as an array or a sparse matrix, and labels, which rows.save wrote."""
-    from scipy.sparse import csr_matrix
+    from scipy import sparse
 
-    with np.load(path) as saved:
-        parts, labels = (saved["values"], saved["indices"] - 1, saved["starts"]), saved["labels"]
-        shape, dtype = (len(labels), int(saved["width"])), spec.get("dtype", "float64")
-    rows = csr_matrix(parts, shape=shape, dtype=dtype)
-    return (rows if spec.get("is_sparse") else rows.toarray()), labels
+    rows = sparse.load_npz(path).astype(spec.get("dtype", "float64"))
+    return (rows if spec.get("is_sparse") else rows.toarray()), np.load(f"{path}.labels.npy")
 
 
 def maker(library: str, estimator: str, params: dict, threads: int):

@@ -42,11 +42,11 @@ class Job:
 
     @cached_property
     def rows(self) -> row.Rows:
-        return row.read(self.train)
+        return row.read(str(self.train))
 
     @cached_property
     def test_rows(self) -> row.Rows | None:
-        return row.read(self.test) if self.test else None
+        return row.read(str(self.test)) if self.test else None
 
     @cached_property
     def width(self) -> int:

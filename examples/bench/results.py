@@ -1,7 +1,6 @@
 """Results of cases: all runs, medians and ratios, whether they count, and tables of them."""
 
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from statistics import geometric_mean, median
 
 from cases import Case
@@ -17,35 +16,15 @@ bound: rows x support vectors kernel evaluations at the measured speed of our ke
 
 @dataclass(frozen=True)
 class Standing:
-    """All rounds of one solver on one case. `status` is ok if all are, else the first other one."""
+    """All rounds of one solver on one case. `status` is ok if all are, else the first other one.
+    `seconds` are the median training time less that of reading, if it is measured separately;
+    `violation` is the largest; `holds` says whether all solutions meet their tolerance."""
 
-    runs: list[Run]
-    allowed: float  # violation
+    status: str
+    seconds: float | None
+    violation: float | None
+    holds: bool
     timeout: float
-
-    @cached_property
-    def status(self) -> str:
-        if not self.runs:
-            return "missing"
-        return next((run.status for run in self.runs if run.status != "ok"), "ok")
-
-    @cached_property
-    def seconds(self) -> float | None:
-        """Median training time minus the median reading time, if that is measured separately."""
-        good = [run for run in self.runs if run.status == "ok"]
-        if not good:
-            return None
-        return max(median(r.seconds for r in good) - median(r.reading for r in good), 0.0)
-
-    @cached_property
-    def violation(self) -> float | None:
-        return max((run.check["violation"] for run in self.runs if run.check), default=None)
-
-    @property
-    def holds(self) -> bool:
-        checks = [run.check for run in self.runs if run.check]
-        feasible = all(check["infeasibility"] <= FEASIBLE for check in checks)
-        return bool(checks) and feasible and self.violation <= self.allowed
 
     @property
     def counts(self) -> bool:
@@ -84,8 +63,20 @@ class Result:
     bound: float | None = None
 
     def standing(self, solver: str) -> Standing:
+        runs = self.runs.get(solver, [])
+        status = next((run.status for run in runs if run.status != "ok"), "ok")
+        good = [run for run in runs if run.status == "ok"]
+        checks = [run.check for run in runs if run.check]
+        seconds = violation = None
+        if good:
+            reading = median(run.reading for run in good)
+            seconds = max(median(run.seconds for run in good) - reading, 0.0)
+        if checks:
+            violation = max(check["violation"] for check in checks)
         leeway = LEEWAY_PEERS if solver in PEERS else LEEWAY_OURS
-        return Standing(self.runs.get(solver, []), leeway * self.case.tolerance, self.timeout)
+        holds = bool(checks) and violation <= leeway * self.case.tolerance
+        holds = holds and all(check["infeasibility"] <= FEASIBLE for check in checks)
+        return Standing(status if runs else "missing", seconds, violation, holds, self.timeout)
 
     def as_dict(self) -> dict:
         standings = {name: self.standing(name) for name in self.runs}

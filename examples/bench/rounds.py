@@ -149,7 +149,9 @@ def formula(name: str, case: Case, n: int, n_workers: int, report: TrainReport) 
 
 
 def tell(job: Job, n_workers: int, report: TrainReport, steps: dict[str, np.ndarray]) -> None:
-    case, n, rounds = job.case, len(job.rows), report.traffic.rounds
+    case, rounds = job.case, report.traffic.rounds
+    with open(job.train, "rb") as file:
+        n = sum(1 for _ in file)
     print(f"\n{case.name}, {n_workers} workers: n = {n}, S = {report.n_sv}, R = {rounds}, "
           f"{report.n_row_components} groups\n\n{measure.heading(COLUMNS)}")  # fmt: skip
     for name, (client, tasks, summed, *of_workers) in steps.items():

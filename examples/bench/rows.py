@@ -8,64 +8,54 @@ them.
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Labels (or coefficients) and sparse rows; features count from 1, zeros are not stored."""
+    """Labels (or coefficients), and features: a float64 csr_matrix of SciPy without zeros."""
 
     labels: np.ndarray
-    starts: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray
+    features: Any
 
     def __len__(self) -> int:
         return len(self.labels)
 
     @property
     def n_features(self) -> int:
-        return int(self.indices.max(initial=0))
+        return self.features.shape[1]
 
     def dense(self, chosen: np.ndarray, n_features: int) -> np.ndarray:
         """Return the chosen rows as float64, shape (len(chosen), n_features)."""
-        counts = self.starts[chosen + 1] - self.starts[chosen]
-        ends = np.cumsum(counts)
-        places = np.arange(counts.sum()) + np.repeat(self.starts[chosen] - (ends - counts), counts)
         out = np.zeros((len(chosen), n_features))
-        cells = np.repeat(np.arange(len(chosen)), counts), self.indices[places] - 1
-        out[cells] = self.values[places]
+        out[:, : self.n_features] = self.features[chosen].toarray()
         return out
 
     def with_values(self, change: Callable[[np.ndarray], np.ndarray]) -> "Rows":
-        return Rows(self.labels, self.starts, self.indices, change(self.values))
+        features = self.features.copy()
+        features.data = change(features.data)
+        return Rows(self.labels, features)
 
 
-def read(path: Path) -> Rows:
-    return parse(path.read_bytes())
+def read(file) -> Rows:
+    """Read a path or a binary file by scikit-learn, as the check must not use dcsvm's reader."""
+    from sklearn.datasets import load_svmlight_file
+
+    features, labels = load_svmlight_file(file, zero_based=False)
+    features.eliminate_zeros()
+    return Rows(labels, features)
 
 
-def parse(text: bytes) -> Rows:
-    """Parse LIBSVM lines without comments or blank lines."""
-    counts = np.array([line.count(b":") for line in text.splitlines()], dtype=np.int64)
-    numbers = np.fromstring(text.replace(b":", b" ").decode("ascii"), sep=" ")
-    ends = np.cumsum(1 + 2 * counts)
-    if len(numbers) != (ends[-1] if len(ends) else 0):
-        raise ValueError("not LIBSVM text")
-    heads = ends - 1 - 2 * counts
-    is_feature = np.ones(len(numbers), dtype=bool)
-    is_feature[heads] = False
-    pairs = numbers[is_feature].reshape(-1, 2)
-    kept = pairs[:, 1] != 0
-    kept_before = np.concatenate([[0], np.cumsum(kept)])
-    starts = kept_before[np.concatenate([[0], np.cumsum(counts)])]
-    return Rows(numbers[heads], starts, pairs[kept, 0].astype(np.int64), pairs[kept, 1])
+def save(path: Path, rows: Rows, n_features: int) -> None:
+    """Write rows for other Pythons: an .npz file of features, and one of labels beside it."""
+    from scipy import sparse
 
-
-def save(path: Path, rows: Rows, width: int) -> None:
-    """Write rows of `width` features as an .npz file, for other Pythons."""
-    np.savez(path, **vars(rows), width=width)
+    features = rows.features.copy()
+    features.resize(len(rows), n_features)
+    sparse.save_npz(path, features)
+    np.save(f"{path}.labels.npy", rows.labels)
 
 
 def sample_lines(source: Path, target: Path, count: int, seed: int) -> None:
@@ -106,9 +96,9 @@ class Distinct:
 def keys(rows: Rows) -> list[bytes]:
     """Return a key per row, equal for rows with equal features and equal sign of the label."""
     signs = [b"+" if label > 0 else b"-" for label in rows.labels]
-    starts = rows.starts.tolist()
+    X, starts = rows.features, rows.features.indptr.tolist()
     return [
-        sign + rows.indices[a:b].tobytes() + rows.values[a:b].tobytes()
+        sign + X.indices[a:b].tobytes() + X.data[a:b].tobytes()
         for sign, a, b in zip(signs, starts[:-1], starts[1:], strict=True)
     ]
 

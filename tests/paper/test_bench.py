@@ -30,6 +30,7 @@ def test_the_bound_of_verification_is_measured():
 
 
 def test_solutions_of_models_are_read_and_checked(write_libsvm, tmp_path):
+    pytest.importorskip("sklearn")
     X, y = labelled_rows(300, 3, seed=1)
     write_libsvm(np.round(X, 3), y, "ijcnn1")
     write_libsvm(np.round(X, 3), y, "ijcnn1.t")
