@@ -6,6 +6,7 @@ measured in turn. A limit that cannot double is taken near its end. Ratios withi
 on an idle machine with two cores.
 """
 
+import sys
 from importlib import import_module
 from statistics import median
 
@@ -14,7 +15,7 @@ from cases import FULL, Case
 
 from dcsvm.data.dataset import Dataset
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.train import train_rows
+from dcsvm.training.fit import fit
 
 CASES = ("ijcnn1", "covtype-20k g=2", "covtype-20k g=32", "a9a")
 CONSTANTS = (  # module, name, half, double
@@ -26,8 +27,8 @@ CONSTANTS = (  # module, name, half, double
     ("kernel.cluster_tree", "MAX_SAMPLED", 32, 128),
     ("training.memory", "DEFAULT_MEAN_CLUSTER", 500, 2000),
     ("training.memory", "LEVEL_STEP", 1, 4),
-    ("training.steps", "LEVEL_TOLERANCE", 0.05, 0.2),
-    ("training.steps", "EARLY_TOLERANCE", 5e-4, 2e-3),
+    ("training.run", "LEVEL_TOLERANCE", 0.05, 0.2),
+    ("training.early_level", "EARLY_TOLERANCE", 5e-4, 2e-3),
     ("training.certificate", "RANDOM_SHARE", 0.025, 0.1),
     ("training.certificate", "NEAREST_ROWS", 500, 2_000),
     ("training.certificate", "OBJECTIVE_ERROR", 1e-6, 4e-6),
@@ -43,32 +44,32 @@ def main() -> None:
     for case in cases:
         seconds(case, data[case])  # warm up
     for module, name, *others in CONSTANTS:
-        where = import_module(f"dcsvm.{module}")
+        usual = getattr(import_module(f"dcsvm.{module}"), name)
         found = []
         for case in cases:
-            half, double = ratios(case, data[case], where, name, others, options.rounds)
+            values = (usual, *others)
+            half, double = ratios(case, data[case], name, values, options.rounds)
             found.append(f"{case.name} {half:.2f} {double:.2f}")
         print(f"{name}: {'; '.join(found)}", flush=True)
 
 
-def ratios(case: Case, data: Dataset, where, name: str, others: list[float], rounds: int):
+def ratios(case: Case, data: Dataset, name: str, values: tuple[float, ...], rounds: int):
     """Return the ratios of seconds with half and with double to seconds with the current value."""
-    usual = getattr(where, name)
-    found = {value: [] for value in (usual, *others)}
-    try:
-        for _ in range(rounds):
-            for value in found:
-                setattr(where, name, value)
-                found[value].append(seconds(case, data))
-    finally:
-        setattr(where, name, usual)
+    modules = [module for key, module in sys.modules.items() if key.startswith("dcsvm.")]
+    users = [module for module in modules if vars(module).get(name) is values[0]]
+    found = {value: [] for value in values}
+    for _ in range(rounds):
+        for value in (*values[1:], values[0]):  # the last one stays
+            for module in users:
+                setattr(module, name, value)
+            found[value].append(seconds(case, data))
     base, half, double = (median(times) for times in found.values())
     return half / base, double / base
 
 
 def seconds(case: Case, data: Dataset) -> float:
     options = TrainOptions(C=case.C, gamma=case.kernel.gamma, cache_mb=4000)
-    return train_rows(data.rows, data.labels, options)[1].seconds_train
+    return fit(data, options).report.seconds_train
 
 
 if __name__ == "__main__":

@@ -29,6 +29,16 @@ def test_the_bound_of_verification_is_measured():
     assert 0 < float(done.stdout) < 10
 
 
+def test_the_constants_that_are_measured_exist():
+    code = (
+        "import constants, importlib\n"
+        "for module, name, half, double in constants.CONSTANTS:\n"
+        "    assert half < getattr(importlib.import_module(f'dcsvm.{module}'), name) < double"
+    )
+    done = run("-c", code)
+    assert done.returncode == 0, done.stderr
+
+
 def test_solutions_of_models_are_read_and_checked(write_libsvm, tmp_path):
     pytest.importorskip("sklearn")
     X, y = labelled_rows(300, 3, seed=1)
