@@ -50,15 +50,15 @@ def main() -> None:
 
 def bench_predicting(options: argparse.Namespace) -> None:
     """Time predictions instead of training."""
-    results: list[predict.Predicted] = []
+    lines = [predict.HEADING]
     for job in jobs(cases_of(options), options):
         if job.test is None:
             talk(f"{job.case.name}: no test file, skipped")
             continue
-        results.append(predict.predict_case(job))
-        talk(predict.table(results[-1:]))
+        lines.append(predict.predicted(job))
+        talk(*lines[-1])
     print(f"suite: {options.suite}, rounds: {options.rounds} (medians), threads: {options.threads}")
-    print("\n" + predict.table(results) + "\n\n" + predict.LEGEND)
+    print("\n" + measure.aligned(lines) + "\n\n" + predict.LEGEND)
 
 
 def cases_of(options: argparse.Namespace) -> list[Case]:
