@@ -108,8 +108,7 @@ def bound(result: Result, job: Job) -> float | None:
     support = known.first[np.flatnonzero(solution.totals)]
     points = rows.dense(np.arange(len(rows)), rows.n_features).astype(np.float32)
     try:
-        kernel, threads = job.case.kernel, job.options.threads
-        return verification_seconds(points, points[support], kernel, threads)
+        return verification_seconds(points, points[support], job.case.gamma, job.options.threads)
     except Exception as error:
         talk(f"{job.case.name}: no verification bound, {type(error).__name__}: {error}")
         return None

@@ -11,7 +11,7 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
-from cases import LINEAR, POLYNOMIAL, RBF, Case, Kernel
+from cases import Case
 from rows import Distinct, Rows, keys, read
 
 BLOCK = 2**24  # kernel values in memory at a time
@@ -68,7 +68,7 @@ def check(solution: Solution, rows: Rows, known: Distinct, case: Case, solver, b
     support, free = np.flatnonzero(totals), np.flatnonzero(~lower & ~upper)
     chosen = rows_to_check(support, free, len(inside), rows.n_features, budget)
     pairs = known.first[chosen], known.first[support]
-    product = kernel_product(rows, *pairs, totals[support], case.kernel)
+    product = kernel_product(rows, *pairs, totals[support], case.gamma)
     gradient = product - known.sign[chosen]
     violation_of = pair_violation if solver.bias else projected_violation
     violation = violation_of(gradient, known.sign[chosen], lower[chosen], upper[chosen])
@@ -109,24 +109,19 @@ def duality_gap(slope, inside, C: float, count) -> float:
     return float(np.sum(count * np.where(slope >= 0, inside * slope, (inside - C) * slope)))
 
 
-def kernel_product(rows: Rows, left, right, weights: np.ndarray, kernel: Kernel) -> np.ndarray:
+def kernel_product(rows: Rows, left, right, weights: np.ndarray, gamma: float) -> np.ndarray:
     """Return the sums of the weighted kernel values of rows `left` with rows `right`."""
     n = rows.n_features
     points, step = rows.dense(right, n), max(1, BLOCK // max(len(right), n, 1))
     blocks = (rows.dense(left[i : i + step], n) for i in range(0, len(left), step))
-    return np.concatenate([kernel_values(block, points, kernel) @ weights for block in blocks])
+    return np.concatenate([kernel_values(block, points, gamma) @ weights for block in blocks])
 
 
-def kernel_values(left: np.ndarray, right: np.ndarray, kernel: Kernel) -> np.ndarray:
+def kernel_values(left: np.ndarray, right: np.ndarray, gamma: float) -> np.ndarray:
     products = left @ right.T
-    if kernel.type == LINEAR:
-        return products
-    if kernel.type == RBF:
-        products *= -2
-        products += np.einsum("ij,ij->i", left, left)[:, None]
-        products += np.einsum("ij,ij->i", right, right)
-        np.maximum(products, 0, out=products)
-        products *= -kernel.gamma
-        return np.exp(products, out=products)
-    inner = kernel.gamma * products + kernel.coef0
-    return inner**kernel.degree if kernel.type == POLYNOMIAL else np.tanh(inner)
+    products *= -2
+    products += np.einsum("ij,ij->i", left, left)[:, None]
+    products += np.einsum("ij,ij->i", right, right)
+    np.maximum(products, 0, out=products)
+    products *= -gamma
+    return np.exp(products, out=products)

@@ -16,7 +16,7 @@ from statistics import median
 
 import measure
 import numpy as np
-from cases import rbf
+from cases import Case
 from measure import Picture, Series, talk
 from programs import Job, jobs
 
@@ -43,11 +43,11 @@ LOOKS = {  # color, marker, its size, width of the line
 }
 SHOWN = 11.0  # percent below the best; lower points are in the table only
 LEVELS = {  # early level of each case
-    rbf("covtype", "covtype.tr", "covtype.te", 32, 32): "4",
-    rbf("MNIST, ten classes", "digits.tr", "digits.te", 10, 0.02 / 255**2): "auto",
-    rbf("ijcnn1", "ijcnn1", "ijcnn1.t", 32, 2): "auto",
-    rbf("a9a", "a9a", "a9a.t", 32, 2**-7): "auto",
-    rbf("letter", "letter", "letter.t", 10, 5): "auto",
+    Case("covtype", "covtype.tr", "covtype.te", 32, 32): "4",
+    Case("MNIST, ten classes", "digits.tr", "digits.te", 10, 0.02 / 255**2): "auto",
+    Case("ijcnn1", "ijcnn1", "ijcnn1.t", 32, 2): "auto",
+    Case("a9a", "a9a", "a9a.t", 32, 2**-7): "auto",
+    Case("letter", "letter", "letter.t", 10, 5): "auto",
 }
 
 
@@ -134,7 +134,7 @@ def peers(job: Job, test, n_features: int) -> Iterator[tuple]:
     width = max(train.rows.n_features, test.rows.n_features)
     X, T = (one.rows.with_features(width).as_floats().dense for one in (train, test))
     y, expected = (np.where(one.labels == train.labels[0], 1.0, -1.0) for one in (train, test))
-    kernel = Kernel("rbf", job.case.kernel.gamma)
+    kernel = Kernel("rbf", job.case.gamma)
     for title, name in PEERS.items():
         size = {"basis" if name == "spsvm" else "features": n_features}
         fitted = fitter(name)(X, y, job.case.C, kernel, threads=job.options.threads, **size)

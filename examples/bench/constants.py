@@ -68,7 +68,7 @@ def ratios(case: Case, data: Dataset, name: str, values: tuple[float, ...], roun
 
 
 def seconds(case: Case, data: Dataset) -> float:
-    options = TrainOptions(C=case.C, gamma=case.kernel.gamma, cache_mb=4000)
+    options = TrainOptions(C=case.C, gamma=case.gamma, cache_mb=4000)
     return fit(data, options).report.seconds_train
 
 

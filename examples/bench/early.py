@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import product
 
 import measure
-from cases import rbf
+from cases import Case
 from measure import Picture, Series
 from programs import Job, jobs
 
@@ -17,14 +17,14 @@ COLORS = {"1": measure.GREY, "1.5": measure.BLUE, "2": measure.GREEN}  # by over
 COLUMNS = ("data", "model", "level", "clusters", "overlap", "seconds", "vectors", "accuracy",
            "predicting", "megabytes", "left out")  # fmt: skip
 LEVELS = {  # to train, of each case
-    rbf("covtype, C=32, gamma=32", "covtype.tr", "covtype.te", 32, 32): (6, 5, 4, 3),
-    rbf("covtype, C=32, gamma=2", "covtype.tr", "covtype.te", 32, 2): (6, 5, 4, 3),
-    rbf("ijcnn1", "ijcnn1", "ijcnn1.t", 32, 2): (4, 3, 2, 1),
-    rbf("a9a", "a9a", "a9a.t", 32, 2**-7): (4, 3, 2, 1),
-    rbf("census", "census.tr", "census.te", 512, 2**-9): (5, 4, 3, 2),
-    rbf("digits, round or not", "mnist.tr", "mnist.te", 1, 2**-21): (4, 3, 2, 1),
-    rbf("letter", "letter", "letter.t", 10, 5): (3, 2, 1),
-    rbf("kddcup 10 %", "kdd10.tr", "kdd10.te", 256, 0.5): (5, 4, 3, 2, 1),
+    Case("covtype, C=32, gamma=32", "covtype.tr", "covtype.te", 32, 32): (6, 5, 4, 3),
+    Case("covtype, C=32, gamma=2", "covtype.tr", "covtype.te", 32, 2): (6, 5, 4, 3),
+    Case("ijcnn1", "ijcnn1", "ijcnn1.t", 32, 2): (4, 3, 2, 1),
+    Case("a9a", "a9a", "a9a.t", 32, 2**-7): (4, 3, 2, 1),
+    Case("census", "census.tr", "census.te", 512, 2**-9): (5, 4, 3, 2),
+    Case("digits, round or not", "mnist.tr", "mnist.te", 1, 2**-21): (4, 3, 2, 1),
+    Case("letter", "letter", "letter.t", 10, 5): (3, 2, 1),
+    Case("kddcup 10 %", "kdd10.tr", "kdd10.te", 256, 0.5): (5, 4, 3, 2, 1),
 }
 
 

@@ -31,12 +31,10 @@ def predicted(job: Job) -> list[str]:
         rows.dense(np.arange(len(rows)), job.width).astype(np.float32)
         for rows in (job.rows, job.test_rows)
     )
-    kernel = case.kernel.params()
-    ours = kernel | {"kernel": kernel["kernel"].replace("poly", "polynomial")}
-    model = dcsvm.train(X, job.rows.labels, C=case.C, threads=threads, **ours)
+    model = dcsvm.train(X, job.rows.labels, C=case.C, gamma=case.gamma, threads=threads)
     support = model.exact.row_numbers
     some = support[:: -(-len(support) // MAX_FITTED)]
-    peers = fitted_peers(case, X[some], job.rows.labels[some], kernel, threads)
+    peers = fitted_peers(case, X[some], job.rows.labels[some], threads)
     tests = {peer: T.astype(PEERS[peer]) for peer in peers}
     seconds: dict[str, list[float]] = {name: [] for name in ("dcsvm", *peers)}
     for _ in range(job.options.rounds):
@@ -46,7 +44,7 @@ def predicted(job: Job) -> list[str]:
             taken = seconds_of(lambda svc=svc, peer=peer: svc.predict(tests[peer]))
             seconds[peer].append(taken * len(support) / max(len(svc.support_), 1))
     medians = {name: median(times) for name, times in seconds.items()}
-    bound, mine = verification_seconds(T, X[support], case.kernel, threads), medians["dcsvm"]
+    bound, mine = verification_seconds(T, X[support], case.gamma, threads), medians["dcsvm"]
     line = [case.name, str(len(T)), str(len(support)), number(mine), number(bound)]
     line.append(number(mine / bound if bound else None))
     for peer in map(medians.get, PEERS):
@@ -54,7 +52,7 @@ def predicted(job: Job) -> list[str]:
     return line
 
 
-def fitted_peers(case: Case, X: np.ndarray, y: np.ndarray, kernel: dict, threads: int) -> dict:
+def fitted_peers(case: Case, X: np.ndarray, y: np.ndarray, threads: int) -> dict:
     """Return the SVCs of scikit-learn-intelex; an empty result if it is not installed."""
     try:
         import daal4py
@@ -62,7 +60,8 @@ def fitted_peers(case: Case, X: np.ndarray, y: np.ndarray, kernel: dict, threads
     except ImportError:
         return {}
     daal4py.daalinit(threads)
-    return {peer: SVC(C=case.C, **kernel).fit(X.astype(dtype), y) for peer, dtype in PEERS.items()}
+    svc = {peer: SVC(C=case.C, gamma=case.gamma) for peer in PEERS}
+    return {peer: svc[peer].fit(X.astype(dtype), y) for peer, dtype in PEERS.items()}
 
 
 def new(model):

@@ -186,8 +186,9 @@ class Sklearn(Solver):
         self.change = row.as_float32 if dtype == "float32" else row.exact
 
     def train(self, job: Job, with_accuracy: bool = False) -> Run:
-        params = {"C": job.case.C, "tol": job.case.tolerance, "cache_size": job.options.cache}
-        params |= job.case.kernel.params()
+        case = job.case
+        params = {"C": case.C, "gamma": case.gamma, "tol": case.tolerance}
+        params |= {"cache_size": job.options.cache}
         more = {"dtype": self.dtype, "solution": str(self.path(job, "npz"))}
         finished, found = fitted_apart(self.package, "SVC", params, job, with_accuracy, **more)
         run = Run.of(self.name, finished)

@@ -17,18 +17,18 @@ from statistics import median
 
 import machine
 import measure
-from cases import rbf
+from cases import Case
 from measure import Picture, Series
 from programs import Job, jobs
 
 CASES = [
-    rbf("ijcnn1", "ijcnn1", None, 32, 2),
-    rbf("a9a", "a9a", None, 32, 2**-7),
-    rbf("covtype-20k g=2", "covtype.20000.tr", None, 32, 2),
-    rbf("covtype-20k bias", "covtype.20000.tr", None, 32, 32, extra=("--bias",)),
-    rbf("covtype-100k", "covtype.100000.tr", None, 32, 32),
-    rbf("covtype", "covtype.tr", None, 32, 32),
-    rbf("flags-8k", "flags.tr", None, 10, 0.02, rows=8000),
+    Case("ijcnn1", "ijcnn1", None, 32, 2),
+    Case("a9a", "a9a", None, 32, 2**-7),
+    Case("covtype-20k g=2", "covtype.20000.tr", None, 32, 2),
+    Case("covtype-20k bias", "covtype.20000.tr", None, 32, 32, extra=("--bias",)),
+    Case("covtype-100k", "covtype.100000.tr", None, 32, 32),
+    Case("covtype", "covtype.tr", None, 32, 32),
+    Case("flags-8k", "flags.tr", None, 10, 0.02, rows=8000),
 ]
 COLUMNS = ("case", "round", "one", "several", "beside", "fraction", "passes")
 MACHINES = (8, 32)  # threads of the predictions

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 import measure
-from cases import rbf
+from cases import Case
 from measure import Picture, Series
 from programs import PEERS, Dcsvm, Job, attempt
 
@@ -42,7 +42,7 @@ def lines_of(options: argparse.Namespace) -> Iterator[tuple]:
     ended = set()
     for rows in options.rows:
         with tempfile.TemporaryDirectory(prefix="dcsvm-seconds-") as work:
-            train, case = Path(work, "train"), rbf(f"covtype {rows}", "covtype.tr", None, 32, 32)
+            train, case = Path(work, "train"), Case(f"covtype {rows}", "covtype.tr", None, 32, 32)
             with open(options.data / case.train, "rb") as source, open(train, "wb") as target:
                 target.writelines(islice(source, rows))
             job = Job(case, train, None, Path(work), options)

@@ -13,7 +13,7 @@ from statistics import median
 
 import measure
 import numpy as np
-from cases import rbf
+from cases import Case
 from datasets import write_lines
 from programs import Job, jobs
 
@@ -22,14 +22,14 @@ COLUMNS = ("case", "workers", "s, threads", "s, workers", "efficiency", "sent MB
            "moved MB", "tasks", "rounds", "kernel values", "objective")  # fmt: skip
 EARLY = ("--early",)
 CASES = [
-    rbf("covtype early", "covtype.tr", None, 32, 32, extra=EARLY),
-    rbf("covtype gamma 32", "covtype.tr", None, 32, 32),
-    rbf("covtype gamma 2", "covtype.tr", None, 32, 2),
-    rbf("ijcnn1 early", "ijcnn1", None, 32, 2, extra=EARLY),
-    rbf("ijcnn1", "ijcnn1", None, 32, 2),
-    rbf("spots early", MADE, None, 8, 2, extra=EARLY),
-    rbf("spots", MADE, None, 8, 2),
-    rbf("digits early", "digits.1000000", None, 1, 2**-21, extra=(*EARLY, "--early-level", "3")),
+    Case("covtype early", "covtype.tr", None, 32, 32, extra=EARLY),
+    Case("covtype gamma 32", "covtype.tr", None, 32, 32),
+    Case("covtype gamma 2", "covtype.tr", None, 32, 2),
+    Case("ijcnn1 early", "ijcnn1", None, 32, 2, extra=EARLY),
+    Case("ijcnn1", "ijcnn1", None, 32, 2),
+    Case("spots early", MADE, None, 8, 2, extra=EARLY),
+    Case("spots", MADE, None, 8, 2),
+    Case("digits early", "digits.1000000", None, 1, 2**-21, extra=(*EARLY, "--early-level", "3")),
 ]
 
 
