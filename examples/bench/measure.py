@@ -154,8 +154,9 @@ def heading(columns: Sequence[str]) -> str:
     return f"{markdown(columns)}\n{'|---' * len(columns)}|"
 
 
-def aligned(table: list[list[str]]) -> str:
+def aligned(table: list[list]) -> str:
     """Align the first column to the left, the others to the right."""
+    table = [[str(cell) for cell in line] for line in table]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return "\n".join(
         "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip()
@@ -163,11 +164,12 @@ def aligned(table: list[list[str]]) -> str:
     )
 
 
-def number(value: float | None) -> str:
-    """Format a number with about three digits, without an exponent."""
+def number(value: float | None, form: str = "") -> str:
+    """Format a number; without a form with about three digits and no exponent."""
     if value is None:
         return "-"
-    return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3}f}"
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
+    return format(value, form or f".{digits}f")
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ LEGEND = """ratio: the peer's time over ours. bound: test rows x support vectors
 at the measured speed of our kernel product; what is provably negligible can be left out of it."""
 
 
-def predicted(job: Job) -> list[str]:
+def predicted(job: Job) -> list:
     """Return a line of the table: median seconds of the rounds, and the peers' time over ours."""
     case, threads = job.case, job.options.threads
     X, T = (
@@ -45,7 +45,7 @@ def predicted(job: Job) -> list[str]:
             seconds[peer].append(taken * len(support) / max(len(svc.support_), 1))
     medians = {name: median(times) for name, times in seconds.items()}
     bound, mine = verification_seconds(T, X[support], case.gamma, threads), medians["dcsvm"]
-    line = [case.name, str(len(T)), str(len(support)), number(mine), number(bound)]
+    line = [case.name, len(T), len(support), number(mine), number(bound)]
     line.append(number(mine / bound if bound else None))
     for peer in map(medians.get, PEERS):
         line += [number(peer), number(peer / mine if peer else None)]

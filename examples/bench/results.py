@@ -42,7 +42,8 @@ class Standing:
     def ratio_text(self, ours: "Standing") -> str:
         if self.status == "timeout" and ours.counts and ours.seconds:
             return f">{self.timeout / ours.seconds:.1f}"
-        return either(self.ratio(ours), ".2f") + self.mark * (self.ratio(ours) is not None)
+        value = self.ratio(ours)
+        return "-" if value is None else f"{value:.2f}{self.mark}"
 
     def __str__(self) -> str:
         """Return the seconds as text, or why there are none."""
@@ -95,11 +96,10 @@ def times(results: list[Result], peers: list[str], direct: bool) -> str:
     table[0] += [text for peer in peers for text in (peer, "ratio")]
     for result in results:
         ours, bound = result.standing("dcsvm"), result.bound
-        line = [result.case.name, str(result.n_rows), str(ours)]
-        line += [str(result.standing("direct"))] * direct
+        line = [result.case.name, result.n_rows, ours, *[result.standing("direct")] * direct]
         line += [number(bound), number(ours.seconds / bound if bound and ours.seconds else None)]
         for peer in map(result.standing, peers):
-            line += [str(peer), peer.ratio_text(ours)]
+            line += [peer, peer.ratio_text(ours)]
         table.append(line)
     return aligned(table)
 
@@ -111,8 +111,7 @@ def multiples(results: list[Result], unit: Standing) -> str:
         ours = result.standing("dcsvm")
         multiple = ours.seconds / unit.seconds if ours.seconds and unit.seconds else None
         total += multiple or 0.0
-        line = [number(multiple), str(ours), either(ours.violation, ".2e")]
-        table.append([result.case.name, *line])
+        table.append([result.case.name, number(multiple), ours, number(ours.violation, ".2e")])
     return aligned([*table, ["together", number(total), "", ""]])
 
 
@@ -126,11 +125,11 @@ def solutions(results: list[Result]) -> str:
             if checked:
                 check = checked[0].check
                 accuracies = (100 * run.accuracy for run in runs if run.accuracy is not None)
-                line = [result.case.name, solver, str(check["n_sv"]), str(check["n_bsv"])]
+                line = [result.case.name, solver, check["n_sv"], check["n_bsv"]]
                 line += [f"{standing.violation:.2e}{standing.mark}"]
-                line += [either(check["objective"], ".6f"), either(check["duality_gap"], ".2e")]
-                line += [str(check["rows_checked"]), f"{max(run.peak_mb for run in checked):.0f}"]
-                table.append([*line, either(next(accuracies, None), ".3f")])
+                line += [number(check["objective"], ".6f"), number(check["duality_gap"], ".2e")]
+                line += [check["rows_checked"], f"{max(run.peak_mb for run in checked):.0f}"]
+                table.append([*line, number(next(accuracies, None), ".3f")])
     return aligned(table)
 
 
@@ -150,9 +149,8 @@ def profile(results: list[Result]) -> str:
             seconds = [sum(level["seconds_clustering"] for level in report["levels"])]
             seconds += [report["seconds_by_phase"][phase] for phase in phases]
             seconds += [report["seconds"][part] for part in ("verify", "train")]
-            line = [result.case.name, f"{report['kernel_evaluations']:.3g}"]
-            line += [str(report[count]) for count in counts]
-            table.append([*line, *(f"{value:.2f}" for value in seconds)])
+            numbers = [f"{report['kernel_evaluations']:.3g}", *map(report.get, counts)]
+            table.append([result.case.name, *numbers, *(f"{value:.2f}" for value in seconds)])
     return aligned(table)
 
 
@@ -164,15 +162,11 @@ def summary(results: list[Result], peers: list[str]) -> str:
         counted = [result for result in results if result.standing(peer).counts]
         pairs = [(r.standing(peer).ratio(r.standing("dcsvm")), r.case.name) for r in counted]
         pairs = sorted(pair for pair in pairs if pair[0])
-        line = [peer, "0", *5 * ["-"]]
+        line = [peer, 0, *5 * ["-"]]
         if pairs:
             ratios = [value for value, _ in pairs]
             spread = geometric_mean(ratios), ratios[0], ratios[-1]
-            line = [peer, str(len(ratios)), str(sum(value > 1 for value in ratios))]
+            line = [peer, len(ratios), sum(value > 1 for value in ratios)]
             line += [*(f"{value:.2f}" for value in spread), pairs[0][1]]
         table.append(line)
     return aligned(table)
-
-
-def either(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)
