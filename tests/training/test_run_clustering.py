@@ -6,6 +6,7 @@ from runs import cross_validate, ready
 
 import dcsvm
 from dcsvm.data.rows import Rows
+from dcsvm.kernel import cluster_tree
 from dcsvm.kernel.cluster_tree import COST_LIMIT, Tree, best_run
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
@@ -191,3 +192,21 @@ def test_rows_in_a_mapped_file_have_levels_that_are_found_alone(spots, clusterin
     assert report.objective == pytest.approx(
         dcsvm.train(X, y, **options).report.objective, rel=1e-5
     )
+
+
+def test_a_level_without_a_tree_is_the_best_of_eight_runs_on_eight_rows_a_cluster(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (26_000, 2)).astype(np.float32)
+    y = np.where((np.floor(4 * X).sum(axis=1) % 2 == 0) ^ (rng.random(len(X)) < 0.02), 1, -1)
+    runs, original = [], cluster_tree._core.kernel_kmeans
+
+    def spy(setup, nodes, n_each, *arguments):
+        runs.append(len(n_each))
+        return original(setup, nodes, n_each, *arguments)
+
+    monkeypatch.setattr(cluster_tree._core, "kernel_kmeans", spy)
+    options = {"C": 10, "gamma": 8, "levels": 4, "early_level": 4, "clustering": "adaptive"}
+    model = dcsvm.train(X, y, early=True, **options)
+    assert set(runs) == {8}
+    sample = model.early.partition.sample
+    assert model.early.partition.n_clusters == 256 and sample.n_samples == 8 * 256
