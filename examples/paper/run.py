@@ -9,7 +9,7 @@ times. What exceeds its limit is measured on ever fewer rows until it does not, 
 same rows beside it.
 
 A competitor has ten times DC-SVM's seconds on the same rows, at least --limit and at most MOST;
-reading and testing are not counted, as far as they take what they take with DC-SVM.
+reading and testing are not counted, up to three times of what they take with DC-SVM.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ TIMES_OURS, MOST = 10, 1_800  # a competitor's limit: DC-SVM's seconds times thi
 LEAST_AT_FULL = 200  # seconds: below this the results at scale full would be of our choosing
 ROUND_TO = 10  # seconds: limits are multiples
 LIMITING = ("dcsvm", "single")  # the methods whose seconds set limits
+BESIDE = 3  # time for reading and testing, over what DC-SVM takes for that
 SHORT = 10  # seconds of a cell that is measured several times
 
 
@@ -83,7 +84,7 @@ def beside_training(cell: Cell, scale: Scale, results: Results) -> float:
     """Return the seconds that a cell has for reading and testing."""
     module = import_module(f"paper.experiments.{cell.experiment}")
     ours = dcsvm_of(module, scale, cell, results)
-    return max(ours["wall_seconds"] - ours["seconds"], 0.0) if ours else 0.0
+    return BESIDE * max(ours["wall_seconds"] - ours["seconds"], 0.0) if ours else 0.0
 
 
 def dcsvm_of(module, scale: Scale, cell: Cell, results: Results) -> dict | None:
