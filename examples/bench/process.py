@@ -4,6 +4,7 @@ A small separate process (this file as a program) starts the command, because Li
 memory of the process that starts a command as the command's.
 """
 
+import ctypes
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+PR_SET_PDEATHSIG = 1
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -34,11 +36,12 @@ def run(command: list, timeout: float | None, threads: int | None) -> Finished:
     """Run and measure a command, which may use `threads` cores; None: no limit."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / name for name in ("stdout", "stderr", "measured")]
-        limits = {} if threads is None else dict.fromkeys(THREAD_VARIABLES, str(threads))
+        given = {} if threads is None else dict.fromkeys(THREAD_VARIABLES, str(threads))
+        given["TMPDIR"] = folder  # what a killed command leaves there goes with it
         with open(paths[0], "wb") as stdout, open(paths[1], "wb") as stderr:
             process = subprocess.Popen(
                 starter(command, threads, paths[2]), stdin=subprocess.DEVNULL,
-                stdout=stdout, stderr=stderr, start_new_session=True, env=os.environ | limits,
+                stdout=stdout, stderr=stderr, start_new_session=True, env=os.environ | given,
             )  # fmt: skip
             timed_out = wait(process, timeout)
         texts = [path.read_text(errors="replace") for path in paths[:2]]
@@ -71,6 +74,9 @@ def start(result: str, threads: str, *command: str) -> None:
     """Start the command, wait for it and write its measurements (in the small process)."""
     if int(threads) and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(threads)])
+    signal.signal(signal.SIGTERM, lambda *_: os.killpg(0, signal.SIGKILL))
+    if sys.platform == "linux":  # if the runner is killed, nobody else stops the command
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     begin = time.perf_counter()
     process = subprocess.Popen(command)
     _, status, usage = os.wait4(process.pid, 0)

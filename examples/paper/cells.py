@@ -13,10 +13,15 @@ current ones. It has:
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+import click
 
 EXCEEDED = ("timeout", "memory")  # statuses of a cell that is too large for this machine
 
@@ -73,6 +78,17 @@ class Results:
         """Return whether a cell exceeded its limit or the memory."""
         return self.status(cell) in EXCEEDED
 
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from measuring into this folder; ClickException if one does."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with open(self.folder / ".lock", "w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise click.ClickException(f"another run measures into {self.folder}") from None
+            yield
+
     def save(self, cell: Cell, record: dict) -> None:
         table = self.table(cell.experiment)
         table[cell.name] = {"settings": as_json(cell.settings), **record}
@@ -91,13 +107,15 @@ def as_json(settings: dict) -> dict:
 
 
 def read(path: Path) -> dict[str, dict]:
-    """Read the records of a file; none from one that is absent or damaged."""
+    """Read the records of a file; none if there is no file. ClickException if it is damaged."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, json.JSONDecodeError):
+        runs = content["runs"]
+        return {n: {**cell, "run": runs[cell["run"]]} for n, cell in content["cells"].items()}
+    except FileNotFoundError:
         return {}
-    runs = content["runs"]
-    return {n: {**cell, "run": runs[cell["run"]]} for n, cell in content["cells"].items()}
+    except (ValueError, KeyError, IndexError, TypeError) as error:
+        raise click.ClickException(f"{path} is damaged, restore or delete it: {error}") from error
 
 
 def write(path: Path, table: dict[str, dict]) -> None:

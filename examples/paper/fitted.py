@@ -20,6 +20,10 @@ Decide = Callable[[np.ndarray], np.ndarray]
 Evaluate = Callable[[Decide], float]
 
 
+class OutOfTimeError(Exception):
+    """A program in another process exceeded its limit."""
+
+
 @dataclass
 class Fitted:
     """A trained classifier.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
+SHORTEST = 1e-3  # seconds that can be told apart from none
 
 
 def table(heading: list[str], lines: list[list[str]]) -> str:
@@ -46,9 +47,24 @@ def times(value: float) -> str:
 
 def joined(parts: Iterable[str]) -> str:
     """Join with commas and a final "and"; with semicolons if there is a comma in a part."""
-    *most, last = parts = list(parts)
+    parts = list(parts)
+    if not parts:
+        return ""
+    *most, last = parts
     comma = "; " if any("," in part for part in parts) else ", "
     return f"{comma.join(most)} and {last}" if most else last
+
+
+def counted(count: int, what: str) -> str:
+    """Format a count with a noun: "1 cell", "2 cells"."""
+    return f"{count} {what}{'s' * (count != 1)}"
+
+
+def over(theirs: float, ours: float) -> str:
+    """Format a quotient of seconds, which is unknown or a bound if they are too short to tell."""
+    if ours < SHORTEST:
+        return "-"
+    return number(theirs / ours) if theirs >= SHORTEST else f"<{number(SHORTEST / ours)}"
 
 
 def paragraphs(parts: Iterable[str]) -> str:

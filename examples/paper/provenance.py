@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import subprocess
 import sys
 from pathlib import Path
@@ -33,9 +34,10 @@ def run_of_now() -> dict:
 
 
 def commit(root: Path = ROOT) -> str:
-    """Return the last commit that changed what is measured, with "-dirty" if that differs now.
+    """Return the last commit that changed what is measured.
 
-    "unknown" outside of a checkout, and if the imported dcsvm is not the checkout's.
+    If that differs now, "-dirty" and a digest of the difference follow.
+    It is "unknown" outside of a checkout, and if the imported dcsvm is not the checkout's.
     """
     if Path(dcsvm.__file__).resolve().parents[1] != ROOT:
         return UNKNOWN
@@ -46,7 +48,10 @@ def commit(root: Path = ROOT) -> str:
         changes = git(root, "status", "--porcelain", "--untracked-files=no", "--", *MEASURED)
     except (OSError, subprocess.CalledProcessError):
         return UNKNOWN
-    return head + CHANGED * bool(changes)
+    if not changes:
+        return head
+    digest = hashlib.sha256(git(root, "diff", "HEAD", "--", *MEASURED).encode()).hexdigest()
+    return f"{head}{CHANGED}-{digest[:SHOWN_DIGITS]}"
 
 
 def git(root: Path, *arguments: str) -> str:
@@ -56,8 +61,8 @@ def git(root: Path, *arguments: str) -> str:
 
 def shown(commit: str) -> str:
     """Return a commit as the page names it: its first digits, and whether files had changes."""
-    changed = commit.endswith(CHANGED)
-    return commit.removesuffix(CHANGED)[:SHOWN_DIGITS] + " with changes" * changed
+    head, changed, _ = commit.partition(CHANGED)
+    return head[:SHOWN_DIGITS] + " with changes" * bool(changed)
 
 
 def line_of(run: dict) -> str:

@@ -10,6 +10,7 @@ missing. A slot without results is left out.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
@@ -19,7 +20,9 @@ from bench import machine
 from paper import EXPERIMENTS, provenance
 from paper.cells import Cell, Results
 from paper.fewer import on_fewer_rows
-from paper.markdown import joined
+from paper.markdown import counted, joined
+from paper.problems import STAND_INS
+from paper.run import is_repeated
 from paper.scales import SCALES, Scale
 from paper.sections import Page, names_with_results, title
 
@@ -30,11 +33,11 @@ NONE = "Not measured."
 
 def page_of(scale: Scale, results: Results, plots: Path) -> Page:
     """Return the page of a folder of results, without the names of a section."""
-    threads = [
-        record["settings"]["threads"] for e in EXPERIMENTS for record in results.table(e).values()
-    ]
-    most = max(threads, default=machine.usable_cores())
-    return Page(scale, [], most, results, plots, plots.name)
+    records = [record for e in EXPERIMENTS for record in results.table(e).values()]
+    threads = Counter(record["settings"]["threads"] for record in records)
+    del threads[1]  # some cells have one thread in any run
+    usual = threads.most_common(1)[0][0] if threads else 1 if records else machine.usable_cores()
+    return Page(scale, [], usual, results, plots, plots.name)
 
 
 def cells_of(experiment: str, page: Page) -> list[Cell]:
@@ -62,11 +65,26 @@ def about(experiment: str, page: Page) -> str:
     listed = "; ".join(
         f"{joined(names)}: {run}" if len(of_run) > 1 else run for run, names in of_run.items()
     )
-    absent = sum(page.results.record(cell) is None for cell in cells)
-    failed = sum(page.results.status(cell) == "failed" for cell in cells)
+    records = [(cell, page.results.record(cell)) for cell in cells]
+    counts = {
+        "Not measured": sum(record is None for _, record in records),
+        "Failed": sum(page.results.status(cell) == "failed" for cell in cells),
+        "Not repeated yet": sum(
+            not is_repeated(cell, page.scale, record["results"])
+            for cell, record in records
+            if record and record["status"] == "ok"
+        ),
+    }
     parts = [f"Measured {listed}."]
-    parts += [f"Not measured: {absent} cells."] * bool(absent)
-    parts += [f"Failed: {failed} cells."] * bool(failed)
+    parts += [f"{what}: {counted(count, 'cell')}." for what, count in counts.items() if count]
+    module = import_module(f"paper.experiments.{experiment}")
+    known = names_with_results(module, page.results)
+    absent = [
+        name
+        for name in module.DATA_SETS
+        if "generated" not in known and not {name, *STAND_INS.get(name, ())} & set(known)
+    ]
+    parts += [f"Without any result: {joined(map(title, absent))}."] * bool(absent)
     return f"*{' '.join(parts)}*"
 
 

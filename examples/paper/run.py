@@ -8,8 +8,8 @@ again where they are of another machine. Cells of less than SHORT seconds are me
 times. What exceeds its limit is measured on ever fewer rows until it does not, with DC-SVM on the
 same rows beside it.
 
-A competitor has ten times DC-SVM's seconds on the same rows, at least --limit and at most MOST;
-reading and testing are not counted, up to three times of what they take with DC-SVM.
+A competitor has ten times DC-SVM's seconds on all rows of the data set, at least --limit and at
+most MOST; reading and testing are not counted, up to three times of what they take with DC-SVM.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ from paper import EXPERIMENTS, problems, provenance
 from paper.cells import Cell, Results
 from paper.experiments import divided
 from paper.fewer import on_fewer_rows
-from paper.measure import UNUSABLE
+from paper.measure import OUT_OF_TIME, UNUSABLE
 from paper.scales import SCALES, Scale
 
 TIMES_OURS, MOST = 10, 1_800  # a competitor's limit: DC-SVM's seconds times this, and the greatest
 LEAST_AT_FULL = 200  # seconds: below this the results at scale full would be of our choosing
 ROUND_TO = 10  # seconds: limits are multiples
 LIMITING = ("dcsvm", "single")  # the methods whose seconds set limits
+LONGEST_WRITING = 900  # seconds in which svm-train's rows are written and read
 BESIDE = 3  # time for reading and testing, over what DC-SVM takes for that
 SHORT = 10  # seconds of a cell that is measured several times
 
@@ -48,11 +49,16 @@ def cells_of(experiment: str, scale: Scale, data: Path, threads: int) -> list[Ce
     return module.cells(scale, problems.names_of(module, data), threads)
 
 
-def run_cell(cell: Cell, data: Path, timeout: float) -> dict:
-    """Measure a cell once; return the record with one result."""
+def run_cell(cell: Cell, data: Path, limit: float, more: float = 0.0) -> dict:
+    """Measure a cell once, with `more` seconds beside training; return its record with one result.
+
+    svm-train's limit is enforced where it is started, after the rows were written and read.
+    """
     command = [sys.executable, "-m", "paper.measure", cell.experiment, data.resolve()]
-    finished = process.run([*command, json.dumps(cell.settings)], timeout, cell.settings["threads"])
-    if finished.timed_out:
+    command += [json.dumps(cell.settings), limit]
+    timeout = limit + more + (LONGEST_WRITING if cell.method == "libsvm" else 0.0)
+    finished = process.run(command, timeout, cell.settings["threads"])
+    if finished.timed_out or finished.code == OUT_OF_TIME:
         return {"status": "timeout"}
     if finished.code != 0:
         lines = finished.stderr.strip().splitlines() or [f"exit status {finished.code}"]
@@ -75,6 +81,8 @@ def limit_of(cell: Cell, scale: Scale, least: float, results: Results) -> float:
     own = problems.DATA_SETS[cell.settings["problem"]["data"]].limit
     if own is not None:
         return max(own, least)
+    if hasattr(module, "ours") and results.exceeded(module.ours(scale, divided(cell, 1))):
+        return max(MOST, least)
     ours = dcsvm_of(module, scale, cell, results)
     wanted = TIMES_OURS * ours["seconds"] if ours else least
     return min(max(ROUND_TO * math.ceil(wanted / ROUND_TO), least), max(MOST, least))
@@ -92,6 +100,13 @@ def dcsvm_of(module, scale: Scale, cell: Cell, results: Results) -> dict | None:
     if not hasattr(module, "ours"):
         return None
     return results.of(module.ours(scale, divided(cell, 1)))
+
+
+def is_repeated(cell: Cell, scale: Scale, measured: list[dict]) -> bool:
+    """Return whether a cell was measured as often as its seconds demand."""
+    module = import_module(f"paper.experiments.{cell.experiment}")
+    once = getattr(module, "UNTIMED", False) or measured[0]["seconds"] >= SHORT
+    return once or len(measured) >= scale.repeats
 
 
 def turns(cells: list[Cell]) -> list[list[Cell]]:
@@ -129,13 +144,7 @@ class Measuring:
             return False
         if record["status"] == "timeout":
             return record["limit"] >= limit_of(cell, self.scale, self.least, self.results)
-        return record["status"] != "ok" or self.is_repeated(cell, record["results"])
-
-    def is_repeated(self, cell: Cell, measured: list[dict]) -> bool:
-        """Return whether a cell was measured as often as its seconds demand."""
-        module = import_module(f"paper.experiments.{cell.experiment}")
-        once = getattr(module, "UNTIMED", False) or measured[0]["seconds"] >= SHORT
-        return once or len(measured) >= self.scale.repeats
+        return record["status"] != "ok" or is_repeated(cell, self.scale, record["results"])
 
     def missing(self, cells: list[Cell]) -> list[Cell]:
         """List the cells of a problem that do not count, those on fewer rows included."""
@@ -170,10 +179,12 @@ class Measuring:
         self.bar.set_description(label)
         limit = limit_of(cell, self.scale, self.least, self.results)
         more = beside_training(cell, self.scale, self.results)
-        record = run_cell(cell, self.data, limit + more)
+        record = run_cell(cell, self.data, limit, more)
+        measured = earlier.get("results", [])
         if record["status"] == "ok":
-            record["results"] = earlier.get("results", []) + record["results"]
-        self.results.save(cell, {**record, "limit": limit, "run": self.run})
+            record["results"] = measured + record["results"]
+        if record["status"] == "ok" or not measured:  # else earlier repeats stay
+            self.results.save(cell, {**record, "limit": limit, "run": self.run})
         self.count += 1
         self.bar.update()
         outcome = record.get("message", record["status"])
@@ -210,7 +221,7 @@ def main(experiments, scale, data, results, threads, limit, only, keep) -> None:
     if problems.available((), data) == ["generated"]:
         click.echo(f"no prepared data in {data}: measuring on generated data", err=True)
     found, run = Results(results / scale.name), provenance.run_of_now()
-    with tqdm(total=0, unit="cell", disable=not sys.stderr.isatty()) as bar:
+    with found.locked(), tqdm(total=0, unit="cell", disable=not sys.stderr.isatty()) as bar:
         measuring = Measuring(scale, found, data, least, run, keep, bar)
         bar.total = sum(len(measuring.missing(cells)) for cells in turns(wanted))
         others = sum(

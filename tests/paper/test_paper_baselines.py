@@ -1,12 +1,13 @@
 """Test the paper's competitors in examples/paper/baselines on problems with known answers."""
 
 import shutil
+import time
 
 import numpy as np
 import pytest
-from paper.baselines import ALL, fitter
+from paper.baselines import ALL, fitter, libsvm
 from paper.baselines.lasvm import Expansion
-from paper.fitted import kernel_matrix, objective
+from paper.fitted import OutOfTimeError, kernel_matrix, objective
 from paper.subproblems import Subproblems
 
 from dcsvm.kernel.kernels import Kernel
@@ -180,6 +181,27 @@ def test_libsvm_agrees_with_the_direct_solver_where_a_bias_does_not_matter():
     assert with_bias.facts["objective"] == pytest.approx(without.facts["objective"], rel=0.05)
     same = np.sign(with_bias.decision_function(X)) == np.sign(without.decision_function(X))
     assert np.mean(same) > 0.97
+
+
+@pytest.mark.parametrize("signal", ["KILL", "SEGV"])
+def test_svm_train_without_memory_is_no_failure(signal, tmp_path, monkeypatch):
+    program = tmp_path / "svm-train"
+    program.write_text(f"#!/bin/sh\nkill -{signal} $$\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(MemoryError, match="lack of memory"):
+        libsvm.fit(*disc(20, 0), 1.0, Kernel("rbf", 1.0), threads=1)
+
+
+def test_the_limit_of_svm_train_begins_after_its_reading(tmp_path, monkeypatch):
+    program = tmp_path / "svm-train"
+    program.write_text('#!/bin/sh\ncase "$*" in *1e9*) sleep 0.4;; *) sleep 9;; esac\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    begin = time.perf_counter()
+    with pytest.raises(OutOfTimeError):
+        libsvm.fit(*disc(20, 0), 1.0, Kernel("rbf", 1.0), threads=1, limit=0.2)
+    assert 1.0 < time.perf_counter() - begin < 5
 
 
 def test_a_part_of_one_class_is_solved():

@@ -25,7 +25,7 @@ def in_this_process(monkeypatch):
     """Measure cells in this process: a process for each takes longer than they do at this scale."""
 
     def measure(command, timeout, threads):
-        experiment, folder, settings = command[-3:]
+        experiment, folder, settings = command[-4:-1]
         module = importlib.import_module(f"paper.experiments.{experiment}")
         try:
             result = module.measure(json.loads(settings), Path(folder))

@@ -25,7 +25,7 @@ def slow_libsvm(monkeypatch):
     """
 
     def instead(command, timeout, threads):
-        settings = json.loads(command[-1])
+        settings = json.loads(command[-2])
         rows = settings["problem"]["rows"] // settings["problem"].get("divisor", 1)
         timeouts.append((settings["method"], timeout))
         if settings["method"] == "lasvm":
@@ -109,6 +109,28 @@ def test_at_scale_full_nobody_has_less_than_200_seconds(tmp_path):
         results.save(ours, {"status": "ok", "run": {}, "results": measured})
         assert run.limit_of(cell, SCALES["full"], 300, results) == limit
         assert run.limit_of(ours, SCALES["full"], 300, results) == SCALES["full"].timeout
+
+
+def test_if_dcsvm_exceeds_its_own_limit_the_others_have_the_most(tmp_path):
+    cell = comparison.cell(SCALES["full"], problem("covtype", None), "ltpu", 2)
+    results = Results(tmp_path)
+    ours = comparison.ours(SCALES["full"], cell)
+    results.save(ours, {"status": "timeout", "limit": 9, "run": {}})
+    assert run.limit_of(cell, SCALES["full"], 300, results) == run.MOST
+
+
+def test_a_repeat_that_fails_leaves_the_earlier_results(tmp_path, monkeypatch):
+    monkeypatch.setitem(SCALES, "tiny", replace(SCALES["tiny"], repeats=3))
+    records = [
+        {"status": "ok", "results": [{"seconds": 1.0}]},
+        {"status": "failed", "message": "x"},
+    ]
+    monkeypatch.setattr(run, "run_cell", lambda *_: records.pop(0) if records else {})
+    where = ["--data", str(tmp_path / "none"), "--results", str(tmp_path), "--scale", "tiny"]
+    monkeypatch.setattr(run, "is_repeated", lambda cell, scale, measured: not records)
+    CliRunner().invoke(run.main, ["level_times", *where])
+    (record,) = Results(tmp_path / "tiny").table("level_times").values()
+    assert record["status"] == "ok" and record["results"] == [{"seconds": 1.0}]
 
 
 def test_the_cells_of_a_data_set_are_measured_in_turn(tmp_path, monkeypatch, slow_libsvm):

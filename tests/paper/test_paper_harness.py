@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from bench.datasets import prepare
+from click import ClickException
 from click.testing import CliRunner
 from paper import EXPERIMENTS, fetch, memory, problems, published, run
 from paper.cells import Cell, Results
@@ -51,9 +52,20 @@ def test_a_cell_out_of_time_or_memory_has_exceeded_its_limit(tmp_path):
     assert results.exceeded(CELL) and results.limit(CELL) is None
 
 
-def test_half_a_file_is_measured_again(tmp_path):
-    (tmp_path / "grid.json").write_text('{"runs": [')
-    assert Results(tmp_path).record(CELL) is None
+@pytest.mark.parametrize(
+    "content", ['{"runs": [', "{}", "<<<<<<<", '{"runs": [], "cells": {"a": {}}}']
+)
+def test_a_damaged_file_is_not_taken_for_an_empty_one(content, tmp_path):
+    (tmp_path / "grid.json").write_text(content)
+    with pytest.raises(ClickException, match=r"grid\.json is damaged"):
+        Results(tmp_path).record(CELL)
+
+
+def test_two_processes_do_not_measure_into_one_folder(tmp_path):
+    where = ["--data", str(tmp_path / "none"), "--results", str(tmp_path), "--scale", "tiny"]
+    with Results(tmp_path / "tiny").locked():
+        refused = CliRunner().invoke(run.main, ["data_sets", *where])
+    assert refused.exit_code == 1 and "another run measures into" in refused.output
 
 
 def test_a_file_has_a_line_for_each_cell_and_each_run_once(tmp_path):
@@ -121,7 +133,7 @@ def test_a_cell_that_fails_says_why_and_the_program_too(tmp_path, monkeypatch):
     record = run.run_cell(bound.cell("covtype", 8, "random", 1), tmp_path, 60)
     assert record["status"] == "failed" and "no such file" in record["message"]
     failed = {"status": "failed", "message": "no"}
-    monkeypatch.setattr(run, "run_cell", lambda cell, data, timeout: failed)
+    monkeypatch.setattr(run, "run_cell", lambda *_: failed)
     where = ["--data", str(tmp_path / "none"), "--results", str(tmp_path)]
     done = CliRunner().invoke(run.main, ["data_sets", "--scale", "tiny", *where])
     assert done.exit_code == 1 and "1 cells failed" in done.output

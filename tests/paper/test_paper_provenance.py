@@ -36,8 +36,11 @@ def test_a_changed_source_marks_the_commit_and_another_file_does_not(checkout):
     (checkout / "csrc" / "new.cc").write_text("not tracked\n")
     assert provenance.commit(checkout) == clean
     (checkout / "csrc" / "solver.cc").write_text("two\n")
-    assert provenance.commit(checkout) == f"{clean}-dirty"
-    assert provenance.shown(f"{clean}-dirty") == f"{clean[:10]} with changes"
+    changed = provenance.commit(checkout)
+    assert changed.startswith(f"{clean}-dirty-")
+    assert provenance.shown(changed) == f"{clean[:10]} with changes"
+    (checkout / "csrc" / "solver.cc").write_text("three\n")
+    assert provenance.commit(checkout) not in (clean, changed)
 
 
 def test_the_commit_is_unknown_outside_of_a_checkout(checkout, tmp_path, monkeypatch):

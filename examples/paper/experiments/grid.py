@@ -16,6 +16,7 @@ import numpy as np
 
 import dcsvm
 from dcsvm.kernel.kernels import Kernel
+from paper import measure as measuring
 from paper import memory, problems, published
 from paper.baselines import fitter
 from paper.baselines.dc_svm import BRANCHING, LEVELS, plan_of
@@ -78,8 +79,10 @@ def alone(settings: dict, folder: Path) -> dict:
     """Train each setting from the start; return its accuracy and seconds, without reading."""
     data = problems.load(settings["problem"], folder)
     fit, found = fitter(settings["method"]), []
+    limit = {"limit": measuring.limit} if settings["method"] == "libsvm" else {}
     for c, g in settings["exponents"]:
-        fitted = fit(data.X, data.y, 2.0**c, Kernel(**rbf(2.0**g)), threads=settings["threads"])
+        kernel, threads = Kernel(**rbf(2.0**g)), settings["threads"]
+        fitted = fit(data.X, data.y, 2.0**c, kernel, threads=threads, **limit)
         found.append(
             {
                 "log2_C": c,

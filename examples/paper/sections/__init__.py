@@ -15,11 +15,10 @@ from paper import problems
 from paper.baselines import TITLES
 from paper.cells import Cell, Results
 from paper.fewer import pair
-from paper.markdown import number, percent, table
+from paper.markdown import SHORTEST, number, over, percent, table
 from paper.scales import Scale
 
 NOT_MEASURED, BELOW = "not measured", "below"
-SHORTEST = 1e-3  # seconds that can be told apart from none
 
 
 @dataclass(frozen=True)
@@ -71,8 +70,11 @@ def names_with_results(experiment: ModuleType, results: Results) -> list[str]:
 def shown_seconds(result: dict) -> str:
     """Format the seconds of a result; say if its method ended before it converged."""
     missed = "" if result.get("converged", True) else " (not converged)"
-    seconds = result["seconds"]
-    return f"{number(seconds) if seconds >= SHORTEST else f'<{SHORTEST:g}'}{missed}"
+    return f"{short(result['seconds'])}{missed}"
+
+
+def short(seconds: float) -> str:
+    return number(seconds) if seconds >= SHORTEST else f"<{SHORTEST:g}"
 
 
 def model_size(result: dict) -> str:
@@ -115,5 +117,5 @@ def fewer(result: dict, ours: dict | None) -> list[str]:
     shown.append(model_size(result))
     if not ours:
         return [*shown, *[NOT_MEASURED] * 3]
-    factor = number(result["seconds"] / ours["seconds"])
+    factor = over(result["seconds"], ours["seconds"])
     return [*shown, shown_seconds(ours), percent(ours["accuracy"]), factor]

@@ -28,7 +28,8 @@ def accuracies(page: Page) -> str:
         cells = {m: cell(page.scale, name, m, exponents, page.threads) for m in METHODS}
         C, gamma = cells["direct"].settings["C"], cells["direct"].settings["kernel"]["gamma"]
         shown = [
-            percent(found[m]["accuracy"]) if found[m] else page.seconds(cells[m]) for m in METHODS
+            percent(found[m]["accuracy"]) if found[m] else f"{page.seconds(cells[m])} s"
+            for m in METHODS
         ]
         changes = "-"
         if found["biased"] and found["direct"]:

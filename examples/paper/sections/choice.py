@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from paper.experiments.choice import METHODS, cell
-from paper.markdown import compared, joined, number, percent, powers, table
+from paper.markdown import compared, counted, joined, number, percent, powers, table
 from paper.problems import DATA_SETS
 from paper.sections import Page, title
 
@@ -63,6 +63,6 @@ def against_paper(page: Page) -> str:
             counts = joined(f"{word} on {words.count(word)}" for word in dict.fromkeys(words))
             sentences.append(
                 f"With {models} models, the test accuracy of the chosen setting, compared with "
-                f"that of the paper's, is {counts} of {len(words)} data sets."
+                f"that of the paper's, is {counts} of {counted(len(words), 'data set')}."
             )
     return " ".join(sentences)

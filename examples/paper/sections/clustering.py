@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paper.experiments.clustering import CLUSTERINGS, cell
-from paper.markdown import compared, joined, number, paragraphs, percent, table
+from paper.markdown import compared, counted, joined, number, paragraphs, percent, table
 from paper.sections import Page, title
 
 LEVELS_HEADING = [
@@ -86,8 +86,8 @@ def against(other: str, ours: list[dict], theirs: list[dict]) -> str:
     if not words:
         return ""
     return (
-        f"Above the finest level, the gap of adaptive clusters is {joined(counts)} of {len(words)} "
-        f"levels, compared with {other}."
+        f"Above the finest level, the gap of adaptive clusters is {joined(counts)} of "
+        f"{counted(len(words), 'level')}, compared with {other}."
     )
 
 

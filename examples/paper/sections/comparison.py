@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from paper import published
-from paper.baselines import COMPETITORS, METHODS, TITLES
+from paper.baselines import COMPETITORS, METHODS, TITLES, ours_beside
 from paper.cells import Cell
 from paper.experiments.comparison import cell, problems
 from paper.fewer import pair
-from paper.markdown import joined, number, paragraphs, percent, points, table
+from paper.markdown import SHORTEST, joined, number, over, paragraphs, percent, points, table
 from paper.sections import (
     BELOW,
     NOT_MEASURED,
@@ -49,8 +49,11 @@ class Problem:
     theirs: dict[str, tuple[float, float]]
 
     def beside(self, method: str) -> tuple[dict, dict] | None:
-        """Return the results of a method and of DC-SVM on the same rows, as many as possible."""
-        both = self.results.get(method), self.results.get("dcsvm")
+        """Return the results of a method and of DC-SVM with as many threads on the same rows.
+
+        They are all rows, or as many as the method can have.
+        """
+        both = self.results.get(method), self.results.get(ours_beside(method))
         both = both if both[0] else self.fewer.get(method, (None, None))
         return both if both[0] and both[1] else None
 
@@ -109,10 +112,10 @@ def table_of(page: Page, problem: Problem) -> str:
 
 def ratio(libsvm: dict | None, limit: float | None, result: dict | None) -> str:
     """Return LIBSVM's seconds, or the limit that it exceeded, over seconds of the result."""
-    if not result or not (libsvm or limit):
+    if not result or not (libsvm or limit) or result["seconds"] < SHORTEST:
         return "-"
     if libsvm:
-        return number(libsvm["seconds"] / result["seconds"])
+        return over(libsvm["seconds"], result["seconds"])
     return f">{number(limit / result['seconds'])}"
 
 
@@ -129,7 +132,7 @@ def early(page: Page) -> str:
     for problem in problems_of(page):
         if both := problem.beside("early"):
             line = [problem.name, points(both[0]["accuracy"] - both[1]["accuracy"])]
-            line.append(number(both[0]["seconds"] / both[1]["seconds"]))
+            line.append(over(both[0]["seconds"], both[1]["seconds"]))
             lines.append(line + of_early_in_paper(problem.theirs))
     heading = ["early model", "accuracy less DC-SVM's, %", "its seconds, of DC-SVM's"]
     return table([*heading, "paper: accuracy", "paper: seconds"], lines) if lines else ""
@@ -148,7 +151,7 @@ def exact(page: Page) -> str:
     for problem in problems_of(page):
         line = [problem.name, *of_libsvm(page, problem), paper(problem.theirs, "dcsvm")[1]]
         direct = problem.beside("direct")
-        line.append(number(direct[0]["seconds"] / direct[1]["seconds"]) if direct else NOT_MEASURED)
+        line.append(over(*(one["seconds"] for one in direct)) if direct else NOT_MEASURED)
         lines.append(line)
     heading = ["LIBSVM over DC-SVM", "rows", f"{page.threads} threads", "one thread"]
     heading += ["accuracy of LIBSVM less DC-SVM's, %", "paper", "*direct* over DC-SVM"]
@@ -162,13 +165,13 @@ def of_libsvm(page: Page, problem: Problem) -> list[str]:
     if not libsvm and "libsvm" in problem.fewer:
         libsvm, single = problem.fewer["libsvm"]
         several = None  # on these rows there is DC-SVM with LIBSVM's one thread
-    if not libsvm or not single:
-        return [NOT_MEASURED] * 4
     limit = page.results.limit(problem.cells["libsvm"])
-    bound = ratio(None, limit, problem.results.get("dcsvm"))
-    shown = number(libsvm["seconds"] / several["seconds"]) if several else f"{bound} on all rows"
+    bound = f"{ratio(None, limit, problem.results.get('dcsvm'))} on all rows"
+    if not libsvm or not single:
+        return [NOT_MEASURED, bound if limit else NOT_MEASURED, NOT_MEASURED, NOT_MEASURED]
+    shown = over(libsvm["seconds"], several["seconds"]) if several else bound
     apart = points(libsvm["accuracy"] - single["accuracy"])
-    return [f"{libsvm['n_rows']:,}", shown, number(libsvm["seconds"] / single["seconds"]), apart]
+    return [f"{libsvm['n_rows']:,}", shown, over(libsvm["seconds"], single["seconds"]), apart]
 
 
 def competitors(page: Page) -> str:
@@ -187,11 +190,14 @@ def competitors(page: Page) -> str:
 def relative(result: dict, ours: dict, is_on_fewer: bool) -> str:
     rows = f" ({result['n_rows']:,} rows)" if is_on_fewer else ""
     apart = points(result["accuracy"] - ours["accuracy"])
-    return f"{apart}; {number(result['seconds'] / ours['seconds'])}{rows}"
+    return f"{apart}; {over(result['seconds'], ours['seconds'])}{rows}"
 
 
 def winners(page: Page) -> str:
-    """Name the competitors that are more accurate or faster than DC-SVM on the same rows."""
+    """Name the competitors that are more accurate or faster than DC-SVM on the same rows.
+
+    DC-SVM has as many threads as the competitor.
+    """
     better: list[str] = []
     faster: list[str] = []
     for problem in problems_of(page):
@@ -203,11 +209,11 @@ def winners(page: Page) -> str:
             where = f"{TITLES[method]} on {rows}{problem.name}"
             if round(result["accuracy"] - ours["accuracy"], 4) > 0:
                 accuracies = percent(result["accuracy"]), percent(ours["accuracy"])
-                better.append(f"{where} (%s against %s %%)" % accuracies)
+                better.append(f"{where} ({accuracies[0]} against {accuracies[1]} %)")
             if result["seconds"] < ours["seconds"]:
                 seconds = shown_seconds(result), shown_seconds(ours)
-                faster.append(f"{where} (%s against %s s)" % seconds)
+                faster.append(f"{where} ({seconds[0]} against {seconds[1]} s)")
     if not problems_of(page):
         return ""
     said = f"More accurate than DC-SVM on the same rows: {joined(better) if better else 'none'}."
-    return f"{said} Faster than DC-SVM: {joined(faster) if faster else 'none'}."
+    return f"{said} Faster, with as many threads: {joined(faster) if faster else 'none'}."

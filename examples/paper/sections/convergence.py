@@ -7,8 +7,8 @@ from types import ModuleType
 from paper import figures
 from paper.baselines import TITLES
 from paper.experiments import convergence, polynomial
-from paper.markdown import number, paragraphs, percent, points, table
-from paper.sections import NOT_MEASURED, SHORTEST, Page, on_fewer_rows, shown_seconds, title
+from paper.markdown import SHORTEST, number, over, paragraphs, percent, points, table
+from paper.sections import NOT_MEASURED, Page, on_fewer_rows, shown_seconds, title
 
 EXACT = ("early", "dcsvm", "single", "direct", "libsvm", "cascade")  # they have an objective
 SOLVERS = ("dcsvm", "single", "direct", "libsvm")
@@ -135,7 +135,7 @@ def solvers(page: Page, experiment: ModuleType, name: str) -> str:
     tolerance = convergence.DEFAULT["tolerance"]
     text = f"Seconds to a tolerance of {tolerance:g}: {'; '.join(told)}." if told else ""
     if {"libsvm", "single", "dcsvm"} <= set(seconds):
-        several, single = (number(seconds["libsvm"] / seconds[m]) for m in ("dcsvm", "single"))
+        several, single = (over(seconds["libsvm"], seconds[m]) for m in ("dcsvm", "single"))
         text += (
             f" LIBSVM's are {several} times DC-SVM's with {page.threads} threads, {single} times "
             "those with its own one."
@@ -153,7 +153,7 @@ def best_early(page: Page, experiment: ModuleType, name: str, found: dict[str, l
     first = max(early, key=lambda point: point["accuracy"])
     apart = points(first["accuracy"] - exact["accuracy"])
     text = (
-        f"The best early model has an accuracy of {apart} % beside the exact solution's, after "
+        f"The accuracy of the best early model less the exact solution's is {apart} %, after "
         f"{number(first['seconds'])} s"
     )
     for method, words in (("early", "its last level"), ("cascade", "CascadeSVM")):

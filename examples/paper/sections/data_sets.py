@@ -46,7 +46,7 @@ def agreement(page: Page) -> str:
             others.append(f"{title(name)} has {joined(apart)}")
         else:
             same.append(title(name))
-    parts = [f"{joined(same)} have the paper's rows and features."] if same else []
+    parts = [f"The paper's rows and features have {joined(same)}."] if same else []
     if others:
         text = "; ".join(others)
         parts.append(f"Others differ, with the paper's counts in brackets: {text}.")

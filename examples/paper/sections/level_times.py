@@ -68,7 +68,7 @@ def about(name: str, result: dict) -> str:
         f"On {name} clustering takes {share} % of the seconds of all levels "
         f"({percent(paper[0] / sum(paper))} % in the paper), and the whole problem "
         f"{percent(training[-1] / max(sum(training), 1e-9))} % of training "
-        f"({percent(theirs[-1][1] / paper[1])} %). Training "
-        f"{'takes' if grows else 'does not take'} longer at every level than at the one before, as "
-        f"in the paper.{f' Too small clusters: {skipped}.' * bool(absent)}"
+        f"({percent(theirs[-1][1] / paper[1])} %). In the paper training takes longer at every "
+        f"level than at the one before; here it {'does' if grows else 'does not'}."
+        f"{f' Too small clusters: {skipped}.' * bool(absent)}"
     )

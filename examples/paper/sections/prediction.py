@@ -43,7 +43,7 @@ def wins(page: Page) -> str:
             theirs += [paper] * bool(paper)
     if not ours:
         return ""
-    text = "the most accurate in {} and the fastest in {} of {} settings".format(*counted(ours))
+    text = "the most accurate in {} and the fastest in {} of {}".format(*counted(ours))
     paper = " (in the paper in {} and {} of {})".format(*counted(theirs)) if theirs else ""
     return f"Early prediction is {text}{paper}."
 

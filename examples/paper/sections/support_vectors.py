@@ -12,8 +12,8 @@ from paper.experiments.support_vectors import (
     kernels,
     subset_cell,
 )
-from paper.markdown import number, paragraphs, percent, table, times
-from paper.sections import SHORTEST, Page, title
+from paper.markdown import SHORTEST, number, paragraphs, percent, table, times
+from paper.sections import Page, short, title
 
 MEASURES = ("precision", "recall")
 WITH_LEVELS = ("dcsvm", "cascade")
@@ -102,7 +102,7 @@ def counts(results: dict[str, dict | None]) -> str:
 
 
 def shown(point: dict) -> list[str]:
-    return [number(point["seconds"]), *(percent(point[measure]) for measure in MEASURES)]
+    return [short(point["seconds"]), *(percent(point[measure]) for measure in MEASURES)]
 
 
 def by_time(points: Points) -> list[figures.Panel]:
