@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from bench.process import Finished
@@ -33,7 +34,7 @@ def in_this_process(monkeypatch):
             return Finished(1, False, "", str(error), 1.0)
         return Finished(0, False, json.dumps(result), "", 100.0)
 
-    monkeypatch.setattr(run.process, "run", measure)
+    monkeypatch.setattr(run, "process", SimpleNamespace(run=measure))  # not that of svm-train
     monkeypatch.setattr(bound, "ROWS", 1000)
     monkeypatch.setattr(lasvm, "TOLERANCE", 0.5)  # three settings take minutes to 0.001
 
