@@ -17,11 +17,12 @@ from dataclasses import replace
 import numpy as np
 
 from dcsvm import _core
-from dcsvm.data.arrays import group_order, group_sizes, page_by_page, reduce_parts
+from dcsvm.data.arrays import group_order, page_by_page, reduce_parts
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.distances import median_distance
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel.kmeans_runs import COST_ROWS, STARTS, best_of_runs, cluster_costs, n_values
 from dcsvm.kernel.sources import MAX_PARTS, Assignment, NodeSplit, Partition, route_step
 
 # Sampled rows per cluster. More do not improve the clusters. With fewer at the top, cluster sizes
@@ -30,10 +31,6 @@ MIN_SAMPLED, MAX_SAMPLED = 8, 64
 DRAWN = 4  # rows that are drawn first for each sampled one
 MAX_OF_NODE = 2048  # sampled rows of a node; the cost grows with the number of pairs
 BATCH_MAPPED = 2**24  # values in a batch of rows of a mapped file
-# Runs of k-means for a level that is built alone, and the limit of their cost, relative to equal
-# clusters. The best run within the limit is chosen, see best_run. docs/how-it-works.md (Finding
-# clusters) has the effect on the gap of a level.
-STARTS, COST_LIMIT = 8, 1.3
 
 
 class Tree:
@@ -83,7 +80,7 @@ class Tree:
         """
         start, node = time.perf_counter(), self._finest.nearest
         n_nodes = self.splits[-1].n_clusters if self.splits else 1
-        costs = _costs(node, n_nodes, self.group) if n_nodes > 1 else np.ones(1)
+        costs = cluster_costs(node, n_nodes, self.group) if n_nodes > 1 else np.ones(1)
         n_parts = _shares(costs, n_clusters)
         rows, of_node = self._sample_of_nodes(node, np.where(n_parts > 1, n_parts, 0), n_clusters)
         kept, split = self.split_nodes(rows, of_node, n_parts, int(self.rng.integers(2**63)))
@@ -108,11 +105,22 @@ class Tree:
     ) -> None:
         """Build the only level, of at most n_clusters, from sampled rows int32. Raises Stopped."""
         start = time.perf_counter()
-        group = None if self.group is None else self.group[sample]
         of_node, n_parts = np.zeros(len(sample), np.int64), np.array([n_clusters])
         seed = int(self.rng.integers(2**63 - STARTS))
-        kept, split = self.split_nodes(sample, of_node, n_parts, seed, self.kernel, group)
+        drawn = self.rng.choice(len(self.place), self._n_cost_rows, replace=False)
+        cost_rows = np.sort(self.place[drawn])  # a file is read sequentially
+        group = None if self.group is None else self.group[cost_rows]
+        rows = np.concatenate([sample, cost_rows])
+        kept, split = self.split_nodes(rows, of_node, n_parts, seed, self.kernel, group)
         self._add(split, sample[kept], start, stop, second)
+
+    def values_of_choice(self, n_sampled: int) -> int:
+        """Return the number of kernel values by which grow_alone() chooses between its runs."""
+        return n_values(n_sampled, self._n_cost_rows)
+
+    @property
+    def _n_cost_rows(self) -> int:
+        return min(COST_ROWS, self.rows.n_samples)
 
     def _add(
         self,
@@ -227,29 +235,6 @@ class Tree:
         return rows, node[rows]
 
 
-def best_run(
-    data: KernelRows, group: np.ndarray | None, runs: np.ndarray, n_clusters: int
-) -> np.ndarray:
-    """Return the best of several runs of k-means for one node: the cluster of each row.
-
-    `data` has the sampled rows with the kernel of the SVM, not of the clustering. `group` int (m,)
-    is the component of each, None for a single component. `runs` are int32 (n_runs, m). The best
-    run has the smallest sum of kernel values between different clusters (D(pi) of the paper's
-    Theorem 1) among the runs that cost at most COST_LIMIT times equal clusters. If all cost more,
-    it is the cheapest run.
-    """
-    values = np.abs(data.matrix().astype(np.float64))
-    np.fill_diagonal(values, 0.0)
-    scores = []
-    for cluster in runs:
-        of_cluster = (cluster[:, None] == np.arange(cluster.max() + 1)).astype(np.float64)
-        within = float(np.sum(of_cluster * (values @ of_cluster)))
-        equal_cost = len(cluster) ** 2 / n_clusters
-        cost = _costs(cluster, int(cluster.max()) + 1, group).sum() / equal_cost
-        scores.append((max(cost, COST_LIMIT), -within))
-    return runs[min(range(len(runs)), key=scores.__getitem__)]
-
-
 def split_nodes(
     data: KernelRows,
     rows: np.ndarray,
@@ -261,24 +246,23 @@ def split_nodes(
 ) -> tuple[np.ndarray, NodeSplit]:
     """Split node p into at most n_parts[p] children, by sampled rows int32.
 
-    `of_node` is the node of each row, ascending. With the kernel of the SVM a single node is split
-    by the best of several runs, see `best_run` for `group`. Returns the split and, before it, the
-    positions in `rows` of the sampled rows that it uses.
+    `of_node` is the node of each sampled row, ascending. With the kernel of the SVM, a single node
+    is split by the best of several runs. Its cost rows follow the sampled rows in `rows`; `group`
+    is their component, see `best_of_runs`. Returns the split and, before it, the positions in
+    `rows` of the sampled rows that it uses.
     """
     n_nodes = len(n_parts)
+    rows, cost_rows = np.split(rows, [len(of_node)])
     start = _node_start(of_node, n_nodes)
     if svm_kernel is None:
         # kernel k-means of each node
         nodes = _core.Nodes(data.points, rows, start)
         part = _core.kernel_kmeans(data.setup, nodes, n_parts.astype(np.int32), seed, data.threads)
     else:
-        # all runs at once: each is a node of the core, with the same rows
-        run_start = np.arange(STARTS + 1, dtype=np.int64) * len(rows)
-        runs = _core.Nodes(data.points, np.tile(rows, STARTS), run_start)
-        n_each = np.full(STARTS, n_parts[0], np.int32)
-        clusters = _core.kernel_kmeans(data.setup, runs, n_each, seed, data.threads)
-        sampled = KernelRows(data.rows.take(rows), svm_kernel, data.threads)
-        part = best_run(sampled, group, clusters.reshape(STARTS, -1), int(n_parts[0]))
+        part = best_of_runs(
+            data, rows, cost_rows, group,
+            n_clusters=int(n_parts[0]), seed=seed, svm_kernel=svm_kernel,
+        )  # fmt: skip
     # k-means may return fewer children; a node with one child needs no sampled rows
     n_children = reduce_parts(np.maximum, part + 1.0, start, 1.0).astype(np.int64)
     kept = np.flatnonzero(n_children[of_node] > 1)
@@ -300,15 +284,6 @@ def inverse(order: np.ndarray) -> np.ndarray:
 
 def _node_start(of_node: np.ndarray, n_nodes: int) -> np.ndarray:
     return np.searchsorted(of_node, np.arange(n_nodes + 1)).astype(np.int64)
-
-
-def _costs(node: np.ndarray, n_nodes: int, group: np.ndarray | None) -> np.ndarray:
-    """Return the cost of each node: the sum over components of the squared number of rows."""
-    if group is None:
-        return np.bincount(node, minlength=n_nodes).astype(np.float64) ** 2
-    n_groups = int(group.max()) + 1
-    shared, sizes = group_sizes(node.astype(np.int64) * n_groups + group)
-    return np.bincount(shared // n_groups, sizes.astype(np.float64) ** 2, n_nodes)
 
 
 def _shares(costs: np.ndarray, n_clusters: int) -> np.ndarray:

@@ -84,38 +84,36 @@ class LevelPartition:
     """The `partition` of a level and the assignment `placed` of every row.
 
     Rows with a distance to their nearest cluster boundary below `border` are in two clusters.
-    `seconds` is the time of the clustering.
+    `seconds` is the time of the clustering. `kernel_evaluations` are those of the choice between
+    clusterings, without those of the clustering itself.
     """
 
     partition: Partition
     placed: Assignment
     border: float = 0.0
     seconds: float = 0.0
+    kernel_evaluations: int = 0
 
     @staticmethod
-    def overlapping(
-        partition: Partition, placed: Assignment, overlap: float, seconds: float = 0.0
-    ) -> LevelPartition:
+    def overlapping(partition: Partition, placed: Assignment, overlap: float) -> LevelPartition:
         """Create a partition with about `overlap` clusters per row on average.
 
         Prediction blends two clusters for rows within the median distance to a boundary, or
         within `border` if that is smaller.
         """
         if overlap == 1 or placed.second is None:
-            return LevelPartition(partition, placed, seconds=seconds)
+            return LevelPartition(partition, placed)
         second, distance = placed.boundaries
         has_border = second >= 0
         if not has_border.any():
-            return LevelPartition(partition, placed, seconds=seconds)
+            return LevelPartition(partition, placed)
         wanted = min(round((overlap - 1.0) * len(has_border)), int(np.count_nonzero(has_border)))
         distances = distance[has_border]
         last, middle = max(wanted, 1) - 1, (len(distances) - 1) // 2
         distances = np.partition(distances, [last, middle])
         border = np.nextafter(distances[last], np.inf)
         blend = min(border, distances[middle])
-        return LevelPartition(
-            replace(partition, blend=float(blend)), placed, float(border), seconds
-        )
+        return LevelPartition(replace(partition, blend=float(blend)), placed, float(border))
 
     @property
     def n_clusters(self) -> int:

@@ -259,25 +259,27 @@ def divided(run: Run, level: int) -> LevelPartition:
     plan, overlap = run.plan, run.options.early_overlap
     if not plan.predicts(level):
         overlap = 1.0
+    n_values = 0
     if plan.is_alone(level, run.options):
-        tree, n_levels = _grown_alone(run, level, second=overlap > 1), 1
-        seconds = tree.seconds[1]
+        tree, n_values = _grown_alone(run, level, second=overlap > 1)
+        n_levels, seconds = 1, tree.seconds[1]
     else:
         tree, n_levels = grow(run, level), level
         coarser = max((other for other in plan.levels if other < level), default=0)
         seconds = sum(tree.seconds[coarser + 1 : level + 1])
     placed = tree.placed[n_levels]
     assert placed is not None  # the tree keeps assignments for all levels of the plan
-    partition = LevelPartition.overlapping(tree.partition(n_levels), placed, overlap, seconds)
+    partition = LevelPartition.overlapping(tree.partition(n_levels), placed, overlap)
     run.state.costs.end_phase("clusters")
-    return partition
+    return replace(partition, seconds=seconds, kernel_evaluations=n_values)
 
 
-def _grown_alone(run: Run, level: int, *, second: bool) -> Tree:
+def _grown_alone(run: Run, level: int, *, second: bool) -> tuple[Tree, int]:
     """Cluster a sample of rows for one level, outside the common tree. Raises Stopped.
 
     The state keeps the sample. It is drawn from all rows, or from the support vectors of the level
-    below (adaptive clustering, Theorem 3 of the paper).
+    below (adaptive clustering, Theorem 3 of the paper). Also returns the number of kernel values of
+    the choice between clusterings, counted once even if a resumed run repeats it.
     """
     tree, solver, state = run.new_tree(), run.solver, run.state
     n_clusters = run.plan.branching**level
@@ -285,8 +287,9 @@ def _grown_alone(run: Run, level: int, *, second: bool) -> Tree:
         support = distinct(solver.problem.rows[np.flatnonzero(solver.alpha)])
         is_adaptive = run.options.clustering == "adaptive" and len(support) > 0
         state.sample = tree.sample(n_clusters, support if is_adaptive else None, level)
+        state.costs.counts["kernel_evaluations"] += tree.values_of_choice(len(state.sample))
     tree.grow_alone(n_clusters, state.sample, run.control.stop, second=second)
-    return tree
+    return tree, tree.values_of_choice(len(state.sample))
 
 
 # Tolerance of refine and of levels that only provide an initial alpha. Half and double take the

@@ -651,7 +651,9 @@ class LevelSolver:
             seconds_training=seconds_training,
             n_sv=0,
             objective=self.objective,
-            kernel_evaluations=counts["kernel_evaluations"] - before["kernel_evaluations"],
+            kernel_evaluations=counts["kernel_evaluations"]
+            - before["kernel_evaluations"]
+            + self.division.kernel_evaluations,
             pairs_skipped=counts["pairs_skipped"] - before["pairs_skipped"],
             overlap=self.formulation.problem.size / max(self.whole.problem.size, 1),
         )

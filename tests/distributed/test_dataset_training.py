@@ -38,6 +38,21 @@ def test_the_exact_model_is_that_of_one_process(client, rows_in_spots, options):
     assert agree.mean() > 0.999
 
 
+def test_of_runs_of_kmeans_that_of_one_process_is_chosen(client, rows_in_spots):
+    X, y = rows_in_spots
+    options = {"C": 4, "gamma": 0.5, "levels": 2, "clustering": "random", "sample": 300}
+    here = dcsvm.train(X, y, threads=1, **options)
+    model = train(client, *cut(X, y), **options)
+    for level, local in zip(model.report.levels, here.report.levels, strict=True):
+        assert (level.n_clusters, level.largest_cluster) == (
+            local.n_clusters,
+            local.largest_cluster,
+        )
+    assert np.array_equal(
+        model.early.partition.splits[0].child, here.early.partition.splits[0].child
+    )
+
+
 @pytest.mark.parametrize("kernel", kernels_with(0.5, 0.5, 2), ids=lambda one: one.name)
 @pytest.mark.parametrize("early", [False, True])
 def test_every_kernel_is_that_of_one_process(client, rows_in_spots, kernel, early):

@@ -1,15 +1,15 @@
 """Test clusters of a level: Algorithm 1 of the paper samples support vectors."""
 
+import time
+
 import numpy as np
 import pytest
 from runs import cross_validate, ready
 
 import dcsvm
 from dcsvm.data.rows import Rows
-from dcsvm.kernel import cluster_tree
-from dcsvm.kernel.cluster_tree import COST_LIMIT, Tree, best_run
-from dcsvm.kernel.kernel_rows import KernelRows
-from dcsvm.kernel.kernels import Kernel
+from dcsvm.kernel import cluster_tree, kmeans_runs
+from dcsvm.kernel.cluster_tree import Tree
 from dcsvm.kernel.sources import MAX_PARTS
 from dcsvm.problem.options import MAX_BRANCHING, TrainOptions
 from dcsvm.training.memory import Plan
@@ -169,16 +169,26 @@ def test_a_level_that_cannot_have_the_clustering_that_was_asked_for_is_told():
         ready(Rows.from_array(X), np.sign(X[:, 0]), options)
 
 
-def test_of_clusters_of_equal_cost_those_with_less_kernel_between_them_are_taken():
-    X = np.repeat(np.array([[0.0], [1.0], [10.0], [11.0]], np.float32), 5, axis=0)
-    X += np.linspace(0, 0.1, 20, dtype=np.float32)[:, None]
-    pairs = np.repeat(np.array([0, 0, 1, 1], np.int32), 5)
-    apart = np.repeat(np.array([0, 1, 0, 1], np.int32), 5)
-    unequal = np.repeat(np.array([0, 0, 0, 1], np.int32), 5)
-    data = KernelRows(Rows.from_array(X), Kernel("rbf", 1.0), 1)
-    best = best_run(data, None, np.array([apart, unequal, pairs]), 2)
-    assert np.array_equal(best, pairs)
-    assert np.sum(np.bincount(unequal) ** 2) * 2 / 20**2 < COST_LIMIT
+def test_the_report_counts_the_cost_of_the_choice_between_clusterings(spots, monkeypatch):
+    X, y = spots
+    best_of_runs, pause = kmeans_runs.best_of_runs, 0.2
+
+    def slowly(*what, **how):
+        time.sleep(pause)
+        return best_of_runs(*what, **how)
+
+    options = {"C": 10, "gamma": 2, "levels": 2, "sample": 200, "clustering": "adaptive"}
+    monkeypatch.setattr(cluster_tree, "best_of_runs", slowly)
+    report = dcsvm.train(X, y, **options).report
+    monkeypatch.setattr(cluster_tree, "n_values", lambda *_: 0)
+    without = dcsvm.train(X, y, **options).report
+    # for each of 200 sampled rows: both kernels on the others, and the values with all 3,000 rows
+    for level, other in zip(report.levels, without.levels, strict=True):
+        assert level.kernel_evaluations - other.kernel_evaluations == 200 * (2 * 200 + 3000)
+        assert level.seconds_clustering >= pause
+    values = sum(level.kernel_evaluations for level in report.levels)
+    assert report.evaluations_by_phase["levels"] == values
+    assert report.kernel_evaluations - without.kernel_evaluations == 2 * 200 * 3400
 
 
 @pytest.mark.parametrize("clustering", ["adaptive", "random"])
@@ -198,13 +208,13 @@ def test_a_level_without_a_tree_is_the_best_of_eight_runs_on_eight_rows_a_cluste
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (26_000, 2)).astype(np.float32)
     y = np.where((np.floor(4 * X).sum(axis=1) % 2 == 0) ^ (rng.random(len(X)) < 0.02), 1, -1)
-    runs, original = [], cluster_tree._core.kernel_kmeans
+    runs, original = [], kmeans_runs._core.kernel_kmeans
 
     def spy(setup, nodes, n_each, *arguments):
         runs.append(len(n_each))
         return original(setup, nodes, n_each, *arguments)
 
-    monkeypatch.setattr(cluster_tree._core, "kernel_kmeans", spy)
+    monkeypatch.setattr(kmeans_runs._core, "kernel_kmeans", spy)
     options = {"C": 10, "gamma": 8, "levels": 4, "early_level": 4, "clustering": "adaptive"}
     model = dcsvm.train(X, y, early=True, **options)
     assert set(runs) == {8}

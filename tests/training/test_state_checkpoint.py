@@ -48,6 +48,8 @@ CASES = {
     "several classes": {**LEVELS, "n_classes": 3, "bias": True},
     "gap": {**LEVELS, "gap": 1e-4},
     "overlap": {**LEVELS, "overlap": 1.5},
+    "adaptive": {**LEVELS, "clustering": "adaptive"},
+    "adaptive with overlap": {**LEVELS, "clustering": "adaptive", "overlap": 1.5},
     "early": {"levels": 2, "branching": 2, "early": True, "early_level": 1},
     "early level": {"levels": 3, "branching": 2, "early": True, "early_level": "auto"},
     "linear": {"kernel": "linear", "C": 1.0},
