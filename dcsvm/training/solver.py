@@ -643,6 +643,7 @@ class LevelSolver:
     def level_report(self, seconds_training: float) -> LevelReport:
         """Return the report of the level; the caller fills in `n_sv`."""
         counts, before = self.solver.costs.counts, self._counts_before
+        n_values = counts["kernel_evaluations"] - before["kernel_evaluations"]
         return LevelReport(
             level=self.level,
             n_clusters=self.division.n_clusters,
@@ -651,9 +652,7 @@ class LevelSolver:
             seconds_training=seconds_training,
             n_sv=0,
             objective=self.objective,
-            kernel_evaluations=counts["kernel_evaluations"]
-            - before["kernel_evaluations"]
-            + self.division.kernel_evaluations,
+            kernel_evaluations=n_values + self.division.kernel_evaluations,
             pairs_skipped=counts["pairs_skipped"] - before["pairs_skipped"],
             overlap=self.formulation.problem.size / max(self.whole.problem.size, 1),
         )
@@ -680,10 +679,7 @@ class LevelSolver:
         self.objective = float(arrays["objective"][0])
 
     def alpha_from(self, alpha: np.ndarray) -> np.ndarray:
-        """Convert an alpha of the whole problem to an alpha of this level.
-
-        A row in two clusters has its alpha in the nearest one and 0 in the other.
-        """
+        """Convert an alpha of the whole problem: a row has it in the nearer of two clusters."""
         own = alpha[self.clustered.origin]
         own[self.clustered.is_copy] = 0.0
         return own
