@@ -1,4 +1,4 @@
-"""Subproblems of the dual problem, for CascadeSVM and Theorem 1."""
+"""Subproblems of the dual problem, for Theorem 1."""
 
 from __future__ import annotations
 

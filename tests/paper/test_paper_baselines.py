@@ -100,19 +100,31 @@ def test_the_plain_solver_and_ours_have_the_same_optimum_without_a_bias():
     assert plain["steps"] > 0 and plain["n_sv"] == pytest.approx(direct["n_sv"], abs=2)
 
 
-def test_the_cascade_solves_its_parts_as_the_direct_solver_does(monkeypatch):
+def test_the_cascade_solves_its_parts_by_their_components(monkeypatch):
+    """Rows far apart are independent, in the cascade as in a level of DC-SVM."""
     from paper.baselines import cascade
 
     sizes = []
 
-    def spy(X, y, C, kernel, **options):
-        sizes.append(len(y))
-        return fitter("direct")(X, y, C, kernel, **options)
+    class Spy(cascade.FormulationSolver):
+        def solve(self, members, part_sizes, *more):
+            sizes.append(part_sizes.tolist())
+            return super().solve(members, part_sizes, *more)
 
-    monkeypatch.setattr(cascade, "fit_direct", spy)
-    X, y = disc(400, 9)
-    fit("cascade", X, y, 10.0, Kernel("rbf", 4.0), parts=4)
-    assert sizes[:4] == [100] * 4 and len(sizes) == 7
+    monkeypatch.setattr(cascade, "FormulationSolver", Spy)
+    X, y = disc(2400, 9)
+    X[::2] += 100  # two spots of 1,200 rows
+    fit("cascade", X, y, 10.0, Kernel("rbf", 4.0), parts=2)
+    assert [len(one) for one in sizes] == [4, 2] and sum(sizes[0]) == 2400
+
+
+def test_the_cascade_gives_the_rows_of_its_support_vectors():
+    X, y = disc(500, 3)
+    found = []
+    fitted = fit("cascade", X, y, 10.0, Kernel("rbf", 4.0), parts=2, look=found.append)
+    assert [len(rows) for rows in found] == [point["n_sv"] for point in fitted.history]
+    margin = y * fitted.decision_function(X)
+    assert set(np.flatnonzero(margin < 1 - 2e-3)) & set(found[0]) <= set(found[-1])
 
 
 def test_a_part_of_the_cascade_may_have_one_class():
