@@ -1,6 +1,7 @@
 """Test that what exceeds its limit in examples/paper is measured and shown on fewer rows."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -184,3 +185,10 @@ def test_a_part_of_the_rows_is_a_part_of_those_that_are_there(rows, tmp_path):
     assert len(problems.load(chosen, tmp_path).y) == (2 if rows == 8 else 3)
     assert len(problems.load({**problem("generated", 8), "divisor": 4}, tmp_path).y) == 2
     assert np.isfinite(problems.load(chosen, tmp_path).X_test).all()
+
+
+@pytest.mark.skipif(shutil.which("svm-train") is None, reason="no svm-train")
+def test_svm_train_itself_is_stopped_at_its_limit(tmp_path):
+    cell = comparison.cell(SCALES["tiny"], problem("generated", 3000, 100), "libsvm", 1)
+    assert run.run_cell(cell, tmp_path, 0.001)["status"] == "timeout"
+    assert run.run_cell(cell, tmp_path, 100.0)["status"] == "ok"
