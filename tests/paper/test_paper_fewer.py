@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from paper.cells import Results
 from paper.experiments import comparison, convergence, polynomial, problem
 from paper.fewer import on_fewer_rows, pair
 from paper.scales import SCALES
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 SIZES = {"rows": 4000, "convergence_rows": 3000, "polynomial_rows": 2000}
 SMALL = replace(SCALES["small"], **SIZES, timeout=60, limit=10)
@@ -188,7 +191,8 @@ def test_a_part_of_the_rows_is_a_part_of_those_that_are_there(rows, tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("svm-train") is None, reason="no svm-train")
-def test_svm_train_itself_is_stopped_at_its_limit(tmp_path):
+def test_svm_train_itself_is_stopped_at_its_limit(tmp_path, monkeypatch):
+    monkeypatch.chdir(EXAMPLES)
     cell = comparison.cell(SCALES["tiny"], problem("generated", 3000, 100), "libsvm", 1)
     assert run.run_cell(cell, tmp_path, 0.001)["status"] == "timeout"
     assert run.run_cell(cell, tmp_path, 100.0)["status"] == "ok"
