@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
+BAR = " | "
 SHORTEST = 1e-3  # seconds that can be told apart from none
 
 
-def table(heading: list[str], lines: list[list[str]]) -> str:
-    """Make a table with the first column aligned to the left, the others to the right."""
-    rule = ["---", *["---:"] * (len(heading) - 1)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in (heading, rule, *lines))
+def table(heading: str, lines: list[Iterable[str]]) -> str:
+    """Make a table with the first column aligned to the left, the others to the right.
+
+    " | " separates the columns of the heading. Without lines there is no table.
+    """
+    rule = "---" + " | ---:" * heading.count(BAR)
+    return "\n".join(f"| {line} |" for line in (heading, rule, *map(BAR.join, lines)) if lines)
 
 
 def number(value: float | None) -> str:

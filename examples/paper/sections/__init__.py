@@ -19,6 +19,14 @@ from paper.markdown import SHORTEST, number, over, percent, table
 from paper.scales import Scale
 
 NOT_MEASURED, BELOW = "not measured", "below"
+ON_FEWER_ROWS = (
+    "Methods that exceeded their limit, on the largest part of the rows (a quarter, a sixteenth, "
+    "...) for which they did not:"
+)
+FEWER = (
+    "method | limit | rows | seconds | accuracy % | model | DC-SVM: seconds | DC-SVM: accuracy % | "
+    "seconds over DC-SVM's"
+)
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,10 @@ class Page:
 
     def of(self, cell: Cell) -> dict | None:
         return self.results.of(cell)
+
+    def result(self, experiment: ModuleType, *what) -> dict | None:
+        """Return the result of the cell of these arguments, between scale and threads."""
+        return self.of(experiment.cell(self.scale, *what, self.threads))
 
     def about(self, experiment: ModuleType) -> Page:
         """Return the page for the data sets of another experiment."""
@@ -94,21 +106,11 @@ def in_paper(name: str) -> str:
 def on_fewer_rows(page: Page, cells: list[Cell]) -> str:
     """Make the table of the `cells` that exceeded their limit; empty if none did."""
     lines = []
-    for cell in cells:
-        if not page.results.exceeded(cell):
-            continue
+    for cell in filter(page.results.exceeded, cells):
         both = pair(page.scale, cell, page.results)
-        shown = [TITLES[cell.method], page.seconds(cell)]
-        lines.append(shown + (fewer(*both) if both else ["none", *["-"] * 6]))
-    if not lines:
-        return ""
-    heading = ["method", "limit", "rows", "seconds", "accuracy %", "model"]
-    heading += ["DC-SVM: seconds", "DC-SVM: accuracy %", "seconds over DC-SVM's"]
-    text = (
-        "Methods that exceeded their limit, on the largest part of the rows (a quarter, a "
-        "sixteenth, ...) for which they did not:"
-    )
-    return f"{text}\n\n{table(heading, lines)}"
+        shown = fewer(*both) if both else ["none", *["-"] * 6]
+        lines.append([TITLES[cell.method], page.seconds(cell), *shown])
+    return f"{ON_FEWER_ROWS}\n\n{table(FEWER, lines)}" if lines else ""
 
 
 def fewer(result: dict, ours: dict | None) -> list[str]:

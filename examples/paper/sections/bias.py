@@ -3,64 +3,57 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from paper.baselines import TITLES
+from paper.cells import Cell
 from paper.experiments.bias import METHODS, cell, settings
-from paper.markdown import percent, points, powers, table
+from paper.markdown import BAR, percent, points, powers, table
 from paper.sections import Page, title
 
+HEADING = f"accuracy % | C, gamma | {BAR.join(TITLES[m] for m in METHODS)} | what the bias adds"
 
-def results_of(page: Page) -> dict[tuple[str, tuple | None], dict[str, dict | None]]:
-    """Return the results by data set and exponents, and by method."""
-    return {
-        (name, exponents): {
-            method: page.of(cell(page.scale, name, method, exponents, page.threads))
-            for method in METHODS
-        }
-        for name in page.names
-        for exponents in settings(name)
-    }
+
+def measured(page: Page) -> Iterator[tuple[str, dict[str, Cell], dict[str, dict | None]]]:
+    """Yield the data set of each setting, and its cells and results by method."""
+    for name in page.names:
+        for exponents in settings(name):
+            cells = {m: cell(page.scale, name, m, exponents, page.threads) for m in METHODS}
+            yield name, cells, {method: page.of(one) for method, one in cells.items()}
 
 
 def accuracies(page: Page) -> str:
     lines = []
-    for (name, exponents), found in results_of(page).items():
-        cells = {m: cell(page.scale, name, m, exponents, page.threads) for m in METHODS}
+    for name, cells, found in measured(page):
         C, gamma = cells["direct"].settings["C"], cells["direct"].settings["kernel"]["gamma"]
         shown = [
-            percent(found[m]["accuracy"]) if found[m] else f"{page.seconds(cells[m])} s"
-            for m in METHODS
+            percent(result["accuracy"]) if result else f"{page.seconds(cells[method])} s"
+            for method, result in found.items()
         ]
         changes = "-"
         if found["biased"] and found["direct"]:
             changes = points(found["biased"]["accuracy"] - found["direct"]["accuracy"])
         lines.append([title(name), powers(math.log2(C), math.log2(gamma)), *shown, changes])
-    heading = ["accuracy %", "C, gamma", *(TITLES[method] for method in METHODS)]
-    return table([*heading, "what the bias adds"], lines) if lines else ""
+    return table(HEADING, lines)
 
 
 def conclusion(page: Page) -> str:
     """Give the largest differences of both pairs of solvers."""
-    found = results_of(page)
-    apart = {
-        pair: [
-            abs(own[pair[0]]["accuracy"] - own[pair[1]]["accuracy"])
-            for own in found.values()
-            if own[pair[0]] and own[pair[1]]
-        ]
-        for pair in (("libsvm", "biased"), ("plain", "direct"))
-    }
-    objectives = [
-        abs(own["plain"]["objective"] / own["direct"]["objective"] - 1)
-        for own in found.values()
-        if own["plain"] and own["direct"]
-    ]
-    if not all(apart.values()):
+    found = [results for _, _, results in measured(page)]
+    with_bias, without = (
+        [(own[one], own[other]) for own in found if own[one] and own[other]]
+        for one, other in (("libsvm", "biased"), ("plain", "direct"))
+    )
+    if not with_bias or not without:
         return ""
-    with_bias, without = (percent(max(differences)) for differences in apart.values())
+    apart, alone = (
+        percent(max(abs(one["accuracy"] - other["accuracy"]) for one, other in pairs))
+        for pairs in (with_bias, without)
+    )
+    objectives = max(abs(one["objective"] / other["objective"] - 1) for one, other in without)
     return (
-        f"With a bias, LIBSVM and this project's solver differ by at most {with_bias} % of the "
-        f"test rows; without one, this project's solver and the plain one by at most {without} %, "
-        f"and their objectives by at most {max(objectives):.1e} of their size. Between these pairs "
+        f"With a bias, LIBSVM and this project's solver differ by at most {apart} % of the "
+        f"test rows; without one, this project's solver and the plain one by at most {alone} %, "
+        f"and their objectives by at most {objectives:.1e} of their size. Between these pairs "
         "there is the bias alone."
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from paper import figures
 from paper.experiments.bound import CLUSTERS, PARTITIONS, cell
-from paper.markdown import joined, paragraphs, table, times
+from paper.markdown import BAR, joined, paragraphs, table, times
 from paper.sections import NOT_MEASURED, Page, title
 
 CURVES = {  # key of the result: label, marker, line
@@ -14,22 +16,19 @@ CURVES = {  # key of the result: label, marker, line
 }
 COLORS = dict(zip(PARTITIONS, (figures.BLUE, figures.VERMILION), strict=True))
 D = {"bound": "D(π)", "support_bound": "D over S* ∪ S̄"}  # bound = 1/2 C^2 D
+HEADING = BAR.join(["", *D.values(), *(label for label, _, _ in CURVES.values()), "f(α*)"])
 RESOLVED = 1e-3  # smaller differences are within the error of the solutions
-BELOW = f"<{RESOLVED:g}"
 
 
 def bounds(page: Page) -> str:
     parts = []
     for name in page.names:
-        found = {
-            partition: [page.of(cell(name, k, partition, page.threads)) for k in CLUSTERS]
-            for partition in PARTITIONS
-        }
+        cells = {p: [cell(name, k, p, page.threads) for k in CLUSTERS] for p in PARTITIONS}
+        found = {partition: [page.of(one) for one in own] for partition, own in cells.items()}
         draw(page, name, found)
         text = f"the bound of Theorem 1 and the difference of objectives on {title(name)}"
-        parts += [f"**{title(name)}**", page.image(f"bound-{name}", text)]
-        C = cell(name, CLUSTERS[0], PARTITIONS[0], page.threads).settings["C"]
-        parts.append(numbers(found, 0.5 * C**2))
+        half = 0.5 * cells[PARTITIONS[0]][0].settings["C"] ** 2
+        parts += [f"**{title(name)}**", page.image(f"bound-{name}", text), numbers(found, half)]
         if all(all(results) for results in found.values()):
             parts.append(f"{about_partitions(found)} {about_bounds(found)}")
     return paragraphs(parts)
@@ -45,13 +44,13 @@ def numbers(found: dict[str, list[dict | None]], half: float) -> str:
         for k, result in zip(CLUSTERS, results, strict=True):
             shown = [NOT_MEASURED] * (len(D) + len(CURVES) + 1)
             if result:
-                shown = [f"{result[key] / half:.3g}" for key in D]
+                apart = result["difference"]
+                shown = [f"{value:.3g}" for key in D for value in [result[key] / half]]
                 shown += [f"{result[key]:.3g}" for key in D]
-                is_resolved = result["difference"] >= RESOLVED
-                shown.append(f"{result['difference']:.3g}" if is_resolved else BELOW)
+                shown.append(f"{apart:.3g}" if apart >= RESOLVED else f"<{RESOLVED:g}")
                 shown.append(f"{result['objective']:.6g}")
             lines.append([f"{partition}, {k} clusters", *shown])
-    return table(["", *D.values(), *(label for label, _, _ in CURVES.values()), "f(α*)"], lines)
+    return table(HEADING, lines)
 
 
 def draw(page: Page, name: str, found: dict[str, list[dict | None]]) -> None:
@@ -60,31 +59,23 @@ def draw(page: Page, name: str, found: dict[str, list[dict | None]]) -> None:
     On the latter, values below RESOLVED are on the lower edge.
     """
 
-    def series(least: float | None) -> list[figures.Series]:
-        return [
+    def panel(ylabel: str, title: str, least: float, **more) -> figures.Panel:
+        series = [
             figures.Series(
                 [
-                    (k, result and (result[key] if least is None else max(result[key], least)))
+                    (k, result and max(result[key], least))
                     for k, result in zip(CLUSTERS, results, strict=True)
                 ],
-                {
-                    "color": COLORS[partition],
-                    "marker": marker,
-                    "linestyle": line,
-                    "label": f"{partition}: {label}",
-                },
+                {"color": COLORS[partition], "marker": marker, "linestyle": line,
+                 "label": f"{partition}: {label}"},
             )
             for partition, results in found.items()
             for key, (label, marker, line) in CURVES.items()
-        ]
+        ]  # fmt: skip
+        return figures.Panel("clusters", ylabel, series, title, x=2, ticks=[*CLUSTERS], **more)
 
-    ticks = list(CLUSTERS)
-    left = figures.Panel(
-        "clusters", "bound, or difference of objectives", series(None), "absolute", x=2, ticks=ticks
-    )
-    right = figures.Panel(
-        "clusters", "", series(RESOLVED), f"logarithmic, from {RESOLVED:g}", x=2, y=10, ticks=ticks
-    )
+    left = panel("bound, or difference of objectives", "absolute", -math.inf)
+    right = panel("", f"logarithmic, from {RESOLVED:g}", RESOLVED, y=10)
     figures.draw(page.path(f"bound-{name}"), [[left, right]])
 
 
@@ -113,10 +104,8 @@ def about_bounds(found: dict[str, list[dict]]) -> str:
         if resolved:
             ratios = [one["bound"] / one["difference"] for one in resolved]
             shares = [100 * one["support_bound"] / one["bound"] for one in resolved]
-            text += (
-                f"; Theorem 1's is {span(ratios)} times the difference, Theorem 3's {span(shares)} "
-                "% of it"
-            )
+            text += f"; Theorem 1's is {span(ratios)} times the difference, "
+            text += f"Theorem 3's {span(shares)} % of it"
         above = sum(one["bound"] > abs(one["objective"]) for one in results)
         sentences.append(f"{text}. It is above |f(α*)| in {above} of {len(results)}.")
     return " ".join(sentences)

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import math
 
+from paper.experiments import choice
 from paper.experiments.choice import METHODS, cell
 from paper.markdown import compared, counted, joined, number, percent, powers, table
 from paper.problems import DATA_SETS
 from paper.sections import Page, title
 
 MODELS = {"early": "early", "dcsvm": "exact"}
-HEADING = [
-    "data set",
-    "models",
-    "rows",
-    "settings",
-    "search s",
-    "chosen C, gamma",
-    "folds %",
-    "test %",
-    "paper's C, gamma",
-    "test % with those",
-]
+HEADING = (
+    "data set | models | rows | settings | search s | chosen C, gamma | folds % | test % | "
+    "paper's C, gamma | test % with those"
+)
 
 
 def searches(page: Page) -> str:
-    lines = [line(page, name, method) for name in page.names for method in METHODS]
-    return table(HEADING, lines) if lines else ""
+    return table(HEADING, [line(page, name, method) for name in page.names for method in METHODS])
 
 
 def line(page: Page, name: str, method: str) -> list[str]:
@@ -36,28 +28,20 @@ def line(page: Page, name: str, method: str) -> list[str]:
     start = [title(name), MODELS[method]]
     if result is None:
         return [*start, "-", "-", page.seconds(one), "-", "-", "-", paper, "-"]
-    return [
-        *start,
-        f"{result['n_rows']:,}",
-        str(result["n_settings"]),
-        number(result["seconds"]),
-        powers(result["log2_C"], result["log2_gamma"]),
-        percent(result["fold_accuracy"]),
-        percent(result["test_accuracy"]),
-        paper,
-        percent(result["paper_test_accuracy"]),
-    ]
+    start += [f"{result['n_rows']:,}", str(result["n_settings"]), number(result["seconds"])]
+    start.append(powers(result["log2_C"], result["log2_gamma"]))
+    start += [percent(result["fold_accuracy"]), percent(result["test_accuracy"])]
+    return [*start, paper, percent(result["paper_test_accuracy"])]
 
 
 def against_paper(page: Page) -> str:
     """Count the data sets on which the chosen setting is better than the paper's."""
     sentences = []
     for method, models in MODELS.items():
-        found = [page.of(cell(page.scale, name, method, page.threads)) for name in page.names]
         words = [
             compared(one["test_accuracy"], one["paper_test_accuracy"], "above", "below")
-            for one in found
-            if one
+            for name in page.names
+            if (one := page.result(choice, name, method))
         ]
         if words:
             counts = joined(f"{word} on {words.count(word)}" for word in dict.fromkeys(words))

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from paper.experiments.clustering import CLUSTERINGS, cell
+from operator import itemgetter
+
+from paper.experiments import clustering
+from paper.experiments.clustering import CLUSTERINGS
 from paper.markdown import compared, counted, joined, number, paragraphs, percent, table
 from paper.sections import Page, title
 
-LEVELS_HEADING = [
-    "clusters, clustering",
-    "largest",
-    "gap of f, % of f(α*)",
-    "D(π), sampled",
-    "% of all pairs",
-    "kernel values, millions",
-    "clustering s",
-    "training s",
-]
-WHOLE_HEADING = ["complete training", "kernel values, millions", "seconds"]
+LEVELS = (
+    "clusters, clustering | largest | gap of f, % of f(α*) | D(π), sampled | % of all pairs | "
+    "kernel values, millions | clustering s | training s"
+)
+WHOLE = "complete training | kernel values, millions | seconds"
 MILLION = 1e6
 SOLVED = 1e-5  # relative gaps up to this are within the error of the solutions
 
@@ -24,51 +21,44 @@ SOLVED = 1e-5  # relative gaps up to this are within the error of the solutions
 def levels(page: Page) -> str:
     parts = []
     for name in page.names:
-        found = {one: page.of(cell(page.scale, name, one, page.threads)) for one in CLUSTERINGS}
-        results = {clustering: result for clustering, result in found.items() if result}
+        found = {one: page.result(clustering, name, one) for one in CLUSTERINGS}
+        results = {one: result for one, result in found.items() if result}
         if results:
             first = next(iter(results.values()))
             counts = f"{first['n_rows']:,} rows, D(π) of {first['n_sampled']:,} of them"
-            parts += [f"**{title(name)}**, {counts}", of_levels(results), whole(results)]
+            whole = [
+                [one, number(result["kernel_evaluations"] / MILLION), number(result["seconds"])]
+                for one, result in results.items()
+            ]
+            parts += [f"**{title(name)}**, {counts}", of_levels(results), table(WHOLE, whole)]
             parts.append(about(results) if len(results) == len(CLUSTERINGS) else "")
     return paragraphs(parts)
 
 
 def of_levels(results: dict[str, dict]) -> str:
-    n_levels = max(len(result["levels"]) for result in results.values())
     lines = [
-        level_line(clustering, result, result["levels"][place])
-        for place in range(n_levels)
-        for clustering, result in results.items()
-        if place < len(result["levels"])
+        (place, level_line(one, result, level))
+        for one, result in results.items()
+        for place, level in enumerate(result["levels"])
     ]
-    return table(LEVELS_HEADING, lines)
+    return table(LEVELS, [line for _, line in sorted(lines, key=itemgetter(0))])
 
 
-def level_line(clustering: str, result: dict, level: dict) -> list[str]:
+def level_line(one: str, result: dict, level: dict) -> list[str]:
     return [
-        f"{level['clusters']}, {clustering}",
+        f"{level['clusters']}, {one}",
         f"{level['largest_cluster']:,}",
         f"{100 * level['gap']:.3g}",
         f"{level['between']:.4g}",
         percent(level["between"] / result["between_all"]),
         number(level["kernel_evaluations"] / MILLION),
-        number(level["seconds_clustering"]),
-        number(level["seconds_training"]),
+        *(number(level[f"seconds_{part}"]) for part in ("clustering", "training")),
     ]
-
-
-def whole(results: dict[str, dict]) -> str:
-    lines = [
-        [clustering, number(result["kernel_evaluations"] / MILLION), number(result["seconds"])]
-        for clustering, result in results.items()
-    ]
-    return table(WHOLE_HEADING, lines)
 
 
 def about(results: dict[str, dict]) -> str:
     """Count the levels above the finest at which the gap of adaptive clusters is smaller."""
-    own = {clustering: result["levels"][1:] for clustering, result in results.items()}
+    own = {one: result["levels"][1:] for one, result in results.items()}
     sentences = [against(other, own["adaptive"], own[other]) for other in ("random", "tree")]
     fastest, fewest = (
         min(results, key=lambda one: results[one][key]) for key in ("seconds", "kernel_evaluations")
@@ -82,13 +72,9 @@ def against(other: str, ours: list[dict], theirs: list[dict]) -> str:
         compared(gap_of(a), gap_of(b), "larger", "smaller")
         for a, b in zip(ours, theirs, strict=True)
     ]
-    counts = [f"{word} at {words.count(word)}" for word in dict.fromkeys(words)]
-    if not words:
-        return ""
-    return (
-        f"Above the finest level, the gap of adaptive clusters is {joined(counts)} of "
-        f"{counted(len(words), 'level')}, compared with {other}."
-    )
+    counts = joined(f"{word} at {words.count(word)}" for word in dict.fromkeys(words))
+    text = f"Above the finest level, the gap of adaptive clusters is {counts} of "
+    return f"{text}{counted(len(words), 'level')}, compared with {other}." * bool(words)
 
 
 def gap_of(level: dict) -> float:

@@ -9,7 +9,7 @@ from paper.baselines import COMPETITORS, METHODS, TITLES, ours_beside
 from paper.cells import Cell
 from paper.experiments.comparison import cell, problems
 from paper.fewer import pair
-from paper.markdown import SHORTEST, joined, number, over, paragraphs, percent, points, table
+from paper.markdown import BAR, SHORTEST, joined, number, over, paragraphs, percent, points, table
 from paper.sections import (
     BELOW,
     NOT_MEASURED,
@@ -21,18 +21,11 @@ from paper.sections import (
     title,
 )
 
-HEADING = [
-    "method",
-    "seconds",
-    "LIBSVM's seconds over these",
-    "accuracy %",
-    "model",
-    "threads",
-    "MB added",
-    "paper: seconds",
-    "paper: LIBSVM's over these",
-    "paper: accuracy %",
-]
+HEADING = (
+    "method | seconds | LIBSVM's seconds over these | accuracy % | model | threads | MB added | "
+    "paper: seconds | paper: LIBSVM's over these | paper: accuracy %"
+)
+EARLY = "early model | accuracy less DC-SVM's, % | its seconds, of DC-SVM's"
 
 
 @dataclass(frozen=True)
@@ -91,17 +84,9 @@ def table_of(page: Page, problem: Problem) -> str:
         result = problem.results.get(method)
         absent = BELOW if page.results.exceeded(own) else NOT_MEASURED
         ours = [percent(result["accuracy"]), model_size(result)] if result else [absent, absent]
-        lines.append(
-            [
-                TITLES[method],
-                page.seconds(own),
-                ratio(libsvm, limit, result),
-                *ours,
-                str(own.settings["threads"]),
-                number(result and result.get("added_mb")),
-                *paper(problem.theirs, method),
-            ]
-        )
+        line = [TITLES[method], page.seconds(own), ratio(libsvm, limit, result), *ours]
+        line += [str(own.settings["threads"]), number(result and result.get("added_mb"))]
+        lines.append([*line, *paper(problem.theirs, method)])
     settings = problem.cells["dcsvm"].settings
     rows = f", {problem.results['dcsvm']['n_rows']:,} rows" if "dcsvm" in problem.results else ""
     C, gamma = settings["C"], settings["kernel"]["gamma"]
@@ -134,8 +119,7 @@ def early(page: Page) -> str:
             line = [problem.name, points(both[0]["accuracy"] - both[1]["accuracy"])]
             line.append(over(both[0]["seconds"], both[1]["seconds"]))
             lines.append(line + of_early_in_paper(problem.theirs))
-    heading = ["early model", "accuracy less DC-SVM's, %", "its seconds, of DC-SVM's"]
-    return table([*heading, "paper: accuracy", "paper: seconds"], lines) if lines else ""
+    return table(f"{EARLY} | paper: accuracy | paper: seconds", lines)
 
 
 def of_early_in_paper(theirs: dict) -> list[str]:
@@ -153,9 +137,10 @@ def exact(page: Page) -> str:
         direct = problem.beside("direct")
         line.append(over(*(one["seconds"] for one in direct)) if direct else NOT_MEASURED)
         lines.append(line)
-    heading = ["LIBSVM over DC-SVM", "rows", f"{page.threads} threads", "one thread"]
-    heading += ["accuracy of LIBSVM less DC-SVM's, %", "paper", "*direct* over DC-SVM"]
-    return table(heading, lines) if lines else ""
+    heading = f"LIBSVM over DC-SVM | rows | {page.threads} threads | one thread | "
+    return table(
+        f"{heading}accuracy of LIBSVM less DC-SVM's, % | paper | *direct* over DC-SVM", lines
+    )
 
 
 def of_libsvm(page: Page, problem: Problem) -> list[str]:
@@ -183,8 +168,8 @@ def competitors(page: Page) -> str:
             both = problem.beside(method)
             line.append(relative(*both, method in problem.fewer) if both else NOT_MEASURED)
         lines.append(line)
-    heading = ["accuracy less DC-SVM's, %; seconds over its", *(TITLES[m] for m in COMPETITORS)]
-    return table(heading, lines) if lines else ""
+    titles = BAR.join(TITLES[method] for method in COMPETITORS)
+    return table(f"accuracy less DC-SVM's, %; seconds over its | {titles}", lines)
 
 
 def relative(result: dict, ours: dict, is_on_fewer: bool) -> str:

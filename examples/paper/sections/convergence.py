@@ -14,6 +14,9 @@ EXACT = ("early", "dcsvm", "single", "direct", "libsvm", "cascade")  # they have
 SOLVERS = ("dcsvm", "single", "direct", "libsvm")
 SPAN = 20  # the figure of accuracies ends this many per cent below the best
 LEAST_ERROR = 1e-9  # relative; the optimum is not known more accurately
+HEADING = "method | set | seconds | relative error of f | accuracy %"
+
+Points = dict[str, list[dict]]  # by method
 
 
 def rbf(page: Page) -> str:
@@ -28,18 +31,17 @@ def curves(page: Page, experiment: ModuleType) -> str:
     parts = []
     for name in page.names:
         found = {method: points_of(page, experiment, name, method) for method in experiment.METHODS}
-        best = reference(page, experiment, name)
+        optimum = page.result(experiment, name, "dcsvm", experiment.REFERENCE)
+        best = optimum and optimum["objective"]
         file = f"{experiment.__name__.rpartition('.')[2]}-{name}"
         draw(page, file, found, best)
-        stands_for = [
-            experiment.cell(page.scale, name, method, options, page.threads)
-            for method in experiment.METHODS
-            for options in [experiment.compared(page.scale, method)]
-        ]
         text = f"objective and accuracy against time on {title(name)}"
-        parts += [f"**{title(name)}**", page.image(file, text)]
-        parts += [solvers(page, experiment, name), best_early(page, experiment, name, found)]
-        parts += [numbers(found, best), on_fewer_rows(page, stands_for)]
+        parts += [f"**{title(name)}**", page.image(file, text), solvers(page, experiment, name)]
+        stand_for = [
+            experiment.cell(page.scale, name, m, experiment.compared(page.scale, m), page.threads)
+            for m in experiment.METHODS
+        ]
+        parts += [best_early(found, optimum), numbers(found, best), on_fewer_rows(page, stand_for)]
     return paragraphs(parts)
 
 
@@ -60,10 +62,8 @@ def points_of(page: Page, experiment: ModuleType, name: str, method: str) -> lis
     return found
 
 
-def reference(page: Page, experiment: ModuleType, name: str) -> float | None:
-    options = experiment.REFERENCE
-    result = page.of(experiment.cell(page.scale, name, "dcsvm", options, page.threads))
-    return result and result["objective"]
+def measured(own: list[dict]) -> list[dict]:
+    return [point for point in own if "limit" not in point]
 
 
 def error(method: str, point: dict, own: list[dict], best: float | None) -> float | None:
@@ -76,43 +76,39 @@ def error(method: str, point: dict, own: list[dict], best: float | None) -> floa
     return (point["objective"] - best) / abs(best)
 
 
-def numbers(found: dict[str, list[dict]], best: float | None) -> str:
+def numbers(found: Points, best: float | None) -> str:
     lines = []
     for method, own in found.items():
         for point in own:
-            if "limit" in point:
-                lines.append([TITLES[method], point["set"], point["limit"], "-", "-"])
-                continue
-            relative = error(method, point, own, best)
-            shown = "-" if relative is None else f"{relative:.1e}"
-            if relative is not None and relative < LEAST_ERROR:
-                shown = f"<{LEAST_ERROR:.0e}"
-            line = [TITLES[method], point["set"], shown_seconds(point), shown]
-            lines.append([*line, percent(point["accuracy"])])
-    heading = ["method", "set", "seconds", "relative error of f", "accuracy %"]
-    return f"<details><summary>numbers</summary>\n\n{table(heading, lines)}\n\n</details>"
+            shown = [point.get("limit"), "-", "-"]
+            if "limit" not in point:
+                relative = error(method, point, own, best)
+                least = "-" if relative is None else f"<{LEAST_ERROR:.0e}"
+                is_known = relative is not None and relative >= LEAST_ERROR
+                shown = [shown_seconds(point), f"{relative:.1e}" if is_known else least]
+                shown.append(percent(point["accuracy"]))
+            lines.append([TITLES[method], point["set"], *shown])
+    return f"<details><summary>numbers</summary>\n\n{table(HEADING, lines)}\n\n</details>"
 
 
-def draw(page: Page, file: str, found: dict[str, list[dict]], best: float | None) -> None:
+def draw(page: Page, file: str, found: Points, best: float | None) -> None:
     """Draw both figures; errors below LEAST_ERROR are on the lower edge.
 
     As in the paper, methods whose accuracies are all below the figure are not in it.
     """
-    objective, accuracy = [], []
-    shares = [
-        100 * point["accuracy"] for own in found.values() for point in own if "seconds" in point
-    ]
+    shares = [100 * point["accuracy"] for own in found.values() for point in measured(own)]
     lowest = max(shares, default=0.0) - SPAN
+    objective, accuracy = [], []
     for method, own in found.items():
-        measured = [point for point in own if "limit" not in point]
-        seconds = [max(point["seconds"], SHORTEST) for point in measured]
-        shares = [100 * point["accuracy"] for point in measured]
-        if max(shares, default=lowest) < lowest:
-            shares = [None] * len(measured)
-        errors = [error(method, point, own, best) for point in measured]
-        errors = [None if one is None else max(one, LEAST_ERROR) for one in errors]
-        accuracy.append(figures.of_method(method, list(zip(seconds, shares, strict=True))))
-        objective.append(figures.of_method(method, list(zip(seconds, errors, strict=True))))
+        errors, shares = [], []
+        for point in measured(own):
+            relative, seconds = error(method, point, own, best), max(point["seconds"], SHORTEST)
+            errors.append((seconds, None if relative is None else max(relative, LEAST_ERROR)))
+            shares.append((seconds, 100 * point["accuracy"]))
+        if all(share < lowest for _, share in shares):
+            shares = []
+        objective.append(figures.of_method(method, errors))
+        accuracy.append(figures.of_method(method, shares))
     left = f"(f − f*) / |f*|, from {LEAST_ERROR:.0e}"
     panels = [
         figures.Panel("seconds", left, objective, "objective", x=10, y=10),
@@ -123,42 +119,34 @@ def draw(page: Page, file: str, found: dict[str, list[dict]], best: float | None
 
 def solvers(page: Page, experiment: ModuleType, name: str) -> str:
     """Give the seconds of the exact solvers at the default tolerance, with their threads."""
-    told, seconds = [], {}
-    for method in SOLVERS:
-        cell = experiment.cell(page.scale, name, method, convergence.DEFAULT, page.threads)
-        result = page.of(cell)
-        if result:
-            seconds[method] = result["seconds"]
-        shown = page.seconds(cell)
-        if shown != NOT_MEASURED:
-            told.append(f"{TITLES[method]} {shown}")
-    tolerance = convergence.DEFAULT["tolerance"]
-    text = f"Seconds to a tolerance of {tolerance:g}: {'; '.join(told)}." if told else ""
-    if {"libsvm", "single", "dcsvm"} <= set(seconds):
-        several, single = (over(seconds["libsvm"], seconds[m]) for m in ("dcsvm", "single"))
+    default = convergence.DEFAULT
+    cells = {m: experiment.cell(page.scale, name, m, default, page.threads) for m in SOLVERS}
+    shown = {method: page.seconds(cell) for method, cell in cells.items()}
+    told = [f"{TITLES[method]} {text}" for method, text in shown.items() if text != NOT_MEASURED]
+    text = f"Seconds to a tolerance of {default['tolerance']:g}: {'; '.join(told)}." * bool(told)
+    several, single, _, libsvm = map(page.of, cells.values())
+    if several and single and libsvm:
         text += (
-            f" LIBSVM's are {several} times DC-SVM's with {page.threads} threads, {single} times "
-            "those with its own one."
+            f" LIBSVM's are {over(libsvm['seconds'], several['seconds'])} times DC-SVM's with "
+            f"{page.threads} threads, {over(libsvm['seconds'], single['seconds'])} times those "
+            "with its own one."
         )
     return text
 
 
-def best_early(page: Page, experiment: ModuleType, name: str, found: dict[str, list[dict]]) -> str:
+def best_early(found: Points, optimum: dict | None) -> str:
     """Compare the best early model with the optimum, and the last combined solutions with it."""
-    options = experiment.REFERENCE
-    exact = page.of(experiment.cell(page.scale, name, "dcsvm", options, page.threads))
-    early = [point for point in found["early"] if "limit" not in point]
-    if not early or not exact:
+    early = measured(found["early"])
+    if not early or not optimum:
         return ""
     first = max(early, key=lambda point: point["accuracy"])
-    apart = points(first["accuracy"] - exact["accuracy"])
+    apart = points(first["accuracy"] - optimum["accuracy"])
     text = (
         f"The accuracy of the best early model less the exact solution's is {apart} %, after "
         f"{number(first['seconds'])} s"
     )
     for method, words in (("early", "its last level"), ("cascade", "CascadeSVM")):
-        last = [point for point in found.get(method, []) if "limit" not in point][-1:]
-        if last:
-            above = percent(error(method, last[0], found[method], exact["objective"]))
+        for last in measured(found.get(method, []))[-1:]:
+            above = percent(error(method, last, found[method], optimum["objective"]))
             text += f"; the objective of {words} is {above} % above the least"
     return f"{text}."

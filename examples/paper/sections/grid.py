@@ -7,17 +7,10 @@ from statistics import mean
 
 from paper import figures, published
 from paper.baselines import TITLES
-from paper.experiments.grid import (
-    ALONE,
-    EXPONENTS,
-    METHODS,
-    PEERS,
-    SETTINGS,
-    cell,
-    has_peers,
-    subset_cells,
-)
+from paper.experiments import grid
+from paper.experiments.grid import ALONE, METHODS, PEERS, SETTINGS, cell, has_peers, subset_cells
 from paper.markdown import (
+    BAR,
     SHORTEST,
     duration,
     joined,
@@ -51,32 +44,31 @@ def of_data_set(page: Page, name: str) -> list[str]:
     draw(page, f"grid-{name}", ours)
     theirs = published.grid()
     in_it = [m for m in IN_PAPER if any(key[0] == in_paper(name) for key in theirs)]
-    heading = ["C, gamma", *(f"{HERE[method]}: %, s" for method in ours)]
     lines = []
     for c, g in SETTINGS:
         printed = [theirs.get((in_paper(name), c, g, method), ("-", "-")) for method in in_it]
-        found = [shown(grid.get((c, g))) for grid in ours.values()]
+        found = [shown(own.get((c, g))) for own in ours.values()]
         lines.append([powers(c, g), *found, *(", ".join(pair) for pair in printed)])
-    text = f"accuracy over C and gamma on {title(name)}"
-    parts = [f"**{title(name)}**", page.image(f"grid-{name}", text)]
-    parts.append(table([*heading, *(f"paper, {IN_PAPER[method]}" for method in in_it)], lines))
+    heading = ["C, gamma", *(f"{HERE[method]}: %, s" for method in ours)]
+    heading += [f"paper, {IN_PAPER[method]}" for method in in_it]
+    image = page.image(f"grid-{name}", f"accuracy over C and gamma on {title(name)}")
+    parts = [f"**{title(name)}**", image, table(BAR.join(heading), lines)]
     return parts + (of_subset(page, name) if has_peers(name) else [])
 
 
 def of_subset(page: Page, name: str) -> list[str]:
     """Make the heading, the figure and the table of all methods on the subset."""
     found = {method: subset_settings(page, name, method) for method in COMPARED}
-    file = f"grid-subset-{name}"
-    draw(page, file, {method: found[method] for method in ROBUST})
+    draw(page, f"grid-subset-{name}", {method: found[method] for method in ROBUST})
     lines = [
-        [powers(c, g), *(shown(found[method].get((c, g))) for method in COMPARED)]
-        for c, g in SETTINGS
+        [powers(*pair), *(shown(found[method].get(pair)) for method in COMPARED)]
+        for pair in SETTINGS
     ]
     text = f"accuracy over C and gamma on a subset of {title(name)}"
     return [
         f"**{subset_title(page, name)}**, each setting trained alone, on one thread",
-        page.image(file, text),
-        table(["C, gamma", *(f"{TITLES[method]}: %, s" for method in COMPARED)], lines),
+        page.image(f"grid-subset-{name}", text),
+        table(BAR.join(["C, gamma", *(f"{TITLES[m]}: %, s" for m in COMPARED)]), lines),
     ]
 
 
@@ -119,9 +111,7 @@ def subset_grids(page: Page) -> dict[str, dict[str, Grid]]:
         for name in filter(has_peers, page.names)
     }
     return {
-        name: own
-        for name, own in grids.items()
-        if all(len(grid) == len(SETTINGS) for grid in own.values())
+        n: own for n, own in grids.items() if all(len(one) == len(SETTINGS) for one in own.values())
     }
 
 
@@ -134,24 +124,21 @@ def subset_title(page: Page, name: str) -> str:
 def draw(page: Page, file: str, grids: dict[str, Grid]) -> None:
     """Draw smaller markers over larger ones, so that equal accuracies all show."""
 
-    def series(parameter: str, fixed: int) -> list[figures.Series]:
-        curves = []
-        for place, (method, grid) in reversed(list(enumerate(grids.items()))):
-            points = []
-            for e in EXPONENTS:
-                one = grid.get((fixed, e) if parameter == "C" else (e, fixed), {})
-                points.append((e, 100 * one["accuracy"] if "accuracy" in one else None))
-            curves.append(figures.of_method(method, points, markersize=4 + 2.5 * place))
-        return curves
+    def curve(place: int, method: str, parameter: str, fixed: int) -> figures.Series:
+        points = []
+        for e in grid.EXPONENTS:
+            one = grids[method].get((fixed, e) if parameter == "C" else (e, fixed), {})
+            points.append((e, 100 * one["accuracy"] if "accuracy" in one else None))
+        return figures.of_method(method, points, markersize=4 + 2.5 * place)
 
     panels = [
         [
             figures.Panel(
                 f"log2 {other}",
                 "" if column else "test accuracy, %",
-                series(parameter, fixed),
+                [curve(i, m, parameter, fixed) for i, m in reversed(list(enumerate(grids)))],
                 f"{parameter} = $2^{{{fixed}}}$",
-                ticks=list(EXPONENTS),
+                ticks=list(grid.EXPONENTS),
                 span=SPAN,
             )
             for column, fixed in enumerate(SHOWN)
@@ -169,7 +156,7 @@ def sums(page: Page) -> str:
         ours = [total(page, name, method) for method in METHODS]
         lines.append([title(name), *ours, *(theirs.get(method, "-") for method in IN_PAPER)])
     paper = [f"paper: {method}" for method in IN_PAPER.values()]
-    return table(["sum", *HERE.values(), *paper], lines) if lines else ""
+    return table(BAR.join(["sum", *HERE.values(), *paper]), lines)
 
 
 def total(page: Page, name: str, method: str) -> str:
@@ -187,34 +174,27 @@ def agreement(page: Page) -> str:
     for name in page.names:
         for method in METHODS:
             printed = "dcsvm" if method == "dcsvm" else "early"
-            found = settings(page, name, method)
             apart = [
                 abs(100 * one["accuracy"] - float(theirs[key][0]))
-                for (c, g), one in found.items()
-                if (key := (in_paper(name), c, g, printed)) in theirs and "accuracy" in one
+                for pair, one in settings(page, name, method).items()
+                if (key := (in_paper(name), *pair, printed)) in theirs and "accuracy" in one
             ]
             if apart:
                 near = f"{sum(value <= NEAR for value in apart)} of {len(apart)}"
-                line = [f"{title(name)}, {HERE[method]}", number(mean(apart))]
-                lines.append([*line, number(max(apart)), near])
-    heading = ["difference to the paper's accuracy, %", "mean", "largest", f"at most {NEAR}"]
-    return table(heading, lines) if lines else ""
+                span = number(mean(apart)), number(max(apart))
+                lines.append([f"{title(name)}, {HERE[method]}", *span, near])
+    return table(f"difference to the paper's accuracy, % | mean | largest | at most {NEAR}", lines)
 
 
 def subset_sums(page: Page) -> str:
     """Make the table of sums on the subsets and of settings in which DC-SVM is faster."""
     lines = []
     for name, found in subset_grids(page).items():
-        faster, both = faster_than_libsvm(found)
-        lines.append(
-            [
-                subset_title(page, name),
-                *(subset_total(found[method]) for method in COMPARED),
-                f"{faster} of {both}",
-            ]
-        )
-    heading = ["sum on a subset", *(TITLES[method] for method in COMPARED)]
-    return table([*heading, "DC-SVM faster than LIBSVM"], lines) if lines else ""
+        faster = "{} of {}".format(*faster_than_libsvm(found))
+        sums = (f"{'>' * is_cut(found[m])}{duration(sum_of(found[m]))}" for m in COMPARED)
+        lines.append([subset_title(page, name), *sums, faster])
+    titles = BAR.join(TITLES[method] for method in COMPARED)
+    return table(f"sum on a subset | {titles} | DC-SVM faster than LIBSVM", lines)
 
 
 def sum_of(found: Grid) -> float:
@@ -224,10 +204,6 @@ def sum_of(found: Grid) -> float:
 
 def is_cut(found: Grid) -> bool:
     return any("limit" in one for one in found.values())
-
-
-def subset_total(found: Grid) -> str:
-    return f"{'>' * is_cut(found)}{duration(sum_of(found))}"
 
 
 def faster_than_libsvm(found: dict[str, Grid]) -> tuple[int, int]:
@@ -247,36 +223,35 @@ def faster_than_libsvm(found: dict[str, Grid]) -> tuple[int, int]:
 def times_together(page: Page) -> str:
     """Compare the seconds of all settings of all subsets."""
     grids = subset_grids(page).values()
-    if not grids:
-        return ""
     seconds = {method: sum(sum_of(own[method]) for own in grids) for method in COMPARED}
     sentences = []
-    for method in PEERS:
+    for method in PEERS if grids else ():
         cut = any(is_cut(own[method]) for own in grids)
-        factors = {
-            m: times(seconds[method] / max(seconds[m], SHORTEST)) for m in ("dcsvm", "early")
-        }
+        exact, early = (times(seconds[method] / max(seconds[m], SHORTEST)) for m in reversed(ALONE))
         sentences.append(
             f"All settings of the subsets take {TITLES[method].split(',')[0]} "
-            f"{'more than ' * cut}{duration(seconds[method])}, "
-            f"{'at least ' * cut}{factors['dcsvm']} times the "
-            f"{duration(seconds['dcsvm'])} of DC-SVM and "
-            f"{factors['early']} times the "
+            f"{'more than ' * cut}{duration(seconds[method])}, {'at least ' * cut}{exact} times "
+            f"the {duration(seconds['dcsvm'])} of DC-SVM and {early} times the "
             f"{duration(seconds['early'])} of early prediction."
         )
     return " ".join(sentences)
+
+
+def accuracies(found: dict[str, Grid]) -> dict[str, list[float]]:
+    """Return the accuracies of the curves in the settings that all have finished."""
+    done = [s for s in SETTINGS if all("accuracy" in found[m][s] for m in ROBUST)]
+    return {method: [found[method][s]["accuracy"] for s in done] for method in ROBUST}
 
 
 def robustness(page: Page) -> str:
     """Make the table of means and least accuracies over the settings that all have finished."""
     lines = []
     for name, found in subset_grids(page).items():
-        done = [s for s in SETTINGS if all("accuracy" in found[m][s] for m in ROBUST)]
-        values = {m: [found[m][s]["accuracy"] for s in done] for m in ROBUST}
-        shown = [f"{percent(mean(v))}, {percent(min(v))}" if v else "-" for v in values.values()]
-        lines.append([subset_title(page, name), str(len(done)), *shown])
-    heading = ["mean and least accuracy %", "settings", *(TITLES[method] for method in ROBUST)]
-    return table(heading, lines) if lines else ""
+        values = accuracies(found).values()
+        shown = [f"{percent(mean(v))}, {percent(min(v))}" if v else "-" for v in values]
+        lines.append([subset_title(page, name), str(len([*values][0])), *shown])
+    titles = BAR.join(TITLES[method] for method in ROBUST)
+    return table(f"mean and least accuracy % | settings | {titles}", lines)
 
 
 def bias_on_grids(page: Page) -> str:

@@ -9,16 +9,10 @@ from paper.experiments.level_times import cells
 from paper.markdown import joined, number, paragraphs, percent, table
 from paper.sections import Page, title
 
-HEADING = [
-    "level",
-    "clusters",
-    "largest",
-    "clustering s",
-    "training s",
-    "SVs",
-    "paper: clustering s",
-    "paper: training s",
-]
+HEADING = (
+    "level | clusters | largest | clustering s | training s | SVs | paper: clustering s | "
+    "paper: training s"
+)
 
 
 def levels(page: Page) -> str:
@@ -35,17 +29,16 @@ def lines(result: dict) -> list[list[str]]:
     ours = {level["level"]: level_line(level) for level in result["levels"]}
     last = number(last_seconds(result))
     ours[0] = ["1", f"{result['n_rows']:,}", "-", last, f"{result['n_sv']:,}"]
-    known = sorted(set(ours) | set(published.LEVEL_TIMES), reverse=True)
     return [
         [str(level), *ours.get(level, ["skipped"] * 5), *map(number, published.LEVEL_TIMES[level])]
-        for level in known
+        for level in sorted(set(ours) | set(published.LEVEL_TIMES), reverse=True)
     ]
 
 
 def level_line(level: dict) -> list[str]:
     times = [number(level[f"seconds_{part}"]) for part in ("clustering", "training")]
-    counts = [f"{level[key]:,}" for key in ("n_clusters", "largest_cluster", "n_sv")]
-    return [*counts[:2], *times, counts[2]]
+    clusters, largest, n_sv = (f"{level[k]:,}" for k in ("n_clusters", "largest_cluster", "n_sv"))
+    return [clusters, largest, *times, n_sv]
 
 
 def last_seconds(result: dict) -> float:
@@ -58,17 +51,16 @@ def about(name: str, result: dict) -> str:
     found = sorted(result["levels"], key=lambda level: -level["level"])
     training = [*(level["seconds_training"] for level in found), last_seconds(result)]
     clustering = sum(level["seconds_clustering"] for level in found)
-    theirs = [published.LEVEL_TIMES[level] for level in sorted(published.LEVEL_TIMES, reverse=True)]
-    paper = sum(c for c, _ in theirs), sum(t for _, t in theirs)
+    theirs = [sum(column) for column in zip(*published.LEVEL_TIMES.values(), strict=True)]
     grows = all(one < other for one, other in pairwise(training))
     absent = sorted(set(published.LEVEL_TIMES) - {level["level"] for level in found} - {0})
     skipped = joined(f"level {level}" for level in absent)
     share = percent(clustering / max(clustering + sum(training), 1e-9))
     return (
         f"On {name} clustering takes {share} % of the seconds of all levels "
-        f"({percent(paper[0] / sum(paper))} % in the paper), and the whole problem "
+        f"({percent(theirs[0] / sum(theirs))} % in the paper), and the whole problem "
         f"{percent(training[-1] / max(sum(training), 1e-9))} % of training "
-        f"({percent(theirs[-1][1] / paper[1])} %). In the paper training takes longer at every "
-        f"level than at the one before; here it {'does' if grows else 'does not'}."
+        f"({percent(published.LEVEL_TIMES[0][1] / theirs[1])} %). In the paper training takes "
+        f"longer at every level than at the one before; here it {'does' if grows else 'does not'}."
         f"{f' Too small clusters: {skipped}.' * bool(absent)}"
     )

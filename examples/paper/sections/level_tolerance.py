@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from paper.experiments.level_tolerance import TOLERANCES, cell
+from itertools import chain
+
+from paper.experiments import level_tolerance
+from paper.experiments.level_tolerance import TOLERANCES
 from paper.markdown import number, paragraphs, table
 from paper.sections import NOT_MEASURED, Page, title
 
@@ -13,27 +16,23 @@ MEASURES = ("training s", "kernel values, millions", "SVs")
 def costs(page: Page) -> str:
     """Make a table for each data set, with a column for each measure and tolerance."""
     parts = []
+    heading = "".join(f" | {measure}: {t:g}" for measure in MEASURES for t in TOLERANCES)
+    absent = [NOT_MEASURED] * len(MEASURES)
     for name in page.names:
-        results = {t: page.of(cell(page.scale, name, t, page.threads)) for t in TOLERANCES}
-        columns = {t: steps_of(result) if result else {} for t, result in results.items()}
-        steps = next((list(column) for column in columns.values() if column), [])
-        if not steps:
-            continue
-        absent = (NOT_MEASURED,) * len(MEASURES)
+        results = [page.result(level_tolerance, name, tolerance) for tolerance in TOLERANCES]
+        columns = [steps_of(result) if result else {} for result in results]
+        steps = next(filter(None, columns), {})
         lines = [
-            [
-                step,
-                *(c.get(step, absent)[i] for i in range(len(MEASURES)) for c in columns.values()),
-            ]
+            [step, *chain(*zip(*(own.get(step, absent) for own in columns), strict=True))]
             for step in steps
         ]
-        rows = next(result["n_rows"] for result in results.values() if result)
-        heading = [f"{measure}: {t:g}" for measure in MEASURES for t in columns]
-        parts += [f"**{title(name)}**, {rows:,} rows", table(["", *heading], lines)]
+        if steps:
+            rows = next(result["n_rows"] for result in results if result)
+            parts += [f"**{title(name)}**, {rows:,} rows", table(heading, lines)]
     return paragraphs(parts)
 
 
-def steps_of(result: dict) -> dict[str, tuple[str, str, str]]:
+def steps_of(result: dict) -> dict[str, list[str]]:
     """Return the seconds, kernel values and support vectors of each level and step."""
     found = {
         f"{level['n_clusters']} clusters": line(
@@ -48,6 +47,5 @@ def steps_of(result: dict) -> dict[str, tuple[str, str, str]]:
     return found | {"all, with clustering": total}
 
 
-def line(seconds: float, evaluations: int, n_sv: int | None) -> tuple[str, str, str]:
-    shown = "-" if n_sv is None else f"{n_sv:,}"
-    return number(seconds), number(evaluations / MILLION), shown
+def line(seconds: float, evaluations: int, n_sv: int | None) -> list[str]:
+    return [number(seconds), number(evaluations / MILLION), "-" if n_sv is None else f"{n_sv:,}"]

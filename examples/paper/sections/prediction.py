@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from paper import published
-from paper.experiments.prediction import CLUSTERS, cell
+from paper.experiments import prediction
 from paper.markdown import number, percent, table
 from paper.sections import NOT_MEASURED, Page, in_paper, title
 
 TITLES = {"naive": "naive", "bcm": "BCM", "early": "early"}
+HEADING = " | accuracy % | ms a row | paper: accuracy % | paper: ms a row"
 
 
 def settings(page: Page) -> Iterator[tuple[str, dict | None, dict]]:
     """Yield a setting's name, its result, and the paper's (accuracy in %, ms) by method."""
     for name in page.names:
-        for clusters in CLUSTERS:
-            result = page.of(cell(page.scale, name, clusters, page.threads))
+        for clusters in prediction.CLUSTERS:
             theirs = published.PREDICTION.get((in_paper(name), clusters), {})
+            result = page.result(prediction, name, clusters)
             yield f"{title(name)}, {clusters} clusters", result, theirs
 
 
@@ -27,20 +28,16 @@ def methods(page: Page) -> str:
         for method, shown in TITLES.items():
             ours = [NOT_MEASURED] * 2
             if result:
-                one = result[method]
-                ours = [percent(one["accuracy"]), number(one["milliseconds"])]
+                ours = [percent(result[method]["accuracy"]), number(result[method]["milliseconds"])]
             lines.append([f"{setting}, {shown}", *ours, *map(str, theirs.get(method, ("-", "-")))])
-    heading = ["", "accuracy %", "ms a row", "paper: accuracy %", "paper: ms a row"]
-    return table(heading, lines) if lines else ""
+    return table(HEADING, lines)
 
 
 def wins(page: Page) -> str:
     """Count the settings in which early prediction is the most accurate, and the fastest."""
-    ours, theirs = [], []
-    for _, result, paper in settings(page):
-        if result:
-            ours.append({m: (result[m]["accuracy"], result[m]["milliseconds"]) for m in TITLES})
-            theirs += [paper] * bool(paper)
+    found = [(result, paper) for _, result, paper in settings(page) if result]
+    ours = [{m: (one[m]["accuracy"], one[m]["milliseconds"]) for m in TITLES} for one, _ in found]
+    theirs = [paper for _, paper in found if paper]
     if not ours:
         return ""
     text = "the most accurate in {} and the fastest in {} of {}".format(*counted(ours))

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from paper import figures
 from paper.baselines import TITLES
-from paper.experiments.support_vectors import (
-    METHODS,
-    ON_SUBSET,
-    TOLERANCES,
-    cell,
-    kernels,
-    subset_cell,
-)
+from paper.experiments import support_vectors
+from paper.experiments.support_vectors import METHODS, ON_SUBSET, TOLERANCES, kernels, subset_cell
 from paper.markdown import SHORTEST, number, paragraphs, percent, table, times
 from paper.sections import Page, short, title
 
@@ -26,54 +20,40 @@ def curves(page: Page) -> str:
     parts = []
     for name in page.names:
         for kernel in kernels(name):
-            parts += [of_levels(page, name, kernel), beside_libsvm(page, name, kernel)]
+            parts += [*of_levels(page, name, kernel), *beside_libsvm(page, name, kernel)]
     return paragraphs(parts)
 
 
-def of_levels(page: Page, name: str, kernel: str) -> str:
+def of_levels(page: Page, name: str, kernel: str) -> list[str]:
     """Make the heading, the figure and the table of the levels on all rows."""
-    found = {m: page.of(cell(page.scale, name, kernel, m, page.threads)) for m in METHODS}
+    found = {m: page.result(support_vectors, name, kernel, m) for m in METHODS}
     points = points_of(found)
-    file = f"support-{name}-{kernel}"
-    ticks = sorted({p["clusters"] for m in WITH_LEVELS for p in points[m]})
-    by_clusters = [
-        figures.Panel(
-            "clusters, or parts of the cascade",
-            f"{measure}, %",
-            [of_method(m, "clusters", measure, points[m]) for m in WITH_LEVELS],
-            x=4,
-            ticks=ticks,
-            is_reversed=True,
-        )
-        for measure in MEASURES
-    ]
-    figures.draw(page.path(file), [by_clusters, by_time(points)])
+    leveled = {method: points[method] for method in WITH_LEVELS}
+    ticks = sorted({point["clusters"] for own in leveled.values() for point in own})
+    how = {"x": 4, "ticks": ticks, "is_reversed": True}
+    by_clusters = panels("clusters", "clusters, or parts of the cascade", leveled, **how)
+    figures.draw(page.path(f"support-{name}-{kernel}"), [by_clusters, by_time(points)])
     lines = [
         [TITLES[method], str(point["clusters"]), *shown(point)]
-        for method in WITH_LEVELS
-        for point in points[method]
+        for method, own in leveled.items()
+        for point in own
     ]
     text = f"precision and recall of support vectors on {title(name)}, {kernel} kernel"
-    return paragraphs(
-        [
-            f"**{title(name)}, {kernel}**{counts(found)}",
-            page.image(file, text),
-            table(["method", "clusters", "seconds", "precision %", "recall %"], lines),
-        ]
-    )
+    return [
+        f"**{title(name)}, {kernel}**{counts(found)}",
+        page.image(f"support-{name}-{kernel}", text),
+        table("method | clusters | seconds | precision % | recall %", lines),
+    ]
 
 
-def beside_libsvm(page: Page, name: str, kernel: str) -> str:
+def beside_libsvm(page: Page, name: str, kernel: str) -> list[str]:
     """Make the same of the rows that svm-train can solve."""
     found = {m: page.of(subset_cell(page.scale, name, kernel, m)) for m in ON_SUBSET}
-    points = points_of(found)
-    file = f"support-subset-{name}-{kernel}"
+    points, file = points_of(found), f"support-subset-{name}-{kernel}"
     figures.draw(page.path(file), [by_time(points)])
+    clusters = [point["clusters"] for point in points["dcsvm"]]
     at = {
-        "dcsvm": [
-            f"{point['clusters']} clusters" if point["clusters"] > 1 else "all rows"
-            for point in points["dcsvm"]
-        ],
+        "dcsvm": [f"{count} clusters" if count > 1 else "all rows" for count in clusters],
         "libsvm": [f"tolerance {tolerance:g}" for tolerance in TOLERANCES],
     }
     lines = [
@@ -82,14 +62,12 @@ def beside_libsvm(page: Page, name: str, kernel: str) -> str:
         for step, point in zip(at[method], points[method], strict=False)
     ]
     text = f"LIBSVM and DC-SVM finding the support vectors of {title(name)}, {kernel} kernel"
-    return paragraphs(
-        [
-            f"**{title(name)}, {kernel}, beside LIBSVM, on one thread**{counts(found)}",
-            page.image(file, text),
-            table(["method", "stopped at", "seconds", "precision %", "recall %"], lines),
-            first_to_find(points),
-        ]
-    )
+    return [
+        f"**{title(name)}, {kernel}, beside LIBSVM, on one thread**{counts(found)}",
+        page.image(file, text),
+        table("method | stopped at | seconds | precision % | recall %", lines),
+        first_to_find(points),
+    ]
 
 
 def points_of(results: dict[str, dict | None]) -> Points:
@@ -106,36 +84,39 @@ def shown(point: dict) -> list[str]:
 
 
 def by_time(points: Points) -> list[figures.Panel]:
+    return panels("seconds", "seconds", points, x=10)
+
+
+def panels(along: str, label: str, points: Points, **how) -> list[figures.Panel]:
+    """Make a panel of each measure along a key of the points."""
     return [
         figures.Panel(
-            "seconds",
+            label,
             f"{measure}, %",
-            [of_method(method, "seconds", measure, own) for method, own in points.items()],
-            x=10,
+            [
+                figures.of_method(
+                    method, [(max(one[along], SHORTEST), 100 * one[measure]) for one in own]
+                )
+                for method, own in points.items()
+            ],
+            **how,
         )
         for measure in MEASURES
     ]
 
 
-def of_method(method: str, along: str, measure: str, points: list[dict]) -> figures.Series:
-    places = [max(point[along], SHORTEST) for point in points]
-    values = [100 * point[measure] for point in points]
-    return figures.of_method(method, list(zip(places, values, strict=True)))
-
-
 def first_to_find(points: Points) -> str:
     """Compare the seconds after which DC-SVM and LIBSVM have most of the support vectors."""
-    at = {method: first_found(own) for method, own in points.items()}
     if not all(points.values()):
         return ""
-    told = {m: "never" if s is None else f"after {number(s)} s" for m, s in at.items()}
+    ours, theirs = (first_found(points[method]) for method in ("dcsvm", "libsvm"))
+    told = ["never" if s is None else f"after {number(s)} s" for s in (ours, theirs)]
     text = (
-        f"Precision and recall are both {100 * FOUND:g} % or more {told['dcsvm']} with DC-SVM and "
-        f"{told['libsvm']} with LIBSVM"
+        f"Precision and recall are both {100 * FOUND:g} % or more {told[0]} with DC-SVM and "
+        f"{told[1]} with LIBSVM"
     )
-    if not at["dcsvm"] or not at["libsvm"]:
+    if not ours or not theirs:
         return f"{text}."
-    ours, theirs = at["dcsvm"], at["libsvm"]
     word = "earlier" if ours < theirs else "later"
     return f"{text}: {word} by a factor of {times(max(ours, theirs) / min(ours, theirs))}."
 
