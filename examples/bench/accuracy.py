@@ -12,11 +12,12 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 
+import figures
 import measure
 import numpy as np
 import tabular
-from measure import Picture, Series
 
 import dcsvm
 
@@ -192,11 +193,13 @@ def default_svc(table: Table) -> tuple[float, float]:
     return table.errors(fitted.fit(*table.train).predict)
 
 
-def picture(lines: list[dict]) -> Picture:
-    means = sorted(tabular.relative(lines, "test", "rbf").items(), key=lambda one: one[1])
-    names, values = [name for name, _ in means], [value for _, value in means]
-    labels = "test error relative to rbf on [-1, 1] (geometric mean)", ""
-    return Picture({"": [Series("", values, names)]}, (7, 3.5), 1, labels, line=1.0, form="%.2f")
+def picture(lines: list[dict], path: Path) -> None:
+    means = tabular.relative(lines, "test", "rbf").items()
+    bars = sorted((value, name) for name, value in means)
+    series = [figures.Series(bars, {"color": figures.BLUE})]
+    label = "test error relative to rbf on [-1, 1] (geometric mean)"
+    panel = figures.Panel(label, "", series, line=1.0, form="%.2f")
+    figures.draw(path, [[panel]], inches=(7, 3.5))
 
 
 if __name__ == "__main__":

@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+import figures
 import measure
 import numpy as np
 from cases import Case
-from measure import Picture, Series, talk
+from measure import talk
 from programs import Job, jobs
 
 from dcsvm import load_model
@@ -34,12 +35,12 @@ ROUNDS = 3
 ALONE = 200  # rows predicted one by one
 COLUMNS = ("data", "model", "vectors", "bytes", "kernel values", "accuracy", "microseconds",
            "alone")  # fmt: skip
-LOOKS = {  # color, marker, its size, width of the line
-    "exact": (measure.BLACK, "s", 4, 1.2),
-    "early": (measure.BLUE, "o", 4, 1.2),
-    "LLSVM": (measure.GREY, "^", 4, 0),
-    "FastFood": (measure.GREY, "v", 4, 0),
-    "SpSVM": (measure.GREY, "D", 4, 0),
+LOOKS = {  # color, marker, line
+    "exact": (figures.BLACK, "s", "-"),
+    "early": (figures.BLUE, "o", "-"),
+    "LLSVM": (figures.GREY, "^", ""),
+    "FastFood": (figures.GREY, "v", ""),
+    "SpSVM": (figures.GREY, "D", ""),
 }
 SHOWN = 11.0  # percent below the best; lower points are in the table only
 LEVELS = {  # early level of each case
@@ -144,19 +145,20 @@ def peers(job: Job, test, n_features: int) -> Iterator[tuple]:
         yield title, n_features, "", n_features, f"{accuracy:.2f}", cost, ""
 
 
-def picture(lines: list[dict]) -> Picture:
+def picture(lines: list[dict], path: Path) -> None:
     panels = {name: series_of(own) for name, own in measure.grouped(lines, "data").items()}
-    labels = "microseconds of a row", "% of the test rows right"
-    return Picture(panels, (11.0, 6.2), -(-len(panels) // 2), labels, "x")
+    labels = {"xlabel": "microseconds of a row", "ylabel": "% of the test rows right"}
+    figures.draw(path, figures.in_rows(panels, 2, x=10, **labels), inches=(11.0, 6.2))
 
 
-def series_of(lines: list[dict]) -> list[Series]:
+def series_of(lines: list[dict]) -> list[figures.Series]:
     best, found = max(float(line["accuracy"]) for line in lines), []
     lines = [line for line in lines if float(line["accuracy"]) > best - SHOWN]
-    for kind, look in LOOKS.items():
+    for kind, (color, marker, line) in LOOKS.items():
         own = [line for line in lines if line["model"].split(",")[0] == kind]
-        x, y = ([float(line[key]) for line in own] for key in ("microseconds", "accuracy"))
-        found.append(Series(kind, x, y, *look, notes=[line["vectors"] for line in own]))
+        points = [(float(one["microseconds"]), float(one["accuracy"])) for one in own]
+        look = {"color": color, "marker": marker, "linestyle": line, "label": kind}
+        found.append(figures.Series(points, look, notes=[one["vectors"] for one in own]))
     return found
 
 

@@ -7,13 +7,14 @@ with each overlap, then exactly. `dcsvm-predict` predicts the test rows.
 import argparse
 from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
 
+import figures
 import measure
 from cases import Case
-from measure import Picture, Series
 from programs import Job, jobs
 
-COLORS = {"1": measure.GREY, "1.5": measure.BLUE, "2": measure.GREEN}  # by overlap
+COLORS = {"1": figures.GREY, "1.5": figures.BLUE, "2": figures.GREEN}  # by overlap
 COLUMNS = ("data", "model", "level", "clusters", "overlap", "seconds", "vectors", "accuracy",
            "predicting", "megabytes", "left out")  # fmt: skip
 LEVELS = {  # to train, of each case
@@ -66,31 +67,33 @@ def measured(job: Job, words: list[str]) -> tuple:
     )  # fmt: skip
 
 
-def picture(lines: list[dict]) -> Picture:
+def picture(lines: list[dict], path: Path) -> None:
     panels = {name: series_of(own) for name, own in measure.grouped(lines, "data").items()}
-    labels = "seconds of training", "% of the test rows right"
-    return Picture(panels, (11.0, 6.2), -(-len(panels) // 2), labels, "x")
+    labels = {"xlabel": "seconds of training", "ylabel": "% of the test rows right"}
+    figures.draw(path, figures.in_rows(panels, 2, x=10, **labels), inches=(11.0, 6.2))
 
 
-def series_of(lines: list[dict]) -> list[Series]:
+def series_of(lines: list[dict]) -> list[figures.Series]:
     found = []
     for overlap, color in COLORS.items():
         own = [one for one in lines if one["model"] == "early"
                and abs(float(one["overlap"]) - float(overlap)) < 0.1]  # fmt: skip
         own.sort(key=lambda one: -int(one["clusters"]))
         notes = [one["clusters"] for one in own if overlap == "1.5"]
-        found.append(Series(f"overlap {overlap}", *points(own), color, notes=notes))
-    for model, label, look in (
-        ("found", "the level that was found", (measure.VERMILION, "*", 11, 0)),
-        ("exact", "exact", (measure.BLACK, "s", 5, 0)),
-    ):
+        look = {"color": color, "marker": "o", "label": f"overlap {overlap}"}
+        found.append(figures.Series(points(own), look, notes))
+    for model, look in (
+        ("found", {"color": figures.VERMILION, "marker": "*", "markersize": 11,
+                   "label": "the level that was found"}),
+        ("exact", {"color": figures.BLACK, "marker": "s", "label": "exact"}),
+    ):  # fmt: skip
         own = [one for one in lines if one["model"] == model]
-        found.append(Series(label, *points(own), *look))
+        found.append(figures.Series(points(own), {"linestyle": "", **look}))
     return found
 
 
-def points(lines: list[dict]) -> tuple[list[float], list[float]]:
-    return [float(one["seconds"]) for one in lines], [float(one["accuracy"]) for one in lines]
+def points(lines: list[dict]) -> list[tuple[float, float]]:
+    return [(float(one["seconds"]), float(one["accuracy"])) for one in lines]
 
 
 if __name__ == "__main__":

@@ -11,20 +11,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import machine
 import process
-
-PIXELS = 1600  # width of a picture
-BLACK, BLUE, GREEN, VERMILION, PURPLE, GREY = (  # Okabe and Ito, "Color Universal Design"
-    "#000000", "#0072B2", "#009E73", "#D55E00", "#CC79A7", "#999999",
-)  # fmt: skip
-STYLE = {
-    "font.size": 10, "axes.titlesize": 11, "axes.titlelocation": "left", "axes.axisbelow": True,
-    "axes.spines.top": False, "axes.spines.right": False, "grid.color": "#dddddd",
-}  # fmt: skip
 
 
 def beside_python(name: str) -> str:
@@ -105,7 +95,7 @@ def reported(program: str, *words, **how) -> dict:
 
 def tabled(options, columns: Sequence[str], lines: Iterable[tuple], picture=None, **about):
     """Write the table of a suite, --out with .csv, after each of its lines, unless only its
-    --redraw is wanted; draw the picture of it (.png) and return its lines.
+    --redraw is wanted; let `picture` draw it (.png) and return its lines.
 
     Comments at the top of the table name the machine and what is `about` the measurement.
     """
@@ -119,7 +109,11 @@ def tabled(options, columns: Sequence[str], lines: Iterable[tuple], picture=None
             write(path, about, known)
     found = read(path)
     if picture:
-        picture(found).draw(options.out.with_suffix(".png"))
+        drawn = options.out.with_suffix(".png")
+        try:
+            picture(found, drawn)
+        except ImportError:
+            talk(f"{drawn} is not drawn: matplotlib is missing")
     return found
 
 
@@ -170,120 +164,3 @@ def number(value: float | None, form: str = "") -> str:
         return "-"
     digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
     return format(value, form or f".{digits}f")
-
-
-@dataclass(frozen=True)
-class Series:
-    """Points of a panel, or bars if `y` are names. `notes` are texts beside the points, `end` is
-    one at the last point, to its left if `is_left`."""
-
-    label: str
-    x: Sequence[float]
-    y: Sequence
-    color: str = BLUE
-    marker: str = "o"
-    size: float = 4.0
-    width: float = 1.2  # of the line; 0: points alone
-    notes: Sequence[str] = ()
-    end: str = ""
-    is_left: bool = False
-
-
-@dataclass(frozen=True)
-class Picture:
-    """Panels of series by title. `log` names the logarithmic axes, `line` is the value of a
-    vertical line, `form` formats the values of bars."""
-
-    panels: dict[str, list[Series]]
-    inches: tuple[float, float]
-    columns: int = 1
-    labels: tuple[str, str] = ("", "")
-    log: str = ""
-    ticks: Sequence[int] = ()
-    line: float | None = None
-    form: str = "%.1f"
-
-    def draw(self, path: Path) -> None:
-        try:
-            import matplotlib
-            from matplotlib.figure import Figure
-        except ImportError:
-            talk(f"{path} is not drawn: matplotlib is missing")
-            return
-        first = next(iter(self.panels.values()))
-        is_bars = isinstance(first[0].y[0], str) if first[0].y else False
-        with matplotlib.rc_context(STYLE):
-            figure = Figure(figsize=self.inches, layout="constrained")
-            rows = -(-len(self.panels) // self.columns)
-            axes = figure.subplots(rows, self.columns, squeeze=False, sharey=is_bars)
-            for panel, (title, series) in zip(axes.flat, self.panels.items(), strict=False):
-                panel.set_title(title)
-                (self.bars if is_bars else self.lines)(panel, series)
-            for panel in axes.flat[len(self.panels) :]:
-                panel.axis("off")
-            for panel in axes[-1]:
-                panel.set_xlabel(self.labels[0])
-            for panel in axes[:, 0]:
-                panel.set_ylabel(self.labels[1])
-            if len(first) > 1 and not first[0].end:
-                handles, labels = axes.flat[0].get_legend_handles_labels()
-                figure.legend(
-                    handles, labels, loc="outside lower center", ncols=len(labels), frameon=False
-                )
-            for panel, series in zip(axes.flat, self.panels.values(), strict=False):
-                label_ends(panel, [one for one in series if one.end])
-            figure.savefig(path, dpi=PIXELS / self.inches[0], facecolor="white")
-
-    def bars(self, axes, series: list[Series]) -> None:
-        for one in series:
-            bars = axes.barh(one.y, one.x, color=one.color, height=0.6)
-            beside = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-            axes.bar_label(bars, fmt=self.form, padding=3, bbox=beside)
-        axes.set_xlim(0, 1.15 * max(value for one in series for value in one.x))
-        axes.tick_params(left=False)
-        axes.yaxis.set_inverted(True)
-        if self.line is not None:
-            axes.axvline(self.line, color=BLACK, linewidth=0.8)
-
-    def lines(self, axes, series: list[Series]) -> None:
-        from matplotlib.ticker import LogLocator, NullLocator
-
-        axes.set(**{f"{axis}scale": "log" for axis in self.log})
-        for one in series:
-            axes.plot(
-                one.x, one.y, color=one.color, marker=one.marker, markersize=one.size,
-                linewidth=one.width, label=one.label,
-            )  # fmt: skip
-            for *point, text in zip(one.x, one.y, one.notes, strict=False):
-                axes.annotate(
-                    text, point, textcoords="offset points", xytext=(4, -9), fontsize=7,
-                    color=one.color,
-                )  # fmt: skip
-        if self.ticks:
-            axes.set_xticks(self.ticks, [f"{tick:,}" for tick in self.ticks])
-        else:
-            axes.xaxis.set(major_locator=LogLocator(subs=(1, 2, 5)), major_formatter="{x:g}")
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.margins(0.08)
-        if "y" in self.log:
-            axes.yaxis.set_major_formatter("{x:g}")
-        axes.grid(linewidth=0.7)
-
-
-def label_ends(axes, series: list[Series]) -> None:
-    """Write the texts at the ends of lines; move texts at the same x apart."""
-    if not series:
-        return
-    axes.figure.draw_without_rendering()
-    point = axes.figure.dpi / 72  # pixels
-    taken: dict[float, float] = {}
-    ends = [(axes.transData.transform((one.x[-1], one.y[-1])), one) for one in series]
-    for (x, y), one in sorted(ends, key=lambda end: end[0][1]):
-        place = {"xytext": (-9, 2), "va": "bottom", "ha": "right"}
-        if not one.is_left:
-            taken[x] = max(y, taken.get(x, y) + 13.5 * point * (x in taken))
-            place = {"xytext": (9, (taken[x] - y) / point), "va": "center"}
-        axes.annotate(
-            one.end, (one.x[-1], one.y[-1]), textcoords="offset points", color=one.color,
-            annotation_clip=False, **place,
-        )  # fmt: skip

@@ -13,12 +13,13 @@ gradient, which no solver can skip.
 import argparse
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from statistics import median
 
+import figures
 import machine
 import measure
 from cases import Case
-from measure import Picture, Series
 from programs import Job, jobs
 
 CASES = [
@@ -100,16 +101,18 @@ def table_of(cases: dict[str, dict[str, float]], n_threads: int) -> str:
     return "\n".join(lines)
 
 
-def picture(lines: list[dict[str, str]]) -> Picture:
+def picture(lines: list[dict[str, str]], path: Path) -> None:
     """Draw the fraction that is not parallel, and the passes of each case, as bars."""
     cases = medians(lines)
-    serial = [100 * (1 - own["fraction"]) for own in cases.values()]
-    passes = [own["passes"] for own in cases.values()]
+    serial = [(100 * (1 - own["fraction"]), name) for name, own in cases.items()]
+    passes = [(own["passes"], name) for name, own in cases.items()]
     panels = {
-        "Not parallel, % of the work": [Series("", serial, [*cases])],
-        "Kernel values, in necessary passes": [Series("", passes, [*cases], measure.VERMILION)],
+        "Not parallel, % of the work": [figures.Series(serial, {"color": figures.BLUE})],
+        "Kernel values, in necessary passes": [
+            figures.Series(passes, {"color": figures.VERMILION})
+        ],
     }
-    return Picture(panels, (8.0, 3.4), columns=2)
+    figures.draw(path, figures.in_rows(panels, 1), inches=(8.0, 3.4))
 
 
 if __name__ == "__main__":

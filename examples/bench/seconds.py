@@ -12,19 +12,19 @@ from itertools import islice
 from pathlib import Path
 from statistics import median
 
+import figures
 import measure
 from cases import Case
-from measure import Picture, Series
 from programs import PEERS, Dcsvm, Job, attempt
 
 ROWS = "5000,10000,20000,50000,100000,200000,464810"
 SOLVERS = [PEERS["svm-train"], PEERS["sklearnex64"], Dcsvm(), Dcsvm("early", "--early")]
 COLUMNS = ("program", "rows", "round", "status", "seconds")
 LOOKS = {  # label, colour, marker
-    "svm-train": ("svm-train", measure.BLACK, "^"),
-    "sklearnex64": ("scikit-learn-intelex", measure.PURPLE, "D"),
-    "dcsvm": ("dcsvm, exact", measure.BLUE, "s"),
-    "early": ("dcsvm, early", measure.VERMILION, "o"),
+    "svm-train": ("svm-train", figures.BLACK, "^"),
+    "sklearnex64": ("scikit-learn-intelex", figures.PURPLE, "D"),
+    "dcsvm": ("dcsvm, exact", figures.BLUE, "s"),
+    "early": ("dcsvm, early", figures.VERMILION, "o"),
 }
 
 
@@ -58,7 +58,7 @@ def lines_of(options: argparse.Namespace) -> Iterator[tuple]:
                         measure.talk(run.message.strip()[-300:])
 
 
-def picture(runs: list[dict[str, str]]) -> Picture:
+def picture(runs: list[dict[str, str]], path: Path) -> None:
     """Draw the median seconds of each program, where all of its rounds ended."""
     series, ticks = [], set()
     for program, (label, color, marker) in LOOKS.items():
@@ -69,14 +69,13 @@ def picture(runs: list[dict[str, str]]) -> Picture:
             if all(run["status"] == "ok" for run in these)
         )
         if points:
-            x, y = zip(*points, strict=True)
-            end, is_left = f"{label}, {y[-1]:.3g} s", program == "svm-train"
-            series.append(Series(label, x, y, color, marker, 6, 2, end=end, is_left=is_left))
-            ticks.update(x)
-    return Picture(
-        {"Seconds of training: covtype, C=32, gamma=32": series}, (8.0, 4.4),
-        labels=("training rows", ""), log="xy", ticks=sorted(ticks),
-    )  # fmt: skip
+            end, is_left = f"{label}, {points[-1][1]:.3g} s", program == "svm-train"
+            look = {"color": color, "marker": marker, "linewidth": 2}
+            series.append(figures.Series(points, look, end=end, is_left=is_left))
+            ticks.update(rows for rows, _ in points)
+    title = "Seconds of training: covtype, C=32, gamma=32"
+    panel = figures.Panel("training rows", "", series, title, x=10, y=10, ticks=sorted(ticks))
+    figures.draw(path, [[panel]], inches=(8.0, 4.4))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@
     published    the paper's numbers
     page.md      the text of RESULTS.md, with slots
     sections/    a file per section: what fills its slots
-    figures      figures as tables of series
+    figures      the colour, marker and line of each method
     report       RESULTS.md from all these
 
 Run from the folder examples/: `python -m paper.run --help`, or through its Makefile.

@@ -20,9 +20,8 @@ import click
 from bench.datasets import OPENERS
 from tqdm import tqdm
 
-LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
-UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
-MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist"
+from paper.published import read
+
 CHUNK = 1 << 20
 
 
@@ -38,76 +37,15 @@ class Source:
         return self.url.rpartition("/")[2]
 
 
-SOURCES = {
-    "ijcnn1": [
-        Source(
-            f"{LIBSVM}/binary/ijcnn1.bz2",
-            "7fe291672c3fefe6a7e3c51529becd23f0e985ba05ffb8d53c9c648c1e91cc19",
-        ),
-        Source(
-            f"{LIBSVM}/binary/ijcnn1.t.bz2",
-            "e7b0bbd518641980dc322746c6bc59d019d3153934e6258e48f9d8cfae2c4bb8",
-        ),
-    ],
-    "cifar": [
-        Source(
-            "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz",
-            "6d958be074577803d12ecdefd02955f39262c83c16fe9348329d7fe0b5c001ce",
-        )
-    ],
-    "census": [
-        Source(
-            f"{UCI}/census-income-mld/census-income.data.gz",
-            "3676a81db7d3528f3f8b9f3c699d0f0aa28db45e6e994fa0b8ed38327539ee86",
-        )
-    ],
-    "covtype": [
-        Source(
-            f"{LIBSVM}/binary/covtype.libsvm.binary.scale.bz2",
-            "859809c092ca933e1a8cc1cfa15e33b56cb11651e4e0a5b52b702abc315a6c0f",
-        )
-    ],
-    "webspam": [Source(f"{LIBSVM}/binary/webspam_wc_normalized_unigram.svm.xz", None)],
-    "kddcup99": [
-        Source(
-            f"{UCI}/kddcup99-mld/kddcup.data.gz",
-            "3b6c942aa0356c0ca35b7b595a26c89d343652c9db428893e7494f837b274292",
-        ),
-        Source(
-            f"{UCI}/kddcup99-mld/corrected.gz",
-            "547dfb9c0f0dc1d9944219ec79e851191faebaeb8acbfa1cd171c418397052a4",
-        ),
-    ],
-    "kdd10": [
-        Source(
-            f"{UCI}/kddcup99-mld/kddcup.data_10_percent.gz",
-            "f8c8267ebcd9c0ed1fd7d6277fe5bfff8732e9b7db8e61b873542b2a534b6f9a",
-        ),
-        Source(
-            f"{UCI}/kddcup99-mld/corrected.gz",
-            "547dfb9c0f0dc1d9944219ec79e851191faebaeb8acbfa1cd171c418397052a4",
-        ),
-    ],
-    "mnist8m": [Source(f"{LIBSVM}/multiclass/mnist8m.xz", None)],
-    "mnist": [
-        Source(
-            f"{MNIST}/train-images-idx3-ubyte.gz",
-            "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-        ),
-        Source(
-            f"{MNIST}/train-labels-idx1-ubyte.gz",
-            "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-        ),
-        Source(
-            f"{MNIST}/t10k-images-idx3-ubyte.gz",
-            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-        ),
-        Source(
-            f"{MNIST}/t10k-labels-idx1-ubyte.gz",
-            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-        ),
-    ],
-}
+def sources() -> dict[str, list[Source]]:
+    """Read the files of each data set."""
+    found: dict[str, list[Source]] = {}
+    for row in read("files.csv"):
+        found.setdefault(row["set"], []).append(Source(row["url"], row["sha256"] or None))
+    return found
+
+
+SOURCES = sources()
 
 
 class WrongChecksumError(Exception):

@@ -46,7 +46,7 @@ GRID_SUMS = {
 def comparison() -> dict[str, dict[str, tuple[float, float]]]:
     """Read seconds and accuracy (%) of the main tables, by data set and method."""
     found: dict[str, dict[str, tuple[float, float]]] = {}
-    for row in _read("comparison.csv"):
+    for row in read("comparison.csv"):
         pair = float(row["seconds"]), float(row["accuracy"])
         found.setdefault(row["data_set"], {})[row["method"]] = pair
     return found
@@ -59,10 +59,10 @@ def grid() -> dict[tuple[str, int, int, str], tuple[str, str]]:
             row["accuracy"],
             row["seconds"],
         )
-        for row in _read("grid.csv")
+        for row in read("grid.csv")
     }
 
 
-def _read(name: str) -> list[dict[str, str]]:
+def read(name: str) -> list[dict[str, str]]:
     with open(NUMBERS / name, encoding="ascii") as file:
         return list(csv.DictReader(file))

@@ -6,6 +6,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from bench import figures
 from paper.baselines import libsvm
 from paper.cells import Results, as_json
 from paper.experiments import (
@@ -280,16 +281,18 @@ def test_a_factor_below_the_papers_is_open_if_it_is_a_bound():
 
 @pytest.mark.parametrize("points", [9, 1])
 def test_a_figure_has_no_legend_of_a_series_without_points(points, tmp_path):
-    figures = import_module("paper.figures")
+    of_method = import_module("paper.figures").of_method
     series = [
-        figures.of_method("dcsvm", [(x, float(x)) for x in range(1, 1 + points)]),
-        figures.of_method("libsvm", [(1, None)]),
-        figures.of_method("lasvm", []),
+        of_method("dcsvm", [(x, float(x)) for x in range(1, 1 + points)]),
+        of_method("libsvm", [(1, None)]),
+        of_method("lasvm", []),
     ]
     legends = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            figures.Figure, "legend", lambda self, handles, labels, **_: legends.append([*labels])
+            import_module("matplotlib.figure").Figure,
+            "legend",
+            lambda self, handles, labels, **_: legends.append([*labels]),
         )
         figures.draw(tmp_path / "a.png", [[figures.Panel("x", "y", series, x=10, span=5)]])
     assert legends == [["DC-SVM"]]

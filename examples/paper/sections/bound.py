@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from paper import figures
+from bench import figures
+
 from paper.experiments.bound import CLUSTERS, PARTITIONS, cell
 from paper.markdown import BAR, joined, paragraphs, table, times
 from paper.sections import NOT_MEASURED, Page, title

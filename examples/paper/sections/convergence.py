@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from paper import figures
+from bench import figures
+
 from paper.baselines import TITLES
 from paper.experiments import convergence, polynomial
+from paper.figures import of_method
 from paper.markdown import SHORTEST, number, over, paragraphs, percent, points, table
 from paper.sections import NOT_MEASURED, Page, on_fewer_rows, shown_seconds, title
 
@@ -107,8 +109,8 @@ def draw(page: Page, file: str, found: Points, best: float | None) -> None:
             shares.append((seconds, 100 * point["accuracy"]))
         if all(share < lowest for _, share in shares):
             shares = []
-        objective.append(figures.of_method(method, errors))
-        accuracy.append(figures.of_method(method, shares))
+        objective.append(of_method(method, errors))
+        accuracy.append(of_method(method, shares))
     left = f"(f − f*) / |f*|, from {LEAST_ERROR:.0e}"
     panels = [
         figures.Panel("seconds", left, objective, "objective", x=10, y=10),

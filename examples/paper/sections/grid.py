@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from statistics import mean
 
-from paper import figures, published
+from bench import figures
+
+from paper import published
 from paper.baselines import TITLES
 from paper.experiments import grid
 from paper.experiments.grid import ALONE, METHODS, PEERS, SETTINGS, cell, has_peers, subset_cells
+from paper.figures import of_method
 from paper.markdown import (
     BAR,
     SHORTEST,
@@ -129,7 +132,7 @@ def draw(page: Page, file: str, grids: dict[str, Grid]) -> None:
         for e in grid.EXPONENTS:
             one = grids[method].get((fixed, e) if parameter == "C" else (e, fixed), {})
             points.append((e, 100 * one["accuracy"] if "accuracy" in one else None))
-        return figures.of_method(method, points, markersize=4 + 2.5 * place)
+        return of_method(method, points, markersize=4 + 2.5 * place)
 
     panels = [
         [

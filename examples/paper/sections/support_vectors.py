@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from paper import figures
+from bench import figures
+
 from paper.baselines import TITLES
 from paper.experiments import support_vectors
 from paper.experiments.support_vectors import METHODS, ON_SUBSET, TOLERANCES, kernels, subset_cell
+from paper.figures import of_method
 from paper.markdown import SHORTEST, number, paragraphs, percent, table, times
 from paper.sections import Page, short, title
 
@@ -94,9 +96,7 @@ def panels(along: str, label: str, points: Points, **how) -> list[figures.Panel]
             label,
             f"{measure}, %",
             [
-                figures.of_method(
-                    method, [(max(one[along], SHORTEST), 100 * one[measure]) for one in own]
-                )
+                of_method(method, [(max(one[along], SHORTEST), 100 * one[measure]) for one in own])
                 for method, own in points.items()
             ],
             **how,
