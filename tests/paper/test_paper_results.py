@@ -14,10 +14,7 @@ from paper.scales import SCALES
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FULL = SCALES["full"]
 RESULTS = Results(EXAMPLES / "results" / FULL.name)
-ABSENT = [name for name in EXPERIMENTS if not RESULTS.path(name).exists()]
 THREADS = 2  # of the results
-
-pytestmark = pytest.mark.skipif(bool(ABSENT), reason=f"being measured: {', '.join(ABSENT)}")
 
 
 def names_of(module):
