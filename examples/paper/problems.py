@@ -52,7 +52,7 @@ DATA_SETS = {
         "webspam, made", "webspam-made.tr", "webspam-made.te", 8, 32, "webspam"
     ),
     "mnist8m-made": DataSet(
-        "mnist8m, made", "mnist8m-made.tr", "mnist.te", 1, 2**-21, "mnist8m", limit=600
+        "mnist8m, made", "mnist8m-made.tr", "mnist.te", 1, 2**-21, "mnist8m", limit=1_400
     ),
     "generated": DataSet("generated", "", "", 32, 16),
 }

@@ -31,8 +31,11 @@ FEWER = (
 
 @dataclass(frozen=True)
 class Page:
-    """What slots are made from: `names` are the data sets with results of the section's experiment,
-    `plots` is the folder of figures, `link` the name of that folder on the page."""
+    """What slots are made from.
+
+    `names` are the data sets with results of the section's experiment, `plots` is the folder of
+    figures, `link` the name of that folder on the page.
+    """
 
     scale: Scale
     names: list[str]

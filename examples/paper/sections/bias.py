@@ -54,6 +54,6 @@ def conclusion(page: Page) -> str:
     return (
         f"With a bias, LIBSVM and this project's solver differ by at most {apart} % of the "
         f"test rows; without one, this project's solver and the plain one by at most {alone} %, "
-        f"and their objectives by at most {objectives:.1e} of their size. Between these pairs "
-        "there is the bias alone."
+        f"and their objectives by at most {objectives:.1e} of their size. What is between "
+        "these pairs beyond that is the bias."
     )

@@ -108,7 +108,7 @@ def about_bounds(found: dict[str, list[dict]]) -> str:
             text += f"; Theorem 1's is {span(ratios)} times the difference, "
             text += f"Theorem 3's {span(shares)} % of it"
         above = sum(one["bound"] > abs(one["objective"]) for one in results)
-        sentences.append(f"{text}. It is above |f(α*)| in {above} of {len(results)}.")
+        sentences.append(f"{text}. Theorem 1's is above |f(α*)| in {above} of {len(results)}.")
     return " ".join(sentences)
 
 

@@ -25,6 +25,7 @@ HEADING = (
     "method | seconds | LIBSVM's seconds over these | accuracy % | model | threads | MB added | "
     "paper: seconds | paper: LIBSVM's over these | paper: accuracy %"
 )
+FAR = 5  # per cent of the test rows
 EARLY = "early model | accuracy less DC-SVM's, % | its seconds, of DC-SVM's"
 
 
@@ -33,6 +34,7 @@ class Problem:
     """A problem's cells and results by method, and the paper's (seconds, accuracy in %).
 
     `fewer` has the results of a method and of DC-SVM on the most rows, where not all were possible.
+    Part of a data set that is here whole, too, has nothing in the paper.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Problem:
     results: dict[str, dict]
     fewer: dict[str, tuple[dict, dict | None]]
     theirs: dict[str, tuple[float, float]]
+    is_part: bool
 
     def beside(self, method: str) -> tuple[dict, dict] | None:
         """Return the results of a method and of DC-SVM with as many threads on the same rows.
@@ -66,7 +69,8 @@ def problems_of(page: Page) -> list[Problem]:
                 cells,
                 {method: result for method, result in results.items() if result},
                 {method: both for method, both in fewer.items() if both},
-                published.comparison().get(in_paper(one["data"]), {}),
+                {} if is_part else published.comparison().get(in_paper(one["data"]), {}),
+                bool(is_part),
             )
         )
     return found
@@ -166,16 +170,44 @@ def competitors(page: Page) -> str:
         line = [problem.name]
         for method in COMPETITORS:
             both = problem.beside(method)
-            line.append(relative(*both, method in problem.fewer) if both else NOT_MEASURED)
+            wanted = problem.cells[method].settings["options"].get("features", 0)
+            is_fewer = method in problem.fewer
+            line.append(
+                relative(*both, is_fewer, wanted) if both else not_known(page, problem, method)
+            )
         lines.append(line)
     titles = BAR.join(TITLES[method] for method in COMPETITORS)
     return table(f"accuracy less DC-SVM's, %; seconds over its | {titles}", lines)
 
 
-def relative(result: dict, ours: dict, is_on_fewer: bool) -> str:
-    rows = f" ({result['n_rows']:,} rows)" if is_on_fewer else ""
+def relative(result: dict, ours: dict, is_on_fewer: bool, wanted: int) -> str:
+    """Format accuracy and seconds relative to DC-SVM's, with what the method lacks."""
+    lacks = [f"{result['n_rows']:,} rows"] * is_on_fewer
+    lacks += [model_size(result)] * (result.get("size", wanted) < wanted)
+    lacks += ["not converged"] * (not result.get("converged", True))
     apart = points(result["accuracy"] - ours["accuracy"])
-    return f"{apart}; {over(result['seconds'], ours['seconds'])}{rows}"
+    shown = f"{apart}; {over(result['seconds'], ours['seconds'])}"
+    return f"{shown} ({', '.join(lacks)})" if lacks else shown
+
+
+def not_known(page: Page, problem: Problem, method: str) -> str:
+    """Return the bound of the seconds relative to DC-SVM's, of a method without a result."""
+    limit, ours = (
+        page.results.limit(problem.cells[method]),
+        problem.results.get(ours_beside(method)),
+    )
+    return f"-; {ratio(None, limit, ours)}" if limit and ours else NOT_MEASURED
+
+
+def far(page: Page) -> str:
+    """Name the results whose accuracy is far from the paper's."""
+    apart = [
+        f"{TITLES[method]} on {one.name} ({percent(result['accuracy'])}, {theirs[1]:g})"
+        for one in problems_of(page)
+        for method, result in one.results.items()
+        if (theirs := one.theirs.get(method)) and abs(100 * result["accuracy"] - theirs[1]) > FAR
+    ]
+    return f"Farther than {FAR} % from the paper's accuracy: {joined(apart)}." if apart else ""
 
 
 def winners(page: Page) -> str:

@@ -45,6 +45,7 @@ def agreement(page: Page) -> str:
             ]
             others += [f"{name} has {joined(apart)}"] * bool(apart)
             same += [name] * (not apart)
-    first = f"The paper's rows and features have {joined(same)}. " * bool(same)
+    have = "has" if len(same) == 1 else "have"
+    first = f"{joined(same)} {have} the paper's numbers of rows and features. " * bool(same)
     text = f"Others differ, with the paper's counts in brackets: {'; '.join(others)}."
     return (first + text * bool(others)).strip()

@@ -27,7 +27,8 @@ from paper.markdown import (
 from paper.sections import NOT_MEASURED, Page, in_paper, shown_seconds, title
 
 HERE = {"early": "early, 64 clusters", "found": "early, clusters found", "dcsvm": "DC-SVM"}
-IN_PAPER = {"early": "DC-SVM (early)", "dcsvm": "DC-SVM", "libsvm": "LIBSVM"}
+IN_SUMS = {"early": "DC-SVM (early)", "dcsvm": "DC-SVM", "libsvm": "LIBSVM"}
+IN_PAPER = IN_SUMS | {"lasvm": "LaSVM"}
 SHOWN = (-10, 1, 10)  # fixed exponents in the paper's figures
 COMPARED = (*ALONE, *PEERS)
 ROBUST = (*ALONE, "libsvm")  # curves in the figures of the subset
@@ -46,12 +47,14 @@ def of_data_set(page: Page, name: str) -> list[str]:
     ours = {method: settings(page, name, method) for method in METHODS}
     draw(page, f"grid-{name}", ours)
     theirs = published.grid()
-    in_it = [m for m in IN_PAPER if any(key[0] == in_paper(name) for key in theirs)]
+    in_it = [m for m in IN_PAPER if (in_paper(name), *SETTINGS[0], m) in theirs]
     lines = []
     for c, g in SETTINGS:
         printed = [theirs.get((in_paper(name), c, g, method), ("-", "-")) for method in in_it]
         found = [shown(own.get((c, g))) for own in ours.values()]
-        lines.append([powers(c, g), *found, *(", ".join(pair) for pair in printed)])
+        lines.append(
+            [powers(c, g), *found, *(", ".join(one or "-" for one in pair) for pair in printed)]
+        )
     heading = ["C, gamma", *(f"{HERE[method]}: %, s" for method in ours)]
     heading += [f"paper, {IN_PAPER[method]}" for method in in_it]
     image = page.image(f"grid-{name}", f"accuracy over C and gamma on {title(name)}")
@@ -157,8 +160,8 @@ def sums(page: Page) -> str:
     for name in page.names:
         theirs = published.GRID_SUMS.get(in_paper(name), {})
         ours = [total(page, name, method) for method in METHODS]
-        lines.append([title(name), *ours, *(theirs.get(method, "-") for method in IN_PAPER)])
-    paper = [f"paper: {method}" for method in IN_PAPER.values()]
+        lines.append([title(name), *ours, *(theirs.get(method, "-") for method in IN_SUMS)])
+    paper = [f"paper: {method}" for method in IN_SUMS.values()]
     return table(BAR.join(["sum", *HERE.values(), *paper]), lines)
 
 

@@ -46,13 +46,23 @@ def last_seconds(result: dict) -> float:
     return sum(result[f"{step}_seconds"] for step in ("refine", "gradient", "conquer"))
 
 
+def seconds_of_training(result: dict) -> list[float]:
+    """Return the seconds of the levels, from the finest to level 0."""
+    found = sorted(result["levels"], key=lambda level: -level["level"])
+    return [*(level["seconds_training"] for level in found), last_seconds(result)]
+
+
+def grows(result: dict) -> bool:
+    """Return whether training takes longer at every level than at the one before."""
+    return all(one < other for one, other in pairwise(seconds_of_training(result)))
+
+
 def about(name: str, result: dict) -> str:
     """Compare clustering with training, and the levels with each other."""
-    found = sorted(result["levels"], key=lambda level: -level["level"])
-    training = [*(level["seconds_training"] for level in found), last_seconds(result)]
+    found, training = result["levels"], seconds_of_training(result)
     clustering = sum(level["seconds_clustering"] for level in found)
+    does = "does" if grows(result) else "does not"
     theirs = [sum(column) for column in zip(*published.LEVEL_TIMES.values(), strict=True)]
-    grows = all(one < other for one, other in pairwise(training))
     absent = sorted(set(published.LEVEL_TIMES) - {level["level"] for level in found} - {0})
     skipped = joined(f"level {level}" for level in absent)
     share = percent(clustering / max(clustering + sum(training), 1e-9))
@@ -61,6 +71,6 @@ def about(name: str, result: dict) -> str:
         f"({percent(theirs[0] / sum(theirs))} % in the paper), and the whole problem "
         f"{percent(training[-1] / max(sum(training), 1e-9))} % of training "
         f"({percent(published.LEVEL_TIMES[0][1] / theirs[1])} %). In the paper training takes "
-        f"longer at every level than at the one before; here it {'does' if grows else 'does not'}."
+        f"longer at every level than at the one before; here it {does}."
         f"{f' Too small clusters: {skipped}.' * bool(absent)}"
     )

@@ -40,11 +40,15 @@ def of_levels(page: Page, name: str, kernel: str) -> list[str]:
         for method, own in leveled.items()
         for point in own
     ]
+    lines += [
+        [TITLES["direct"], f"tolerance {tolerance:g}", *shown(point)]
+        for tolerance, point in zip(TOLERANCES, points["direct"], strict=False)
+    ]
     text = f"precision and recall of support vectors on {title(name)}, {kernel} kernel"
     return [
         f"**{title(name)}, {kernel}**{counts(found)}",
         page.image(f"support-{name}-{kernel}", text),
-        table("method | clusters | seconds | precision % | recall %", lines),
+        table("method | clusters, or stopped at | seconds | precision % | recall %", lines),
     ]
 
 
