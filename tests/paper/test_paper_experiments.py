@@ -14,6 +14,7 @@ from paper.experiments import (
     choice,
     clustering,
     comparison,
+    convergence,
     divided,
     grid,
     level_tolerance,
@@ -270,6 +271,52 @@ def test_claims_say_what_holds(page):
     assert claim + line in slot(page, "claims", "claims")
     find(0.92, 0.9)
     assert "precision 92.00, recall 90.00 | holds |" in slot(page, "claims", "claims")
+
+
+def test_cascade_svm_is_compared_at_equal_numbers_of_parts(page):
+    found = {"dcsvm": {1024: 0.5, 64: 0.9, 1: 1.0}, "cascade": {64: 0.2, 32: 0.95, 1: 0.8}}
+    for method, shares in found.items():
+        cell = support_vectors.cell(SCALE, "covtype", "rbf", method, 1)
+        points = [
+            {"seconds": 1.0, "clusters": count, "precision": share, "recall": share}
+            for count, share in shares.items()
+        ]
+        save(page, cell, {"n_rows": 9, "n_sv": 9, "points": points})
+    line = "precision lower at 2, recall at 2 of 2 numbers of parts | holds |"
+    assert line in slot(page, "claims", "claims")
+
+
+def test_claims_count_what_was_stopped_and_the_solver_without_levels(page):
+    chosen = comparison.problems(SCALE, page.names)[0]
+    for method, seconds, accuracy, added in (
+        ("early", 0.1, 0.90, 5), ("dcsvm", 2.0, 0.90, 9), ("direct", 1.0, 0.90, 7),
+        ("cascade", 1.0, 0.85, 8), ("ltpu", 9.0, 0.91, 10),
+    ):  # fmt: skip
+        cell = comparison.cell(SCALE, chosen, method, 1)
+        facts = {"seconds": seconds, "accuracy": accuracy, "added_mb": added}
+        save(page, cell, {"n_rows": 3000, "n_sv": 5, "history": [], **facts})
+    late = comparison.cell(SCALE, chosen, "spsvm", 1)
+    page.results.save(late, {"status": "timeout", "limit": 40, "run": {}})
+    told = slot(page, "claims", "claims")
+    assert "2 of 3 take 50 times as long as early; of 2 with a result 1 are less accurate" in told
+    assert "0 are both | does not hold |" in told
+    assert "| 0.500 to 0.500 | does not hold |" in told
+    assert "1 of 2 add more MB to the rows | does not hold |" in told
+    assert "-; >20.0" in slot(page, "comparison", "competitors")
+
+
+def test_relative_errors_are_to_the_least_objective(page):
+    def run(method, options, objective):
+        cell = convergence.cell(SCALE, "generated", method, options, 1)
+        save(page, cell, {"objective": objective, "accuracy": 0.9, "n_rows": 9})
+
+    run("dcsvm", convergence.REFERENCE, -9.99999)
+    run("single", convergence.DEFAULT, -9.9999)
+    run("direct", convergence.DEFAULT, -10.0)
+    claim = "generated, 9 rows: the exact solution has a relative error of 10^-6 (1) | 1e-06 | "
+    assert claim + "1e-05 | does not hold |" in slot(page, "claims", "claims")
+    assert "| 1.0e-06 |" not in slot(page, "convergence", "rbf")
+    assert "| least | 90.00 |" in slot(page, "convergence", "rbf")
 
 
 def test_a_factor_below_the_papers_is_open_if_it_is_a_bound():
