@@ -209,12 +209,9 @@ def far(page: Page) -> str:
             if method in one.theirs
         }
         if away.get("dcsvm", FAR) < FAR:
-            apart += [
-                f"{TITLES[method]} on {one.name} ({percent(one.results[method]['accuracy'])}, in the "
-                f"paper {one.theirs[method][1]:g} %)"
-                for method, value in away.items()
-                if value > FAR
-            ]
+            for method in (m for m, value in away.items() if value > FAR):
+                ours, theirs = percent(one.results[method]["accuracy"]), one.theirs[method][1]
+                apart.append(f"{TITLES[method]} on {one.name} ({ours}, in the paper {theirs:g} %)")
     return f"Farther than {FAR} % from the paper's accuracy: {joined(apart)}." if apart else ""
 
 
