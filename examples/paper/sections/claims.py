@@ -466,7 +466,7 @@ def prediction_methods(page: Page) -> Iterator[Line]:
 
 def time_of_levels(page: Page) -> Iterator[Line]:
     for cell in level_times.cells(page.scale, page.about(level_times).names, page.threads):
-        if result := page.of(cell):
+        if (result := page.of(cell)) and result["levels"]:
             clusterings = [level["seconds_clustering"] for level in result["levels"]]
             grows = by_level.grows(result)
             span = f"{number(min(clusterings))} to {number(max(clusterings))} s"
