@@ -68,5 +68,6 @@ def shown(commit: str) -> str:
 def line_of(run: dict) -> str:
     """Describe a run in a few words: day, commit and machine."""
     about = run["machine"]
-    processor = f"{about['processor']}, {about['usable_cores']} cores"
+    cores = about["usable_cores"]
+    processor = f"{about['processor']}, {cores} core{'s' * (cores != 1)}"
     return f"{run['date']}, commit {shown(run['commit'])}, {processor}"

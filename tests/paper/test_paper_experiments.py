@@ -303,6 +303,7 @@ def test_claims_count_what_was_stopped_and_the_solver_without_levels(page):
     assert "| 0.500 to 0.500 | does not hold |" in told
     assert "1 of 2 add more MB to the rows | does not hold |" in told
     assert "-; >20.0" in slot(page, "comparison", "competitors")
+    assert "| SpSVM | >40 | not measured | - |" in slot(page, "comparison", "tables")
 
 
 def test_relative_errors_are_to_the_least_objective(page):

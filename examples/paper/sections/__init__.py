@@ -14,6 +14,7 @@ from types import ModuleType
 from paper import problems
 from paper.baselines import TITLES
 from paper.cells import Cell, Results
+from paper.fewer import on_fewer_rows as parts_of
 from paper.fewer import pair
 from paper.markdown import SHORTEST, number, over, percent, table
 from paper.scales import Scale
@@ -111,7 +112,10 @@ def on_fewer_rows(page: Page, cells: list[Cell]) -> str:
     lines = []
     for cell in filter(page.results.exceeded, cells):
         both = pair(page.scale, cell, page.results)
-        shown = fewer(*both) if both else ["none", *["-"] * 6]
+        parts = parts_of(page.scale, cell, page.results.exceeded)
+        is_open = any(page.results.record(part) is None for part in parts)
+        absent = NOT_MEASURED if is_open else "none"
+        shown = fewer(*both) if both else [absent, *["-"] * 6]
         lines.append([TITLES[cell.method], page.seconds(cell), *shown])
     return f"{ON_FEWER_ROWS}\n\n{table(FEWER, lines)}" if lines else ""
 
