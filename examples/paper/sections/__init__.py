@@ -22,7 +22,7 @@ from paper.scales import Scale
 NOT_MEASURED, BELOW = "not measured", "below"
 ON_FEWER_ROWS = (
     "Methods that exceeded their limit, on the largest part of the rows (a quarter, a sixteenth, "
-    "...) for which they did not:"
+    "...) on which they kept the limit of that part:"
 )
 FEWER = (
     "method | limit | rows | seconds | accuracy % | model | DC-SVM: seconds | DC-SVM: accuracy % | "

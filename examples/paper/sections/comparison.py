@@ -212,7 +212,8 @@ def far(page: Page) -> str:
             for method in (m for m, value in away.items() if value > FAR):
                 ours, theirs = percent(one.results[method]["accuracy"]), one.theirs[method][1]
                 apart.append(f"{TITLES[method]} on {one.name} ({ours}, in the paper {theirs:g} %)")
-    return f"Farther than {FAR} % from the paper's accuracy: {joined(apart)}." if apart else ""
+    text = f"Farther than {FAR} % from the paper's accuracy, where DC-SVM is not: {joined(apart)}."
+    return text * bool(apart)
 
 
 def winners(page: Page) -> str:
