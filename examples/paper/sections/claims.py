@@ -64,8 +64,8 @@ def rules(_: Page) -> str:
         f"Accuracies are similar within {SIMILAR} % of the test rows, and equal or almost the same "
         f"within {EQUAL}; near-optimal ends {100 * NEAR_OPTIMAL:g} below the paper's worst. About "
         f"90 % begins at {100 * ABOUT_90:g} in precision and in recall, almost every setting at "
-        f"{100 * ALMOST_EVERY:g} % of them. A bound of {TIGHT} times the difference is tight, and seconds within a factor of "
-        f"{CONSTANT} are almost constant."
+        f"{100 * ALMOST_EVERY:g} % of them. A bound of {TIGHT} times the difference is tight, and "
+        f"seconds within a factor of {CONSTANT} are almost constant."
     )
 
 
