@@ -17,9 +17,9 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.dataset import Dataset
-from dcsvm.model.metrics import chosen_metric
+from dcsvm.model.metrics import DEFINITIONS, Outcome, chosen_metric
 from dcsvm.problem.options import TrainOptions
-from dcsvm.training.scores import held_out, loss_with_error
+from dcsvm.training.scores import held_out, joined, loss_with_error, with_probabilities
 from dcsvm.training.train import learn_weights
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ class Clock:
     def used(self) -> float:
         return time.perf_counter() - self.start
 
-    def left(self, share: float = 1.0) -> float:
-        """Return the seconds left of a share of the time limit."""
-        return 0.0 if self.is_requested else share * self.limit - self.used
+    def left(self, reserve: float = 0.0) -> float:
+        """Return the seconds left if so many are kept for later."""
+        return 0.0 if self.is_requested else self.limit - reserve - self.used
 
-    def stop(self, share: float = 1.0) -> _core.Stop:
-        """Return a stop at the end of a share of the time limit. Raises Stopped if it is over."""
-        left = self.left(share)
+    def stop(self, reserve: float = 0.0) -> _core.Stop:
+        """Return a stop as soon as only `reserve` seconds are left. Raises Stopped if they are."""
+        left = self.left(reserve)
         if left > 0:
             stop = self._stop_after(left)
             if not self.is_requested:  # a request from now on ends this stop
@@ -155,18 +155,45 @@ class Candidate:
 class Trial:
     """A candidate with its loss on `n_held` held-out rows, and the standard error of the loss.
 
-    `options` train the model of all rows, scaled and weighted as the candidate says. `rmse` is the
-    root mean squared error of a regression, nan for classes. `fold_seconds` is the mean time of a
-    fold, to train and predict, without learning weights.
+    `options` train the model of all rows, scaled and weighted as the candidate says. `outcomes` has
+    the predictions of the held-out rows, in the order of the rows, for each time the rows were
+    divided into folds. `fold_seconds` is the mean time of a fold, to train and predict, without
+    learning weights.
     """
 
     candidate: Candidate
     options: TrainOptions
     loss: float
     error: float
-    n_held: int
-    rmse: float
+    outcomes: tuple[Outcome, ...]
     fold_seconds: float
+
+    @staticmethod
+    def of(
+        candidate: Candidate,
+        options: TrainOptions,
+        metric: str,
+        outcomes: tuple[Outcome, ...],
+        fold_seconds: float,
+    ) -> Trial:
+        """Make a trial of one or more outcomes."""
+        losses = [loss_with_error(metric, [one]) for one in outcomes]
+        loss, error = np.mean(losses, axis=0)
+        return Trial(candidate, options, float(loss), float(error), outcomes, fold_seconds)
+
+    @property
+    def n_held(self) -> int:
+        return len(self.outcomes[0].labels)
+
+    @property
+    def rmse(self) -> float:
+        """Root mean squared error of a regression."""
+        return float(np.mean([DEFINITIONS["rmse"].loss(one) for one in self.outcomes]))
+
+    def again(self, metric: str, other: Trial) -> Trial:
+        """Return this trial with the outcomes of other folds of the same rows."""
+        outcomes = (*self.outcomes, *other.outcomes)
+        return Trial.of(self.candidate, self.options, metric, outcomes, self.fold_seconds)
 
     @property
     def rank(self) -> tuple[float, float, float]:
@@ -180,6 +207,22 @@ def scaled_as(data: Dataset, scale: str, feature_weights: ArrayLike | None) -> D
     return scaled if feature_weights is None else scaled.weighted(feature_weights)
 
 
+def weights_of_loss(
+    data: Dataset, options: TrainOptions, *, counts_classes: bool
+) -> np.ndarray | None:
+    """Return the weights of rows in losses (n,), None if all are 1.
+
+    They are the sample weights, times the class weights with `counts_classes`.
+    """
+    weights = data.sample_weight
+    if counts_classes and isinstance(options.class_weight, dict):
+        labels, classes = np.unique(data.labels, return_inverse=True)
+        factors = np.array([options.class_weight.get(label, 1.0) for label in labels.tolist()])
+        of_rows = factors[classes]
+        weights = of_rows if weights is None else weights * of_rows
+    return weights
+
+
 @dataclass(frozen=True, eq=False)
 class Scorer:
     """Scores candidates by a metric on held-out rows of a sample, `data`.
@@ -188,7 +231,9 @@ class Scorer:
     targets of a regression, and 1 for classes: C and epsilon are multiplied by it, as is the
     tolerance if it exceeds 1 (below 1, it is the violation scale).
     `fold` int64 (n,) is the fold that holds out each row. The first `n_folds` of at most
-    `max_folds` folds are used. Trainings count sample weights, losses do not.
+    `max_folds` folds are used. `weights_of_loss` (n,) count in losses: sample weights, and class
+    weights if no metric was asked for; None if all rows count 1.
+    `chosen` int64 (n,) are the indices of the rows of the sample in the whole data set.
     """
 
     data: Dataset
@@ -197,7 +242,9 @@ class Scorer:
     target_std: float
     fold: np.ndarray
     max_folds: int
+    chosen: np.ndarray
     feature_weights: ArrayLike | None = None
+    weights_of_loss: np.ndarray | None = None
     n_folds: int = 1
     _scaled: dict[str, Dataset] = field(default_factory=dict)
     _weights: dict[tuple[Candidate, int], np.ndarray] = field(default_factory=dict)
@@ -209,18 +256,39 @@ class Scorer:
         metric: str,
         n_rows: int,
         feature_weights: ArrayLike | None = None,
+        weights_of_loss: np.ndarray | None = None,
     ) -> Scorer:
         """Make a scorer on about `n_rows` rows of a data set, stratified by class."""
         target_std = float(np.std(data.labels)) if options.is_regression else 1.0
         n = data.n_rows
+        chosen = np.arange(n)
         if n > n_rows:
-            fold = options.fold_of_rows(data.labels, -(-n // n_rows))
-            data = data.take(np.flatnonzero(fold == 0))
+            chosen = np.flatnonzero(options.fold_of_rows(data.labels, -(-n // n_rows)) == 0)
+            data = data.take(chosen)
             n = data.n_rows
         max_folds = max(min(N_FOLDS, n), 2, -(-n // MAX_HELD))
         fold = replace(options, seed=options.seed + 1).fold_of_rows(data.labels, max_folds)
         max_folds = min(max_folds, N_FOLDS)
-        return Scorer(data, options, metric, target_std or 1.0, fold, max_folds, feature_weights)
+        of_loss = None if weights_of_loss is None else weights_of_loss[chosen]
+        return Scorer(
+            data, options, metric, target_std or 1.0, fold, max_folds, chosen, feature_weights,
+            of_loss,
+        )  # fmt: skip
+
+    def with_folds(self, n_folds: int) -> Scorer:
+        """Return a scorer that uses more or fewer of the same folds."""
+        return replace(self, n_folds=n_folds)
+
+    def divided_again(self, times: int) -> Scorer:
+        """Return a scorer on the same rows in other folds; `times` counts the divisions before."""
+        again = replace(self.options, seed=self.options.seed + 1 + times)
+        fold = again.fold_of_rows(self.data.labels, int(self.fold.max()) + 1)
+        return replace(self, fold=fold, _weights={})
+
+    @property
+    def holds_out_all(self) -> bool:
+        """Whether each row is held out by one of the folds."""
+        return self.n_folds > int(self.fold.max())
 
     @property
     def n_trained(self) -> int:
@@ -269,16 +337,32 @@ class Scorer:
         tolerance = max(TRIAL_TOLERANCE * max(1.0, self.target_std), options.tolerance)
         loose = replace(options, tolerance=tolerance)
         # weights are learned without the fold that scores them
-        outcomes, seconds = [], 0.0
+        outcomes, rows, seconds = [], [], 0.0
         for fold in range(self.n_folds):
             data = self.scaled(candidate.scale)
             if candidate.source is not None:
                 weights = self.weights(candidate.source, fold, stop)
                 data = data.weighted(weights, np.arange(len(weights)))
-            start = time.perf_counter()
-            outcomes.append(held_out(data, self.fold == fold, loose, stop))
+            start, is_held = time.perf_counter(), self.fold == fold
+            outcomes.append(held_out(data, is_held, loose, stop))
+            rows.append(np.flatnonzero(is_held))
             seconds += time.perf_counter() - start
-        loss, error = loss_with_error(self.metric, outcomes)
-        rmse = loss_with_error("rmse", outcomes)[0] if options.is_regression else np.nan
-        fold_seconds = seconds / self.n_folds
-        return Trial(candidate, options, loss, error, self.n_held, rmse, fold_seconds)
+        outcome = joined_in_order(outcomes, rows, self.metric, self.weights_of_loss)
+        return Trial.of(candidate, options, self.metric, (outcome,), seconds / self.n_folds)
+
+
+def joined_in_order(
+    outcomes: list[Outcome],
+    rows: list[np.ndarray],
+    metric: str,
+    weights_of_loss: np.ndarray | None = None,
+) -> Outcome:
+    """Join the outcomes of folds in the order of their rows; only what the metric needs is kept."""
+    of_all, held = joined(outcomes), np.concatenate(rows)
+    if DEFINITIONS[metric].needs_values:
+        of_all = with_probabilities(of_all)
+    else:
+        of_all = replace(of_all, values=None)
+    if weights_of_loss is not None:
+        of_all = replace(of_all, weights=weights_of_loss[held])
+    return of_all.take(np.argsort(held))

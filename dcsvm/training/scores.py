@@ -111,14 +111,19 @@ def _values_of_pairs(labels: np.ndarray, values: np.ndarray, classes: np.ndarray
     return result
 
 
-def _joined(outcomes: list[Outcome]) -> Outcome:
+def joined(outcomes: list[Outcome]) -> Outcome:
     """Join outcomes of different rows of a data set."""
+    if len(outcomes) == 1:
+        return outcomes[0]
 
-    def joined(name: str) -> np.ndarray:
-        return np.concatenate([getattr(outcome, name) for outcome in outcomes])
+    def of_all(name: str) -> np.ndarray | None:
+        parts = [getattr(outcome, name) for outcome in outcomes]
+        return None if parts[0] is None else np.concatenate(parts)
 
-    values = None if outcomes[0].values is None else joined("values")
-    return Outcome(joined("labels"), joined("predicted"), values, classes=outcomes[0].classes)
+    arrays = {name: of_all(name) for name in ("values", "probabilities", "weights")}
+    labels, predicted = of_all("labels"), of_all("predicted")
+    assert labels is not None and predicted is not None
+    return Outcome(labels, predicted, classes=outcomes[0].classes, **arrays)
 
 
 def loss_with_error(metric: str, outcomes: list[Outcome]) -> tuple[float, float]:
@@ -126,8 +131,8 @@ def loss_with_error(metric: str, outcomes: list[Outcome]) -> tuple[float, float]
 
     The standard error is a bootstrap estimate.
     """
-    definition, outcome = DEFINITIONS[metric], _joined(outcomes)
-    if definition.needs_values:
+    definition, outcome = DEFINITIONS[metric], joined(outcomes)
+    if definition.needs_values and outcome.probabilities is None:
         outcome = with_probabilities(outcome)
     n = len(outcome.labels)
     drawn = np.random.default_rng(0).integers(0, n, (N_DRAWN, n))

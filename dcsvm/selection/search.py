@@ -1,0 +1,316 @@
+"""Search the kernel, scaling, feature weights, C, gamma and epsilon on samples of the rows.
+
+Candidates are scored on held-out rows or folds, in this order: kernels in two scalings with two C;
+feature weights for the best one; C and gamma by a pattern, on more rows; epsilon; the same pattern
+for other kernels that are as good up to noise; the best ones once more in other folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+from dcsvm import _core
+from dcsvm.data.dataset import Dataset
+from dcsvm.kernel.kernels import KERNEL_TYPES
+from dcsvm.model.metrics import shown_loss
+from dcsvm.problem.options import TrainOptions
+from dcsvm.selection.costs import Costs
+from dcsvm.selection.trials import (
+    GIVEN,
+    SCALING_NAMES,
+    Candidate,
+    Clock,
+    Scorer,
+    Trial,
+    weights_of_loss,
+)
+from dcsvm.training.report import Progress
+from dcsvm.training.train import MAX_FEATURES
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike
+
+SCALINGS = ("auto", "quantile")
+SCREENED_C = (2.0, 16.0)
+MAX_C = 1000.0
+N_SCREENED, N_SEARCHED, N_OTHERS = 8, 7, 5  # trials; the others are for weights and epsilon
+N_OF_RIVAL = 4  # trials for each kernel that is nearly as good
+EPSILON, EPSILON_OF_RMSE = 0.05, 0.1  # at the start, in standard deviations; then of the RMSE
+FACTORS_OF_EPSILON = (0.3, 3.0)  # tried at the end
+PATTERN = ((1.0, 3.0), (4.0, 1.0), (1.0, 1 / 3), (0.25, 1.0))  # factors of C and gamma
+LEAST_POWER = 0.4  # of these factors: 1, then 1/2
+SCREENING_ROWS, SEARCH_ROWS, MAX_SAMPLE = 5000, 20_000, 100_000
+# Share of the time limit for the search, before the seconds of the last training are known, and
+# the seconds of a training at full tolerance relative to those of a trial.
+SHARE_OF_SEARCH, SHARE_OF_SAMPLES, LAST_TRAINING = 0.6, 0.4, 2.0
+N_DIVISIONS, MAX_REPEATED = 4, 4  # divisions into folds, and settings that are scored in all
+
+
+Tell = Callable[[str, Trial, Trial], None]  # step, trial, best trial so far
+
+
+class EasySearch:
+    """Search for the best candidate on samples of a data set.
+
+    A scaling of the data set, and `feature_weights` (n_features,), are not chosen but given. The
+    lines of `progress` tell the best candidate after each step; `tell` is called after each trial.
+
+    Attributes
+    ----------
+    scorer, trials : the scorer on the current sample, and the trials on it.
+    candidates : all that were scored, on any sample.
+    skipped : names of the omitted parts of the search.
+    costs : seconds of trainings of the best candidate.
+
+    Raises ValueError if all rows are equal.
+    """
+
+    def __init__(
+        self,
+        data: Dataset,
+        options: TrainOptions,
+        metric: str,
+        clock: Clock,
+        progress: Progress,
+        *,
+        tell: Tell | None = None,
+        feature_weights: ArrayLike | None = None,
+        counts_classes: bool = False,
+    ):
+        """With `counts_classes`, losses count class weights, not only sample weights."""
+        if data.n_features == 0:
+            raise ValueError("the training set has no features")
+        self.data, self.options, self.metric, self.clock = data, options, metric, clock
+        self.progress, self.tell, self.feature_weights = progress, tell, feature_weights
+        self.weights_of_loss = weights_of_loss(data, options, counts_classes=counts_classes)
+        self.trials: list[Trial] = []
+        self.candidates: set[Candidate] = set()
+        self.skipped: list[str] = []
+        self.costs = Costs()
+        self.step = ""
+        self.n_in_step: int | None = None  # new candidates, None before the first trial of the step
+        self.scalings = SCALINGS if data.scaling is None else (GIVEN,)
+        self.scorer = self._scorer(SCREENING_ROWS)
+        is_constant = self.scorer.scaled(self.scalings[0]).rows.n_features == 0
+        # a sample may lack rare rows
+        if is_constant and data.scaled("auto").rows.n_features == 0:
+            raise ValueError("all rows are equal: there is nothing to learn from")
+
+    def _scorer(self, n_rows: int) -> Scorer:
+        return Scorer.of(
+            self.data, self.options, self.metric, n_rows, self.feature_weights,
+            self.weights_of_loss,
+        )  # fmt: skip
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there are so few rows that an early model has no use."""
+        return self.data.n_rows <= SEARCH_ROWS
+
+    @property
+    def best(self) -> Trial:
+        """The best trial of those that were scored in the most divisions into folds."""
+        most = max(len(trial.outcomes) for trial in self.trials)
+        scored = (trial for trial in self.trials if len(trial.outcomes) == most)
+        return min(scored, key=lambda trial: trial.rank)
+
+    @property
+    def reserve(self) -> float:
+        """Seconds that are kept for what follows the search."""
+        limit = self.clock.limit
+        if not self.is_small:
+            return (1.0 - SHARE_OF_SAMPLES) * limit
+        if not self.trials:
+            return 0.0  # the first trial may take all the time
+        return min(self.seconds_of_all(), (1.0 - SHARE_OF_SEARCH) * limit)
+
+    def seconds_of_all(self) -> float:
+        """Estimate the seconds of an exact training of the best candidate on all rows."""
+        return LAST_TRAINING * self.costs.of(self.data.n_rows)
+
+    def run(self) -> Trial:
+        """Carry out the steps. Raises Stopped with a message if no candidate was scored."""
+        for name, step in (
+            ("kernels and scalings", self._screen_kernels),
+            ("feature weights", self._try_weights),
+            ("C and gamma", self._search_pattern),
+            ("epsilon", self._refine_epsilon),
+            ("other kernels", self._search_rivals),
+            ("other folds", self._divide_again),
+        ):
+            self._begin(name)
+            try:
+                step()
+            except _core.Stopped:
+                # a step that lacks time is left out, but the first must score something
+                if not self.trials:
+                    limit = f"the time limit of {self.clock.limit:g} s is too short: "
+                    reason = "" if self.clock.is_requested else limit
+                    raise _core.Stopped(f"{reason}stopped before a setting was scored") from None
+                self.skipped.append(name)
+        self._begin("")
+        return self.best
+
+    def _try(self, candidate: Candidate, scorer: Scorer | None = None) -> None:
+        """Score a candidate in the time left for the search. Raises Stopped.
+
+        If `scorer` is given, the search continues with it, unless it is stopped before.
+        """
+        used = scorer or self.scorer
+        trial = used.trial(candidate, self.clock.stop(self.reserve if scorer is None else 0.0))
+        if scorer is not None:  # losses on other rows do not compare
+            self.scorer, self.trials = scorer, []
+        self.trials.append(trial)
+        self.n_in_step = (self.n_in_step or 0) + (candidate not in self.candidates)
+        self.candidates.add(candidate)
+        best = self.best
+        if trial is best:
+            self.costs.add(self.scorer.n_trained, trial.fold_seconds)
+        self.progress.trial(self.step, self.n_in_step, self.quality(best))
+        if self.tell is not None:
+            self.tell(self.step, trial, best)
+
+    def quality(self, trial: Trial) -> str:
+        """Format a loss with its standard error, as the metric shows it."""
+        return shown_loss(self.metric, trial.loss, trial.error)
+
+    def _begin(self, step: str) -> None:
+        """Begin a step; tell the best candidate after the step before, if it tried any."""
+        if self.n_in_step is not None:
+            best, n = self.best.candidate, self.n_in_step
+            weights = "" if best.source is None else ", weights"
+            self.progress.note(
+                f"{self.step}: {n} trial{'s'[: n != 1]}; best: {best.kernel}, "
+                f"{SCALING_NAMES[best.scale]}{weights}, C={best.C * self.scorer.target_std:.4g}, "
+                f"gamma={best.gamma:.3g}/median: {self.quality(self.best)}"
+            )
+        self.step, self.n_in_step = step, None
+
+    def _screen_kernels(self) -> None:
+        epsilon = EPSILON if self.options.is_regression else None
+        for kernel, scale, C in product(KERNEL_TYPES, self.scalings, SCREENED_C):
+            if kernel.start is not None:
+                self._try(Candidate(kernel.name, scale, C, kernel.start, epsilon))
+                if len(self.candidates) == 1:
+                    self._set_folds(N_SCREENED + N_SEARCHED + N_OTHERS)
+        if self.options.is_regression:
+            best = self.best
+            epsilon = EPSILON_OF_RMSE * (best.rmse / self.scorer.target_std)
+            self._begin("epsilon")
+            self._try(replace(best.candidate, epsilon=epsilon))
+
+    def _set_folds(self, n_trials: int) -> None:
+        """Use as many folds as the time of `n_trials` trials allows; score the first one again."""
+        (trial,) = self.trials
+        n_folds = self.clock.left(self.reserve) / (n_trials * trial.fold_seconds)
+        n_folds = int(min(max(n_folds, 1), self.scorer.max_folds))
+        if n_folds != self.scorer.n_folds:
+            self._try(trial.candidate, self.scorer.with_folds(n_folds))
+
+    def _try_weights(self) -> None:
+        if self.data.n_features > MAX_FEATURES:
+            self.skipped.append(f"{self.step} (too many features)")
+        elif self.feature_weights is None:
+            best = self.best.candidate
+            self._try(replace(best, source=best))
+
+    def _search_pattern(self) -> None:
+        """Search C and gamma around the best, on as many rows as the time allows."""
+        self._enlarge()
+        self._pattern(self.best, N_SEARCHED)
+
+    def _pattern(self, start: Trial, n_trials: int) -> None:
+        """Search C and gamma around a trial by factors 4 and 3, then by their square roots."""
+        best, power, n_tried = start, 1.0, 0
+        known = {(best.candidate.C, best.candidate.gamma)}
+        while power > LEAST_POWER:
+            center = best
+            for C_factor, gamma_factor in PATTERN:
+                C = min(center.candidate.C * C_factor**power, MAX_C)
+                gamma = center.candidate.gamma * gamma_factor**power
+                if (C, gamma) in known:
+                    continue
+                if n_tried == n_trials:
+                    return
+                known.add((C, gamma))
+                n_tried += 1
+                self._try(replace(center.candidate, C=C, gamma=gamma))
+                best = min(best, self.trials[-1], key=lambda trial: trial.rank)
+            if best is center:
+                power /= 2
+
+    def _enlarge(self) -> None:
+        """Continue on a larger sample, as large as the time allows; score the best there."""
+        n_now, n_all = self.scorer.data.n_rows, self.data.n_rows
+        if n_all <= n_now:
+            return
+        best = self.best
+        of_trial = self.clock.left(self.reserve) / (N_SEARCHED + 2)
+        share = self.scorer.n_trained / n_now
+        n_rows = int(min(n_all, MAX_SAMPLE, self.costs.affordable(of_trial) / share))
+        if n_rows < 1.5 * n_now:
+            return
+        self._try(best.candidate, self._scorer(n_rows))
+        self._set_folds(N_SEARCHED + 1)
+
+    def _refine_epsilon(self) -> None:
+        best = self.best.candidate
+        if best.epsilon is not None:
+            for factor in FACTORS_OF_EPSILON:
+                self._try(replace(best, epsilon=best.epsilon * factor))
+
+    def _search_rivals(self) -> None:
+        """Search around the best of each other kernel that is worse by less than the noise."""
+        best = self.best
+        others: dict[str, Trial] = {}
+        for trial in sorted(self.trials, key=lambda trial: trial.rank):
+            if trial.candidate.kernel != best.candidate.kernel:
+                others.setdefault(trial.candidate.kernel, trial)
+        for trial in others.values():
+            if trial.loss < best.loss + best.error:
+                self._pattern(trial, N_OF_RIVAL)
+
+    def _divide_again(self) -> None:
+        """Score the best ones in more folds, and then in other folds, to tell them apart."""
+        if self.scorer.n_folds < self.scorer.max_folds:
+            several, scorer = self._several_best(), self.scorer.with_folds(self.scorer.max_folds)
+            for trial in several:
+                self._try(trial.candidate, scorer if trial is several[0] else None)
+        if not self.scorer.holds_out_all:
+            return
+        self.n_in_step = self.n_in_step or 0  # no new settings
+        for times in range(1, N_DIVISIONS):
+            several = self._several_best()
+            if len(several) < 2:
+                return
+            scorer = self.scorer.divided_again(times)
+            others = [
+                scorer.trial(trial.candidate, self.clock.stop(self.reserve)) for trial in several
+            ]
+            for trial, other in zip(several, others, strict=True):  # all, or none
+                self.trials.remove(trial)
+                self.trials.append(trial.again(self.metric, other))
+
+    def _several_best(self) -> list[Trial]:
+        """Return the best trials that noise does not tell apart, the best one first."""
+        best = self.best
+        equal = [
+            trial
+            for trial in self.trials
+            if len(trial.outcomes) == len(best.outcomes) and trial.loss <= best.loss + best.error
+        ]
+        return sorted(equal, key=lambda trial: trial.rank)[:MAX_REPEATED]
+
+    def final_weights(self, source: Candidate) -> np.ndarray:
+        """Return feature weights, learned from the whole sample if there is time.
+
+        Otherwise those of a fold that scored the candidate, which are kept.
+        """
+        try:
+            return self.scorer.weights(source, -1, self.clock.stop())
+        except _core.Stopped:
+            return self.scorer.weights(source, 0, _core.Stop())
