@@ -58,9 +58,10 @@ class EasyJob(DataJob):
         "choose by accuracy, auc, f1, rmse, ...",
         SearchOptions.details("metric"),
         default_text="accuracy, rmse", is_basic=True)
-    svm_type: str | None = of_search(None, TrainOptions.rule("svm_type").optional, "-s TYPE",
-        "0: classification, 3: regression",
-        "By default, text and up to 32 different whole numbers are classes.",
+    svm_type: str | None = of_search(None, TrainOptions.rule("svm_type").optional, "-s --type TYPE",
+        "0: classification, 2: one-class, 3: regression",
+        "By default, text and up to 32 different whole numbers are classes. one-class needs no "
+        "labels: nu and gamma are those whose boundary depends least on which rows are trained.",
         default_text="by the labels", is_basic=True)
     probability: bool = of_search(False, Rule.flag(), "-b 0|1",
         "1: fit probabilities, too",
@@ -86,8 +87,10 @@ OF_EASY: Conditions = (
      "--output is required for standard input"),
     (lambda job, _: job.training_set_file in STANDARD_INPUT or is_stream(job.training_set_file),
      "the training set is read twice: it cannot be a pipe"),
-    (lambda job, _: job.svm_type not in (None, "c_svc", "epsilon_svr"),
-     "-s must be 0 or 3, the types that are trained with levels, not {job.svm_type}"),
+    (lambda job, _: job.svm_type not in (None, "c_svc", "epsilon_svr", "one_class"),
+     "-s must be 0, 2 or 3, not {job.svm_type}: nu-SVC and nu-SVR are other forms of 0 and 3"),
+    (lambda job, _: job.svm_type == "one_class" and job.metric,
+     "--metric needs labels, which one-class does not read"),
 )
 # fmt: on
 

@@ -286,8 +286,9 @@ class TrainOptions(OptionTable):
         """Check what is given to `dcsvm.easy`. Raises TypeError and OptionError."""
         for name in set(options) & set(cls.names()) - set(cls.of_easy):
             raise TypeError(f"easy chooses {name} itself: its options are {', '.join(cls.of_easy)}")
-        if svm_type not in (None, *WITH_LEVELS):
-            reason = f"must be {' or '.join(map(repr, WITH_LEVELS))}, got {svm_type!r}"
+        known = (*WITH_LEVELS, "one_class")
+        if svm_type not in (None, *known):
+            reason = f"must be {' or '.join(map(repr, known))}, got {svm_type!r}"
             raise OptionError("svm_type", reason)
 
     @staticmethod

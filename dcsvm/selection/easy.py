@@ -17,9 +17,11 @@ from dcsvm.model.metrics import shown_loss
 from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.final import Choice, choose
+from dcsvm.selection.one_class import choose_boundary
 from dcsvm.selection.search import EasySearch, Tell
-from dcsvm.selection.trials import Clock, with_metric
+from dcsvm.selection.trials import GIVEN, Clock, scaled_as, with_metric
 from dcsvm.training.report import Progress
+from dcsvm.training.state import RunControl
 from dcsvm.training.train import checked_input, train
 
 if TYPE_CHECKING:
@@ -71,9 +73,10 @@ def easy(  # noqa: PLR0913 (a public function with keyword parameters)
     metric : str, optional
         What to choose by, as the option --metric of dcsvm-easy: accuracy (the default for classes),
         rmse (the default for a regression), f1, auc, ...
-    svm_type : {"c_svc", "epsilon_svr"}, optional
+    svm_type : {"c_svc", "epsilon_svr", "one_class"}, optional
         Classification or regression. By default, text and up to 32 different whole numbers are
-        classes.
+        classes. "one_class" needs no labels: nu and gamma of the rbf kernel are those whose
+        boundary depends least on which rows are trained (selection/one_class.py).
     stop : dcsvm.Stop, optional
         Ends the search early. The best setting so far is then trained: in seconds if there are few
         rows, else as an early model.
@@ -108,16 +111,20 @@ def easy(  # noqa: PLR0913 (a public function with keyword parameters)
         raise ValueError(f"time_limit must be above 0, got {time_limit}")
     TrainOptions.check_easy(svm_type, options)
     clock = Clock(time_limit)
+    if svm_type == "one_class":
+        options["kernel"] = "rbf"
     if not isinstance(X, Dataset):
         X = Dataset(X, y, sample_weight=sample_weight, scale=scale)
         y = sample_weight = scale = None
     data, base, control = checked_input(
-        X, y, {"svm_type": svm_type or task_of(X.labels), **options}, sample_weight=sample_weight,
+        X, y, {**options, "svm_type": svm_type or task_of(X.labels)}, sample_weight=sample_weight,
         scale=scale, progress=progress, stop=stop,
     )  # fmt: skip
     data.check_is_here()
     base.check_feature_weights(feature_weights)
     given = None if base.learns_weights(feature_weights) else feature_weights  # it learns always
+    if base.svm_type == "one_class":
+        return _novelty(data, base, metric, clock, control, given)
     counts_classes = metric is None and isinstance(base.class_weight, dict)
     base, metric = with_metric(base, metric, data.labels)
     tell_line = control.progress.note
@@ -132,6 +139,37 @@ def easy(  # noqa: PLR0913 (a public function with keyword parameters)
             tell_line(f"left out: {', '.join(search.skipped)}")
         model, choice = _trained(choice, clock, control.progress, metric)
     model.report.set_selection(_described(search, choice), choice.trial.options)
+    return model
+
+
+def _novelty(
+    data: Dataset,
+    options: TrainOptions,
+    metric: str | None,
+    clock: Clock,
+    control: RunControl,
+    feature_weights: ArrayLike | None,
+) -> Model:
+    """Choose nu and gamma of a one-class model, and train it on all rows."""
+    if metric is not None:
+        raise ValueError("one_class has no labels to choose by: give no metric")
+    control.progress.note(_task_line(data, options, clock.limit))
+    scale = "auto" if data.scaling is None else GIVEN
+    rows = scaled_as(data, scale, feature_weights)
+    with clock.following(control.stop):
+        chosen = choose_boundary(rows, options, clock, control.progress)
+        last = clock.stop_of_last(early=False)
+        model = train(
+            rows.without_source(), progress=control.progress, stop=last, **chosen.options.values
+        )
+    selection = {
+        "metric": "outside", "loss": chosen.outside, "standard_error": chosen.error,
+        "n_held": chosen.n_held, "kernel": options.kernel, "nu": chosen.options.nu,
+        "kappa": chosen.kappa, "scale": scale, "has_weights": False, "early": False,
+        "skipped": [], "seconds": clock.used,
+        "quality": f"share outside {100 * chosen.outside:.2f} +- {100 * chosen.error:.2f} %",
+    }  # fmt: skip
+    model.report.set_selection(selection, chosen.options)
     return model
 
 
@@ -171,8 +209,8 @@ def _described(search: EasySearch, choice: Choice) -> dict[str, Any]:
 
 def _task_line(data: Dataset, options: TrainOptions, time_limit: float) -> str:
     """Describe the data, the kind of labels, the time and the threads."""
-    kind = "regression"
-    if not options.is_regression:
+    kind = "one class" if options.svm_type == "one_class" else "regression"
+    if options.svm_type == "c_svc":
         kind = f"classification, {len(np.unique(data.labels))} classes"
     threads, n = options.with_threads().threads or 1, data.n_features
     return (

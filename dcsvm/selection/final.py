@@ -159,6 +159,11 @@ class Finalists:
         seconds = time.perf_counter() - begin
         trial = Trial.of(candidate, options, search.metric, (outcome,), seconds)
         self.trials.append(trial)
+        search.progress.note(
+            f"{'early' if options.early else 'exact'} model of all rows but "
+            f"{trial.n_held} held-out ones, C={options.C:.4g}, gamma={options.gamma:.4g}: "
+            f"{search.quality(trial)}, {seconds:.1f} s"
+        )
 
     def _seconds_of_all(self, trial: Trial) -> float:
         """Estimate the seconds to train a model on all rows, from those without the held-out."""

@@ -328,7 +328,11 @@ class Scorer:
             trained = np.flatnonzero(self.fold != fold) if fold >= 0 else np.arange(len(self.fold))
             rows = self.scaled(source.scale).rows.take(trained)
             options, labels = self.options_of(source), self.data.labels[trained]
-            self._weights[key] = learn_weights(rows, labels, options, stop)
+            counts = self.data.sample_weight
+            counts = None if counts is None else counts[trained]
+            self._weights[key] = learn_weights(
+                rows, labels, options, stop, sample_weight=counts
+            )
         return self._weights[key]
 
     def trial(self, candidate: Candidate, stop: _core.Stop) -> Trial:

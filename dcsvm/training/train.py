@@ -52,17 +52,21 @@ POWERS = (0.5, 1.0)
 BATCH_VALUES = 2**22  # feature values in a batch of permuted rows
 
 
-def _sampled(rows: Rows, labels: np.ndarray, seed: int) -> tuple[Dataset, Dataset]:
+def _sampled(
+    rows: Rows, labels: np.ndarray, sample_weight: np.ndarray | None, seed: int
+) -> tuple[Dataset, Dataset]:
     """Draw the rows to learn from, and rows to compare weights on."""
     chosen = np.random.default_rng(seed).permutation(rows.n_samples)[:LEARNING_ROWS]
     n_held_out = int(HELD_SHARE * len(chosen))
     held_out, learning = np.sort(chosen[:n_held_out]), np.sort(chosen[n_held_out:])
     floats = rows.take(np.concatenate([learning, held_out])).in_storage(Storage.FLOATS)
     first, second = slice(0, len(learning)), slice(len(learning), len(chosen))
-    return (
-        Dataset(floats.part(first), labels[learning]),
-        Dataset(floats.part(second), labels[held_out]),
-    )
+
+    def part(place: slice, own: np.ndarray) -> Dataset:
+        counts = None if sample_weight is None else sample_weight[own]
+        return Dataset(floats.part(place), labels[own], sample_weight=counts)
+
+    return part(first, learning), part(second, held_out)
 
 
 def with_weights(
@@ -77,7 +81,9 @@ def with_weights(
     options.check_feature_weights(given)
     if not options.learns_weights(given):
         return data.weighted(given)
-    values, columns = learn_weights_of_used(data.rows, data.labels, options, stop)
+    values, columns = learn_weights_of_used(
+        data.rows, data.labels, options, stop, sample_weight=data.sample_weight
+    )
     return data.weighted(values, columns)
 
 
@@ -90,14 +96,20 @@ def with_weights_and_gamma(
 
 
 def learn_weights_of_used(
-    rows: Rows, labels: np.ndarray, options: TrainOptions, stop: _core.Stop | None = None
+    rows: Rows,
+    labels: np.ndarray,
+    options: TrainOptions,
+    stop: _core.Stop | None = None,
+    *,
+    sample_weight: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Learn weights as `learn_weights`; of many features, only of columns with nonzero values.
 
     Returns the weights and their columns, ascending.
     """
     if rows.n_features <= MAX_FEATURES:
-        return learn_weights(rows, labels, options, stop), np.arange(rows.n_features)
+        every = np.arange(rows.n_features)
+        return learn_weights(rows, labels, options, stop, sample_weight=sample_weight), every
     if rows.is_dense:
         is_used = np.zeros(rows.n_features, bool)
         for batch in rows.slices():
@@ -105,23 +117,30 @@ def learn_weights_of_used(
         used = np.flatnonzero(is_used)
     else:
         used = np.unique(rows.csr.indices)
-    return learn_weights(narrowed(rows, used), labels, options, stop), used
+    narrow = narrowed(rows, used)
+    return learn_weights(narrow, labels, options, stop, sample_weight=sample_weight), used
 
 
 def learn_weights(
-    rows: Rows, labels: np.ndarray, options: TrainOptions, stop: _core.Stop | None = None
+    rows: Rows,
+    labels: np.ndarray,
+    options: TrainOptions,
+    stop: _core.Stop | None = None,
+    *,
+    sample_weight: np.ndarray | None = None,
 ) -> np.ndarray:
     """Learn feature weights for a distance-based kernel, float64 (n_features,).
 
     All weights are 1 unless other weights have a smaller loss on held-out rows. The loss is the
-    error rate, or the squared error of a regression. Raises ValueError and Stopped.
+    error rate, or the squared error of a regression, and counts sample weights (n,). Raises
+    ValueError and Stopped.
     """
     options.check_feature_weights(LEARN)
     if rows.n_features > MAX_FEATURES:
         reason = f"can be learned for at most {MAX_FEATURES} features, got {rows.n_features}"
         raise OptionError("feature_weights", reason)
     options = replace(options, early=False, early_level=None, probability=False)
-    learning, held_out = _sampled(rows, labels, options.seed)
+    learning, held_out = _sampled(rows, labels, sample_weight, options.seed)
     none = np.ones(rows.n_features)
     # without held-out rows, classes or differences there is nothing to compare
     if len(held_out.labels) == 0 or len(np.unique(learning.labels)) < 2:
@@ -167,11 +186,15 @@ def _trained(
 ) -> tuple[Model, float]:
     """Train on weighted rows. Returns the model and its loss on the held-out rows."""
     learning, held_out = sample
-    model = fit(Dataset(learning.rows.weighted(weights), learning.labels), options, control)
+    weighted = Dataset(
+        learning.rows.weighted(weights), learning.labels, sample_weight=learning.sample_weight
+    )
+    model = fit(weighted, options, control)
     threads = usable_threads(options.threads)
     predicted = model.predictions(held_out.rows.weighted(weights), None, threads)
     metric = DEFINITIONS[checked_metric(None, options.svm_type)]
-    return model, metric.loss(Outcome(held_out.labels, predicted))
+    counts = held_out.sample_weight
+    return model, metric.loss(Outcome(held_out.labels, predicted, weights=counts))
 
 
 def _slopes(model: Model, rows: Rows, options: TrainOptions) -> np.ndarray:
