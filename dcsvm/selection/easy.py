@@ -200,7 +200,7 @@ def _described(search: EasySearch, choice: Choice) -> dict[str, Any]:
         "metric": search.metric, "loss": choice.loss, "standard_error": choice.error,
         "n_held": choice.n_held, "kernel": options.kernel, "C": options.C,
         "epsilon": options.epsilon if options.is_regression else None,
-        "scale": candidate.scale, "has_weights": candidate.source is not None,
+        "scale": candidate.scale, "has_weights": candidate.weighting is not None,
         "early": options.early, "n_trials": len(search.candidates),
         "skipped": list(search.skipped), "seconds": search.clock.used,
         "quality": shown_loss(search.metric, choice.loss, choice.error),

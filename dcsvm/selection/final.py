@@ -19,7 +19,7 @@ from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.figure import loss_of_best
 from dcsvm.selection.search import LEAST_POWER, MAX_C, PATTERN, EasySearch
-from dcsvm.selection.trials import Trial, joined_in_order, scaled_as
+from dcsvm.selection.trials import Candidate, Trial, joined_in_order, scaled_as
 from dcsvm.training.early_level import finest_level
 from dcsvm.training.grid import GridSearch
 from dcsvm.training.scores import held_out
@@ -52,11 +52,9 @@ class Choice:
 def choose(search: EasySearch) -> Choice:
     """Search for the best setting, of an exact or an early model. Raises Stopped as `run`."""
     best = search.run()
-    scale, source = best.candidate.scale, best.candidate.source
-    weights = None if source is None else _final_weights(search, source)
-    data = scaled_as(search.data, scale, search.feature_weights)
-    if weights is not None:
-        data = data.weighted(weights)
+    data = scaled_as(search.data, best.candidate.scale, search.feature_weights)
+    if best.candidate.weighting is not None:
+        data = data.weighted(_final_weights(search, best.candidate))
     if search.is_small and search.seconds_of_all() < search.clock.left_of_last:
         return with_figure(search.metric, data, best, search.trials)
     exact = replace(best, options=number_of_gamma(best.options, data.rows, table=data.table))
@@ -72,9 +70,9 @@ def with_figure(metric: str, data: Dataset, trial: Trial, trials: list[Trial]) -
     return Choice(data, trial, loss, error, trial.n_held)
 
 
-def _final_weights(search: EasySearch, source) -> np.ndarray:
+def _final_weights(search: EasySearch, candidate: Candidate) -> np.ndarray:
     """Return feature weights of all columns (n_features,)."""
-    learned = search.final_weights(source)
+    learned = search.final_weights(candidate)
     weights = np.zeros(search.data.n_features)
     weights[: len(learned)] = learned  # constant columns at the end have none
     return weights

@@ -20,7 +20,9 @@ from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.costs import Costs
 from dcsvm.selection.trials import (
     GIVEN,
+    INFORMATION,
     SCALING_NAMES,
+    SLOPES,
     Candidate,
     Clock,
     Scorer,
@@ -182,7 +184,7 @@ class EasySearch:
         """Begin a step; tell the best candidate after the step before, if it tried any."""
         if self.n_in_step is not None:
             best, n = self.best.candidate, self.n_in_step
-            weights = "" if best.source is None else ", weights"
+            weights = "" if best.weighting is None else f", weights by {best.weighting}"
             self.progress.note(
                 f"{self.step}: {n} trial{'s'[: n != 1]}; best: {best.kernel}, "
                 f"{SCALING_NAMES[best.scale]}{weights}, C={best.C * self.scorer.target_std:.4g}, "
@@ -216,7 +218,9 @@ class EasySearch:
             self.skipped.append(f"{self.step} (too many features)")
         elif self.feature_weights is None:
             best = self.best.candidate
-            self._try(replace(best, source=best))
+            self._try(replace(best, weighting=SLOPES, source=best))
+            if self.scorer.scaled(best.scale).rows.is_dense:
+                self._try(replace(best, weighting=INFORMATION))
 
     def _search_pattern(self) -> None:
         """Search C and gamma around the best, on as many rows as the time allows."""
@@ -305,12 +309,12 @@ class EasySearch:
         ]
         return sorted(equal, key=lambda trial: trial.rank)[:MAX_REPEATED]
 
-    def final_weights(self, source: Candidate) -> np.ndarray:
+    def final_weights(self, candidate: Candidate) -> np.ndarray:
         """Return feature weights, learned from the whole sample if there is time.
 
         Otherwise those of a fold that scored the candidate, which are kept.
         """
         try:
-            return self.scorer.weights(source, -1, self.clock.stop())
+            return self.scorer.weights(candidate, -1, self.clock.stop())
         except _core.Stopped:
-            return self.scorer.weights(source, 0, _core.Stop())
+            return self.scorer.weights(candidate, 0, _core.Stop())

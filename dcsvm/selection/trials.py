@@ -19,6 +19,7 @@ from dcsvm import _core
 from dcsvm.data.dataset import Dataset
 from dcsvm.model.metrics import DEFINITIONS, Outcome, chosen_metric
 from dcsvm.problem.options import TrainOptions
+from dcsvm.selection.information import information_weights
 from dcsvm.training.scores import held_out, joined, loss_with_error, with_probabilities
 from dcsvm.training.train import learn_weights
 
@@ -114,6 +115,7 @@ class Clock:
             watcher.join()
 
 
+SLOPES, INFORMATION = "slopes", "information"  # kinds of feature weights
 GIVEN = "given"  # the scaling of a candidate that the data set has
 SCALING_NAMES = {"auto": "ranges", "quantile": "quantiles", GIVEN: "given"}
 N_FOLDS = 5
@@ -139,8 +141,9 @@ def with_metric(
 class Candidate:
     """A setting to score.
 
-    C and epsilon are in units of `Scorer.target_std`, `gamma` in units of 1/median. `source` is the
-    candidate that the feature weights are learned with; None means no weights.
+    C and epsilon are in units of `Scorer.target_std`, `gamma` in units of 1/median. `weighting` is
+    the kind of feature weights; None means no weights. SLOPES are learned with the candidate
+    `source`.
     """
 
     kernel: str
@@ -148,6 +151,7 @@ class Candidate:
     C: float
     gamma: float
     epsilon: float | None = None
+    weighting: str | None = None
     source: Candidate | None = None
 
 
@@ -247,7 +251,7 @@ class Scorer:
     weights_of_loss: np.ndarray | None = None
     n_folds: int = 1
     _scaled: dict[str, Dataset] = field(default_factory=dict)
-    _weights: dict[tuple[Candidate, int], np.ndarray] = field(default_factory=dict)
+    _weights: dict[tuple[str, str, str, Candidate | None, int], np.ndarray] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -318,22 +322,28 @@ class Scorer:
             self._scaled[scale] = scaled.as_floats()
         return self._scaled[scale]
 
-    def weights(self, source: Candidate, fold: int, stop: _core.Stop) -> np.ndarray:
-        """Learn weights from the training rows of a fold, from all rows for fold -1.
+    def weights(self, candidate: Candidate, fold: int, stop: _core.Stop) -> np.ndarray:
+        """Find the weights of a candidate by the training rows of a fold, by all for fold -1.
 
         They are kept: weights of the folds that scored a trial are not learned again.
         """
-        key = source, fold
+        assert candidate.weighting is not None
+        key = candidate.weighting, candidate.kernel, candidate.scale, candidate.source, fold
         if key not in self._weights:
             trained = np.flatnonzero(self.fold != fold) if fold >= 0 else np.arange(len(self.fold))
-            rows = self.scaled(source.scale).rows.take(trained)
-            options, labels = self.options_of(source), self.data.labels[trained]
-            counts = self.data.sample_weight
-            counts = None if counts is None else counts[trained]
-            self._weights[key] = learn_weights(
-                rows, labels, options, stop, sample_weight=counts
-            )
+            self._weights[key] = self._found_weights(candidate, trained, stop)
         return self._weights[key]
+
+    def _found_weights(
+        self, candidate: Candidate, trained: np.ndarray, stop: _core.Stop
+    ) -> np.ndarray:
+        data, labels = self.scaled(candidate.scale).take(trained), self.data.labels[trained]
+        if candidate.weighting == INFORMATION:
+            return information_weights(data, labels, candidate.kernel)
+        assert candidate.source is not None
+        options, counts = self.options_of(candidate.source), self.data.sample_weight
+        counts = None if counts is None else counts[trained]
+        return learn_weights(data.rows, labels, options, stop, sample_weight=counts)
 
     def trial(self, candidate: Candidate, stop: _core.Stop) -> Trial:
         """Score a candidate. Raises Stopped."""
@@ -344,8 +354,8 @@ class Scorer:
         outcomes, rows, seconds = [], [], 0.0
         for fold in range(self.n_folds):
             data = self.scaled(candidate.scale)
-            if candidate.source is not None:
-                weights = self.weights(candidate.source, fold, stop)
+            if candidate.weighting is not None:
+                weights = self.weights(candidate, fold, stop)
                 data = data.weighted(weights, np.arange(len(weights)))
             start, is_held = time.perf_counter(), self.fold == fold
             outcomes.append(held_out(data, is_held, loose, stop))

@@ -156,14 +156,14 @@ def learn_weights(
     best, best_loss, best_power = none, loss, 0.0
     slopes = _slopes(model, held_out.rows, options)
     for power in POWERS:
-        weights = _normalised(slopes ** (power / 2), learning.rows, kernel)
+        weights = normalised_weights(slopes ** (power / 2), learning.rows, kernel)
         candidate, loss = _trained(sample, weights, options, control)
         if loss < best_loss:
             best, best_loss, best_power, model = weights, loss, power, candidate
     # where the largest power is best, slopes of its model may say more
     if best_power == POWERS[-1]:
         slopes = _slopes(model, held_out.rows.weighted(best), options)
-        weights = _normalised(best * slopes ** (best_power / 2), learning.rows, kernel)
+        weights = normalised_weights(best * slopes ** (best_power / 2), learning.rows, kernel)
         _, loss = _trained(sample, weights, options, control)
         best = weights if loss < best_loss else best
     return best
@@ -220,8 +220,11 @@ def _slopes(model: Model, rows: Rows, options: TrainOptions) -> np.ndarray:
     return np.divide(slopes, gaps, out=np.zeros_like(slopes), where=gaps > 0)
 
 
-def _normalised(weights: np.ndarray, rows: Rows, kernel: Kernel) -> np.ndarray:
-    """Scale weights to keep the median distance of the rows; return ones if it is 0."""
+def normalised_weights(weights: np.ndarray, rows: Rows, kernel: Kernel) -> np.ndarray:
+    """Scale weights to keep the median distance of the rows, so that gamma keeps its meaning.
+
+    Returns ones if the distance is 0.
+    """
     before = median_distance(rows, kernel, 1)
     after = median_distance(rows.weighted(weights), kernel, 1)
     if not (before > 0 and after > 0):
