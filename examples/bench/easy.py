@@ -1,56 +1,86 @@
-"""Compare dcsvm-easy with boosted trees on whole tables, within the same seconds.
+"""Compare dcsvm-easy with other learners of tables, each in a process of its own.
 
 --raw has tables/*.tsv.gz with the column `target` and the raw census-income files. Three quarters
 of the rows of a table are for training, the others for the test: error rate or RMSE on the test
-rows, and seconds of the whole command or fit. LightGBM, tuned: random settings with early stopping
-on a fifth of the rows, in the seconds that dcsvm-easy took; the best one is fitted again on all
-rows. A peer that is not installed is left out.
+rows, or 1 - AUC or the log loss of probabilities (--metric); seconds of the fit and of predicting
+the test rows; kilobytes of the model. LightGBM is tuned in the seconds that dcsvm-easy took, and in
+60. A learner that is not installed is left out; --pythons names other environments for some.
 """
 
 import csv
+import json
 import lzma
+import sys
 import tempfile
-import time
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import measure
 import numpy as np
+import process
 import tabular
+from learners import LEARNERS, MISSING, Task
 
-COLUMNS = ("table", "split", "method", "error", "seconds", "setting")
+COLUMNS = ("table", "split", "method", "version", "error", "seconds", "predict_seconds",
+           "kilobytes", "setting")  # fmt: skip
 FILES = {"letter": ("letter", "letter.t"), "cpu_small": ("cpu_small.tr", "cpu_small.te"),
          "covtype": ("covtype.tr", "covtype.te")}  # fmt: skip
 TEST_SHARE = 0.25
+METRICS = {"auc": "auc", "log-loss": "log_loss"}  # --metric of dcsvm-easy, name in its report
+TIMEOUT = 3600.0  # seconds of a learner
 
 
 def main() -> None:
     parser = measure.parser_of(__doc__, "raw data out redraw only splits")
     parser.add_argument("--seconds", type=float, default=60.0, help="--time-limit of dcsvm-easy")
-    parser.add_argument("--peers", nargs="*", default=[*PEERS], choices=PEERS, help="of these")
+    parser.add_argument(
+        "--peers", nargs="*", default=[*LEARNERS], choices=LEARNERS, help="of these"
+    )
+    parser.add_argument("--metric", choices=METRICS, help="of probabilities, in place of errors")
+    parser.add_argument("--pythons", nargs="*", default=[], metavar="NAME=PATH", help="of peers")
     options = parser.parse_args()
-    warnings.simplefilter("ignore")  # LightGBM's
+    options.pythons = dict(one.split("=", 1) for one in options.pythons)
     lines = measure.tabled(options, COLUMNS, lines_of(options))
-    for method, ratio in tabular.relative(lines, "error", "LightGBM").items():
-        print(f"{method:20s} {ratio:.3f}")
+    print(measure.heading(["method", "error", "seconds", "prediction", "size"]))
+    base = "LightGBM"
+    columns = ("error", "seconds", "predict_seconds", "kilobytes")
+    ratios = [tabular.relative(lines, column, base) for column in columns]
+    for method in ratios[0]:
+        print(measure.markdown([method, *(f"{one[method]:.3g}" for one in ratios)]))
 
 
 def lines_of(options) -> Iterator[tuple]:
     for name, X, y in tables(options):
         for number in range(options.splits):
             split = Split.of(name, X, y, number)
-            *found, setting = easy(split, options.seconds)
+            if options.metric and split.is_regression:
+                continue
+            found = easy(split, options.seconds, options.metric)
             outcomes = {"dcsvm-easy": found}
             for method in options.peers:
-                outcome = tabular.if_installed(PEERS[method], split, found[1])
+                outcome = peer(method, split, found.seconds, options)
                 outcomes |= {method: outcome} if outcome else {}
-            for method, (error, seconds) in outcomes.items():
-                text = setting if method == "dcsvm-easy" else ""
-                yield name, number, method, f"{error:.5g}", f"{seconds:.1f}", text
-            said = ", ".join(f"{one} {e:.4g} ({s:.0f} s)" for one, (e, s) in outcomes.items())
+            for method, one in outcomes.items():
+                yield name, number, method, *one.cells()
+            said = ", ".join(f"{method} {one.error:.4g} ({one.seconds:.0f} s)"
+                             for method, one in outcomes.items())  # fmt: skip
             print(f"{name} {number}, {len(split.y)} rows: {said}", flush=True)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    version: str
+    error: float
+    seconds: float
+    predict_seconds: float
+    n_bytes: int
+    setting: str = ""
+
+    def cells(self) -> tuple:
+        kilobytes = f"{self.n_bytes / 1000:.0f}"
+        times = f"{self.seconds:.1f}", f"{self.predict_seconds:.3f}"
+        return self.version, f"{self.error:.5g}", *times, kilobytes, self.setting
 
 
 def tables(options) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
@@ -80,13 +110,15 @@ class Split:
     def of(name: str, X: np.ndarray, y: np.ndarray, split: int) -> "Split":
         order = np.random.default_rng(split).permutation(len(y))
         test, train = np.split(order, [int(TEST_SHARE * len(y))])
-        texts = [
-            j
-            for j in range(X.shape[1])
-            if name in tabular.CATEGORICAL or not all(map(is_number, X[:500, j]))
-        ]
+        texts = Split.texts_of(name, X)
         is_regression = name in tabular.REGRESSIONS
         return Split(X[train], y[train], X[test], y[test], texts, is_regression)
+
+    @staticmethod
+    def texts_of(name: str, X: np.ndarray) -> list[int]:
+        """Return the columns of categories."""
+        is_text = name in tabular.CATEGORICAL
+        return [j for j in range(X.shape[1]) if is_text or not all(map(is_number, X[:500, j]))]
 
     def write(self, folder: Path) -> tuple[Path, Path]:
         """Write CSV files; categories of digits get a letter."""
@@ -102,21 +134,18 @@ class Split:
                 writer.writerows([*row, label] for row, label in zip(X.tolist(), y, strict=True))
         return paths
 
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return X, y, X_test, y_test as numbers; categories and classes are indices."""
+    def task(self) -> tuple[Task, np.ndarray]:
+        """Return what learners are given, and test targets; categories and classes are indices."""
         both, labels = np.concatenate((self.X, self.X_test)), [*self.y, *self.y_test]
         X = np.empty(both.shape)
         for j, column in enumerate(both.T):
             if j in self.texts:
-                X[:, j] = np.unique(column.astype(str), return_inverse=True)[1]
+                X[:, j] = indices(column.astype(str))
             else:
                 X[:, j] = [float(cell) if is_number(cell) else np.nan for cell in column]
         y = np.array(labels, float) if self.is_regression else indices(labels)
         n = len(self.y)
-        return X[:n], y[:n], X[n:], y[n:]
-
-    def error(self, predicted: np.ndarray, y: np.ndarray) -> float:
-        return tabular.error_of(self.is_regression, predicted, y)
+        return Task(X[:n], y[:n], X[n:], self.texts, self.is_regression), y[n:]
 
 
 def indices(labels: list[str]) -> np.ndarray:
@@ -131,63 +160,67 @@ def is_number(cell: str | float) -> bool:
     return True
 
 
-def easy(split: Split, seconds: float) -> tuple[float, float, str]:
-    """Return the test error, the seconds of the command, and the setting."""
+def easy(split: Split, seconds: float, metric: str | None) -> Outcome:
+    """Run dcsvm-easy and dcsvm-predict on files of the split."""
     with tempfile.TemporaryDirectory(prefix="dcsvm-easy-") as name:
         train, test = split.write(Path(name))
         model, output = f"{train}.model", Path(name, "out")
+        more = ["--metric", metric, "-b", 1] if metric else []
         program = measure.beside_python("dcsvm-easy")
-        words = ["--time-limit", seconds, "--model", model, train]
+        words = [*more, "--time-limit", seconds, "--model", model, train]
         report = measure.reported(program, *words, good=(0, 3))
         predict = measure.beside_python("dcsvm-predict")
-        found = measure.reported(predict, test, model, output)["metrics"]
-        setting = report["selection"]["command"]
-    error = found["rmse"] if split.is_regression else 1 - found["accuracy"]
-    options = setting.removeprefix("dcsvm-train ").split(" --weights")[0].split()
-    return error, report["wall"], " ".join(one for one in options if "train.csv" not in one)
+        predicted = measure.reported(predict, *more[2:], test, model, output)
+        n_bytes = Path(model).stat().st_size
+    found = predicted["metrics"]
+    if metric:
+        error = found[METRICS[metric]]
+        error = 1 - error if metric == "auc" else error
+    else:
+        error = found["rmse"] if split.is_regression else 1 - found["accuracy"]
+    setting = report["selection"]["command"].removeprefix("dcsvm-train ").split(" --weights")[0]
+    version = measure.run(program, "--version").stdout.split()[1]
+    return Outcome(
+        version, error, report["wall"], predicted["wall"], n_bytes,
+        " ".join(one for one in setting.split() if "train.csv" not in one),
+    )  # fmt: skip
 
 
-def default_lightgbm(split: Split, _: float) -> tuple[float, float]:
-    X, y, X_test, y_test = split.arrays()
-    model, start = tabular.lightgbm_of(split.is_regression), time.perf_counter()
-    model.fit(X, y, categorical_feature=split.texts)
-    return split.error(model.predict(X_test), y_test), time.perf_counter() - start
+def peer(method: str, split: Split, seconds: float, options) -> Outcome | None:
+    """Fit a learner in a process of its own; None if it is missing, fails or takes too long."""
+    python = options.pythons.get(method, sys.executable)
+    own = LEARNERS[method][2]
+    with tempfile.TemporaryDirectory(prefix="dcsvm-easy-") as name:
+        folder = Path(name)
+        task, y_test = split.task()
+        task.save(folder)
+        script = Path(__file__).with_name("learners.py")
+        command = [python, script, method, folder, seconds if own is None else own]
+        finished = process.run(command, timeout=TIMEOUT, threads=None)
+        if finished.timed_out or finished.code:
+            if finished.code != MISSING:
+                measure.talk(f"{method}: {finished.stderr.strip()[-300:] or 'too slow'}")
+            return None
+        about = json.loads(finished.stdout.splitlines()[-1])
+        predicted = np.load(folder / "predicted.npy")
+        if options.metric:
+            error = loss_of(options.metric, np.load(folder / "probabilities.npy"), y_test)
+        else:
+            error = tabular.error_of(split.is_regression, predicted, y_test)
+    return Outcome(about["version"], error, about["seconds"], about["predict_seconds"],
+                   about["bytes"])  # fmt: skip
 
 
-def tuned_lightgbm(split: Split, seconds: float) -> tuple[float, float]:
-    X, y, X_test, y_test = split.arrays()
-    rng, start = np.random.default_rng(0), time.perf_counter()
-    held, how = rng.permutation(len(y)) < len(y) // 5, {"categorical_feature": split.texts}
-    parts = (X[~held], y[~held]), (X[held], y[held])
-    found = []
-    for model, settings in tabular.random_boosters(rng, 8, split.is_regression, *parts, **how):
-        settings["n_estimators"] = model.best_iteration_ or 100
-        found.append((split.error(model.predict(X[held]), y[held]), settings))
-        if time.perf_counter() - start >= 0.8 * seconds:
-            break
-    best = min(found, key=lambda one: one[0])[1]
-    fitted = tabular.lightgbm_of(split.is_regression, **best).fit(X, y, **how)
-    return split.error(fitted.predict(X_test), y_test), time.perf_counter() - start
+def loss_of(metric: str, p: np.ndarray, y: np.ndarray) -> float:
+    """Return 1 - AUC (one class against the rest, averaged) or the log loss of probabilities."""
+    from sklearn.metrics import log_loss, roc_auc_score
 
+    if metric == "log-loss":
+        return float(log_loss(y, p, labels=range(p.shape[1])))
+    if p.shape[1] == 2:
+        return 1 - float(roc_auc_score(y, p[:, 1]))
+    return 1 - float(roc_auc_score(y, p, multi_class="ovr", labels=range(p.shape[1])))
 
-def default_catboost(split: Split, _: float) -> tuple[float, float]:
-    import catboost
-
-    X, y, X_test, y_test = split.arrays()
-    kind = catboost.CatBoostRegressor if split.is_regression else catboost.CatBoostClassifier
-    rows, tests = (one.astype(object) for one in (X, X_test))
-    for one in (rows, tests):
-        one[:, split.texts] = one[:, split.texts].astype(int)
-    start, how = time.perf_counter(), {"allow_writing_files": False, "cat_features": split.texts}
-    fitted = kind(verbose=0, thread_count=2, **how).fit(rows, y)
-    return split.error(fitted.predict(tests).reshape(-1), y_test), time.perf_counter() - start
-
-
-PEERS = {
-    "LightGBM": default_lightgbm,
-    "LightGBM, tuned": tuned_lightgbm,
-    "CatBoost": default_catboost,
-}
 
 if __name__ == "__main__":
     main()
