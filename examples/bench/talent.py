@@ -17,8 +17,7 @@ from pathlib import Path
 
 import measure
 import numpy as np
-import tabular
-from easy import Split, easy
+from easy import Split, easy, tables
 
 PUBLISHED = Path(__file__).with_suffix(".csv")
 SHARES = 0.64, 0.8  # ends of the rows to train, and of those that tuning would use
@@ -46,10 +45,9 @@ def main() -> None:
 def lines_of(options, published: list[dict[str, str]]) -> Iterator[tuple]:
     names = [line["file"] for line in published]
     regressions = set(names[names.index(REGRESSIONS_FROM) :])
-    given = {re.sub(r"^\d+_", "", name): (X, y)
-             for name, X, y in tabular.tables(options.raw, options.data, {}, options.only)}  # fmt: skip
+    given = {re.sub(r"^\d+_", "", name): table for name, *table in tables(options)}
     if not given:
-        sys.exit(f"no table is in {options.raw}/tables")
+        sys.exit(f"{options.raw}/tables has no table")
     for line in published:
         if line["file"] not in given:
             continue
