@@ -64,6 +64,11 @@ class Outcome:
             values=values, probabilities=probabilities, weights=weights,
         )  # fmt: skip
 
+    @property
+    def is_weightless(self) -> bool:
+        """Whether no row counts, so that means are undefined."""
+        return self.weights is not None and not self.weights.any()
+
     @cached_property
     def _known(self) -> np.ndarray:
         return distinct(self.labels) if self.classes is None else self.classes
@@ -155,7 +160,7 @@ class Outcome:
     @cached_property
     def log_loss(self) -> float:
         """Mean of -log of the probability of each row's class; nan if it cannot be computed."""
-        if self._places is None or self.probabilities is None:
+        if self._places is None or self.probabilities is None or self.is_weightless:
             return math.nan
         own = self.probabilities[np.arange(len(self.labels)), self._places]
         return float(-np.average(np.log(np.clip(own, MIN_PROBABILITY, 1.0)), weights=self.weights))
@@ -247,6 +252,8 @@ class Metric:
 
     def loss(self, outcome: Outcome) -> float:
         """Compute the loss; nan if it is undefined, such as R2 for equal targets."""
+        if outcome.is_weightless:
+            return math.nan
         if self.loss_of_all is not None:
             return self.loss_of_all(outcome)
         assert self.row_losses is not None

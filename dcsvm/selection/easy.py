@@ -18,8 +18,8 @@ from dcsvm.model.model import Model
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.final import Choice, choose
 from dcsvm.selection.one_class import choose_boundary
-from dcsvm.selection.search import EasySearch, Tell
-from dcsvm.selection.trials import GIVEN, Clock, scaled_as, with_metric
+from dcsvm.selection.search import RESERVED, EasySearch, Tell
+from dcsvm.selection.trials import GIVEN, Clock, sampled, scaled_as, with_metric
 from dcsvm.training.report import Progress
 from dcsvm.training.state import RunControl
 from dcsvm.training.train import checked_input, train
@@ -84,7 +84,8 @@ def easy(  # noqa: PLR0913 (a public function with keyword parameters)
         Called as tell(step, trial, best) after each trial.
     sample_weight : array of shape (n,), optional
         Weights as for `dcsvm.train`. They count in trainings and in losses on held-out rows. Class
-        weights given as a dict count in losses, too, if no metric is given.
+        weights count in losses, too, if no metric is given; balanced ones choose by balanced
+        accuracy.
     scale : {"auto", "quantile"} or a scaling, optional
         Scale the features so, instead of by the better of auto and quantile.
     feature_weights : array of shape (d,) or "learn", optional
@@ -125,7 +126,7 @@ def easy(  # noqa: PLR0913 (a public function with keyword parameters)
     given = None if base.learns_weights(feature_weights) else feature_weights  # it learns always
     if base.svm_type == "one_class":
         return _novelty(data, base, metric, clock, control, given)
-    counts_classes = metric is None and isinstance(base.class_weight, dict)
+    counts_classes = metric is None and base.svm_type == "c_svc"
     base, metric = with_metric(base, metric, data.labels)
     tell_line = control.progress.note
     tell_line(_task_line(data, base, time_limit))
@@ -137,6 +138,8 @@ def easy(  # noqa: PLR0913 (a public function with keyword parameters)
         choice = choose(search)
         if search.skipped:
             tell_line(f"left out: {', '.join(search.skipped)}")
+        elif clock.left() > 0:
+            tell_line(f"nothing is left to try after {clock.used:.1f} s")
         model, choice = _trained(choice, clock, control.progress, metric)
     model.report.set_selection(_described(search, choice), choice.trial.options)
     return model
@@ -154,10 +157,18 @@ def _novelty(
     if metric is not None:
         raise ValueError("one_class has no labels to choose by: give no metric")
     control.progress.note(_task_line(data, options, clock.limit))
-    scale = "auto" if data.scaling is None else GIVEN
+    scale, skipped = "auto" if data.scaling is None else GIVEN, []
     rows = scaled_as(data, scale, feature_weights)
     with clock.following(control.stop):
         chosen = choose_boundary(rows, options, clock, control.progress)
+        if chosen.is_incomplete:
+            skipped.append("nu and gamma")
+        n_affordable = chosen.costs.affordable(chosen.setting, clock.left_of_last / RESERVED)
+        if n_affordable < rows.n_rows:
+            skipped.append(f"all rows but {n_affordable}")
+            rows = rows.take(sampled(np.arange(rows.n_rows), rows.labels, options, n_affordable))
+        if skipped:
+            control.progress.note(f"left out: {', '.join(skipped)}")
         last = clock.stop_of_last(early=False)
         model = train(
             rows.without_source(), progress=control.progress, stop=last, **chosen.options.values
@@ -166,7 +177,7 @@ def _novelty(
         "metric": "outside", "loss": chosen.outside, "standard_error": chosen.error,
         "n_held": chosen.n_held, "kernel": options.kernel, "nu": chosen.options.nu,
         "kappa": chosen.kappa, "scale": scale, "has_weights": False, "early": False,
-        "skipped": [], "seconds": clock.used,
+        "skipped": skipped, "seconds": clock.used,
         "quality": f"share outside {100 * chosen.outside:.2f} +- {100 * chosen.error:.2f} %",
     }  # fmt: skip
     model.report.set_selection(selection, chosen.options)
@@ -176,7 +187,11 @@ def _novelty(
 def _trained(
     choice: Choice, clock: Clock, progress: Progress, metric: str
 ) -> tuple[Model, Choice]:
-    """Train the model that was chosen; if time ends before an exact one, the early one."""
+    """Train the model that was chosen; if time ends before an exact one, the early one.
+
+    The user's request during the training of an exact model ends it as it is.
+    """
+    was_requested, trained = clock.is_requested, None
     for one in (choice, choice.otherwise):
         if one is None:
             break
@@ -187,10 +202,17 @@ def _trained(
                 f"{shown_loss(metric, one.loss, one.error)}"
             )
         last, rows = clock.stop_of_last(early=options.early), one.data.without_source()
-        model, choice = train(rows, progress=progress, stop=last, **options.values), one
-        if not model.report.stopped:
+        try:
+            trained = train(rows, progress=progress, stop=last, **options.values), one
+        except _core.Stopped:  # before a model existed
+            if choice.otherwise in (None, one):
+                raise
+            continue
+        report = trained[0].report
+        if not report.stopped or report.converged or clock.is_requested > was_requested:
             break
-    return model, choice
+    assert trained is not None
+    return trained
 
 
 def _described(search: EasySearch, choice: Choice) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 The search was on a sample. Here all rows but some held-out ones are trained, so that losses are
 those of the model that is written, up to the few rows that it lacks. These held-out rows are
-outside the sample, which has chosen the kernel, the scaling and the feature weights.
+outside the sample, which has chosen the kernel, the scaling and the feature weights. A model that
+is scored is trained on all rows later: each training has less than half of the time that is left.
 """
 
 from __future__ import annotations
@@ -18,8 +19,17 @@ from dcsvm.data.dataset import Dataset
 from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.figure import loss_of_best
-from dcsvm.selection.search import LEAST_POWER, MAX_C, PATTERN, EasySearch
-from dcsvm.selection.trials import Candidate, Trial, joined_in_order, scaled_as
+from dcsvm.selection.search import (
+    HELD_SHARE,
+    LEAST_POWER,
+    MAX_C,
+    MIN_HELD,
+    PATTERN,
+    RESERVED,
+    WITH_PROBABILITIES,
+    EasySearch,
+)
+from dcsvm.selection.trials import Candidate, Trial, joined_in_order, sampled, scaled_as
 from dcsvm.training.early_level import finest_level
 from dcsvm.training.grid import GridSearch
 from dcsvm.training.scores import held_out
@@ -27,9 +37,8 @@ from dcsvm.training.scores import held_out
 SHARE_OF_CLUSTERS = 0.6  # of the time limit, at the end of the search by clusters
 EARLY_GAMMAS, EARLY_CS = (1.0, 3.0, 9.0), (1.0, 4.0)  # factors tried for the early level
 N_EARLY_FOLDS = 5
-# Held-out rows: few, so that the others train nearly the model of all, but enough for the figure.
-MIN_HELD, HELD_SHARE = 4000, 0.04
 MARGIN = 1.2  # on measured seconds of a training, for one on slightly more rows
+TWICE = 1.0 + 1.1 * MARGIN  # seconds to score a model and to train it on all rows, of those to score
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +64,21 @@ def choose(search: EasySearch) -> Choice:
     data = scaled_as(search.data, best.candidate.scale, search.feature_weights)
     if best.candidate.weighting is not None:
         data = data.weighted(_final_weights(search, best.candidate))
-    if search.is_small and search.seconds_of_all() < search.clock.left_of_last:
-        return with_figure(search.metric, data, best, search.trials)
+    seconds = search.seconds_of_all() / RESERVED
+    if search.has_all_rows and seconds < search.clock.left_of_last:
+        return _of_search(search, data, best)
     exact = replace(best, options=number_of_gamma(best.options, data.rows, table=data.table))
     level = finest_level(data, exact.options)
     if level is None:
-        return with_figure(search.metric, data, exact, [*search.trials, exact])
+        return _of_search(search, data, exact)
     return Finalists(search, data, exact, level).choose()
+
+
+def _of_search(search: EasySearch, data: Dataset, trial: Trial) -> Choice:
+    """Return the choice of the best trial of the search, or one that differs in its gamma only."""
+    compared = [one for one in search.trials if len(one.outcomes) == len(trial.outcomes)]
+    chosen = with_figure(search.metric, data, search.best, compared)
+    return replace(chosen, trial=trial, loss=chosen.loss + search.bias)
 
 
 def with_figure(metric: str, data: Dataset, trial: Trial, trials: list[Trial]) -> Choice:
@@ -92,37 +109,34 @@ class Finalists:
         self.trials: list[Trial] = []
 
     def _held_rows(self) -> np.ndarray:
-        """Draw the held-out rows, bool (n,), outside the sample of the search if there are any."""
-        data, options = self.search.data, self.search.options
-        n_held = max(MIN_HELD, HELD_SHARE * data.n_rows)
-        n_folds = max(-(-data.n_rows // int(n_held)), N_EARLY_FOLDS)
-        others = np.ones(data.n_rows, bool)
-        others[self.search.scorer.chosen] = False
-        if np.count_nonzero(others) < n_held:
+        """Return the held-out rows, bool (n,): those that the search has held back, or others."""
+        search = self.search
+        if search.is_held_back.any():
+            return search.is_held_back
+        data, is_held = search.data, np.zeros(search.data.n_rows, bool)
+        others = ~is_held
+        others[search.scorer.chosen] = False
+        n_held = int(min(max(MIN_HELD, HELD_SHARE * data.n_rows), data.n_rows / 4))
+        if np.count_nonzero(others) < n_held / 2:  # time ended on nearly all rows
             others[:] = True
-        rows = np.flatnonzero(others)
-        n_folds = max(2, n_folds * len(rows) // data.n_rows)
-        is_held = np.zeros(data.n_rows, bool)
-        is_held[rows[options.fold_of_rows(data.labels[rows], n_folds) == 0]] = True
+        is_held[sampled(np.flatnonzero(others), data.labels, search.options, n_held)] = True
         return is_held
 
     def choose(self) -> Choice:
         """Score early and exact models, then others around the best one while there is time."""
         search, clock = self.search, self.clock
-        early = self._by_clusters()
-        if early is None and search.seconds_of_all() < clock.left_of_last:
-            return self._by_sample(self.exact.options)
-        if early is None:
-            return self._by_sample(self._early(self.exact.options, self.level))
-        self._try(early)
-        if 2.0 * search.seconds_of_all() > clock.left():
-            seconds = search.seconds_of_all()
+        early = self._by_clusters() or self._early(self.exact.options, self.level)
+        self._try(early, clock.left() * (1.0 - 1.0 / TWICE))
+        seconds = search.seconds_of_all()
+        if TWICE * seconds > clock.left():
             search.skipped.append(f"an exact model of all rows (about {seconds:.0f} s)")
         else:
-            # its training on all rows takes as long again
-            self._try(self.exact.options, clock.left() / 2.0)
+            self._try(self.exact.options, clock.left() * (1.0 - 1.0 / TWICE))
         if not self.trials:
-            return self._by_sample(early)
+            is_fast = seconds < clock.left()
+            other = self._by_sample(early)
+            exact = self._by_sample(self.exact.options)
+            return replace(exact, otherwise=other) if is_fast else other
         self._search_around_best()
         return self._best()
 
@@ -132,18 +146,18 @@ class Finalists:
 
     def _by_sample(self, options: TrainOptions) -> Choice:
         """Choose options by the losses of the search, without a loss at this number of rows."""
-        search = self.search
-        chosen = with_figure(search.metric, self.data, search.best, search.trials)
-        return replace(chosen, trial=replace(chosen.trial, options=options))
+        trial = replace(self.search.best, options=options)
+        return _of_search(self.search, self.data, trial)
 
-    def _try(self, options: TrainOptions, reserve: float = 0.0) -> None:
-        """Score a model, unless time ends before."""
-        begin = time.perf_counter()
+    def _try(self, options: TrainOptions, reserve: float, *, is_first: bool = True) -> None:
+        """Score a model, unless only `reserve` seconds are left before."""
+        begin, loose = time.perf_counter(), replace(options, probability=False)
         try:
-            outcome = held_out(self.data, self.is_held, options, self.clock.stop(reserve))
+            outcome = held_out(self.data, self.is_held, loose, self.clock.stop(reserve))
         except _core.Stopped:
-            kind = "early" if options.early else "exact"
-            self.search.skipped.append(f"an {kind} model of all rows (more than the time left)")
+            if is_first:
+                kind = "early" if options.early else "exact"
+                self.search.skipped.append(f"an {kind} model of all rows (more than the time left)")
             return
         search, exact = self.search, self.exact
         assert isinstance(options.gamma, float) and isinstance(exact.options.gamma, float)
@@ -165,7 +179,8 @@ class Finalists:
 
     def _seconds_of_all(self, trial: Trial) -> float:
         """Estimate the seconds to train a model on all rows, from those without the held-out."""
-        return MARGIN * trial.fold_seconds / (1.0 - float(self.is_held.mean()))
+        factor = WITH_PROBABILITIES if trial.options.probability else 1.0
+        return factor * MARGIN * trial.fold_seconds / (1.0 - float(self.is_held.mean()))
 
     @property
     def best(self) -> Trial:
@@ -185,7 +200,7 @@ class Finalists:
                 if (C, gamma) not in known:
                     known.add((C, gamma))
                     options = replace(center.options, C=C, gamma=gamma)
-                    self._try(options, self._seconds_of_all(self.best))
+                    self._try(options, self._seconds_of_all(self.best), is_first=False)
             if self.best is center:
                 power /= 2
 
@@ -197,22 +212,27 @@ class Finalists:
             for one, late in zip(self.trials, is_late, strict=True)
             if one.options.early or not late
         ]
-        best = min(possible or self.trials, key=lambda trial: trial.rank)
-        chosen = with_figure(self.search.metric, self.data, best, self.trials)
+        possible = possible or self.trials
+        best = min(possible, key=lambda trial: trial.rank)
+        chosen = with_figure(self.search.metric, self.data, best, possible)
         early = [one for one in self.trials if one.options.early]
-        if best.options.early or not early:
+        if best.options.early:
             return chosen
-        other = min(early, key=lambda trial: trial.rank)
-        return replace(
-            chosen, otherwise=with_figure(self.search.metric, self.data, other, self.trials)
-        )
+        if early:
+            other = with_figure(
+                self.search.metric, self.data, min(early, key=lambda trial: trial.rank), early
+            )
+        else:
+            other = self._by_sample(self._early(best.options, self.level))
+        return replace(chosen, otherwise=other)
 
     def _by_clusters(self) -> TrainOptions | None:
         """Choose C and gamma of an early model on the clusters of its level, which they share.
 
-        Larger gamma is tried, since more rows allow it. Returns None if there is no time.
+        The held-out rows take part in no choice. Larger gamma is tried, since more rows allow it.
+        Returns None if there is no time.
         """
-        search, options = self.search, replace(self.exact.options, early=True)
+        search, options = self.search, replace(self.exact.options, early=True, probability=False)
         assert isinstance(options.gamma, float)
         largest_C = MAX_C * search.scorer.target_std
         penalties = sorted({min(options.C * factor, largest_C) for factor in EARLY_CS})
@@ -220,9 +240,11 @@ class Finalists:
         best = None
         try:
             reserve = (1.0 - SHARE_OF_CLUSTERS) * self.clock.limit
+            folds = options.fold_of_rows(self.data.labels, N_EARLY_FOLDS)
+            folds[self.is_held] = -1  # always trained, never scored
             by_clusters = GridSearch.over(
-                self.data, options, penalties, gammas, folds=N_EARLY_FOLDS,
-                stop=self.clock.stop(reserve),
+                self.data, options, penalties, gammas, folds=folds,
+                stop=self.clock.stop(reserve), metric=search.metric,
             )  # fmt: skip
             # the whole grid at once: early models of all settings share clusters and kernel values
             for _ in chain(by_clusters.run(), by_clusters.use_estimates()):
@@ -233,4 +255,4 @@ class Finalists:
         if best is None:
             search.skipped.append("early models")
             return None
-        return best.setting.options(options)
+        return replace(best.setting.options(options), probability=self.exact.options.probability)

@@ -5,19 +5,23 @@ largest one that is consistent: the share of held-out rows that are outside is n
 up to two standard errors (Tax and Müller, "A consistency-based model selection for one-class
 classification", ICPR 2004). A larger gamma has a tighter boundary, but rejects rows because they
 were not trained. Of these, the nu is chosen whose two models agree best on what is outside, by
-Cohen's kappa, which is 0 for agreement by chance and 1 for equal decisions.
+Cohen's kappa, which is 0 for agreement by chance and 1 for equal decisions. The share of new rows
+outside is then estimated by cross-validation.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+import time
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.dataset import Dataset
+from dcsvm.problem.folds import shuffled_folds
 from dcsvm.problem.options import TrainOptions
+from dcsvm.selection.costs import Costs
 from dcsvm.selection.trials import Clock
 from dcsvm.training.fit import fit
 from dcsvm.training.report import Progress
@@ -27,19 +31,31 @@ NUS = (0.01, 0.02, 0.05, 0.1, 0.2)
 GAMMAS = (1 / 9, 1 / 3, 1.0, 3.0, 9.0, 27.0)  # in units of 1/median
 MAX_ROWS = 6000  # a sample: two parts of 2/5 are trained, 1/5 is held out
 N_DIVISIONS = 3  # of the rows into these parts
+N_FOLDS = 5  # of the estimate at the end
 LEAST_ROWS = 20
 LIMIT = 2.0  # standard errors of the share outside
+SHARE_OF_SEARCH = 0.6  # of the time limit
 
 
 @dataclass(frozen=True)
 class Boundary:
-    """A setting with the share of held-out rows outside, its error, and the agreement."""
+    """A setting with the share of held-out rows outside, its error, and the agreement.
+
+    `costs` has the seconds of its trainings by `setting`; `is_incomplete` says that time ended
+    before all settings were scored.
+    """
 
     options: TrainOptions
     outside: float
     error: float
     n_held: int
     kappa: float
+    costs: Costs = field(default_factory=Costs, compare=False)
+    is_incomplete: bool = False
+
+    @property
+    def setting(self) -> tuple[float, str]:
+        return self.options.nu, str(self.options.gamma)
 
     @property
     def is_consistent(self) -> bool:
@@ -47,65 +63,110 @@ class Boundary:
         return self.outside <= nu + LIMIT * math.sqrt(nu * (1.0 - nu) / self.n_held)
 
 
+class BoundarySearch:
+    """Scores settings on a sample of scaled rows while there is time."""
+
+    def __init__(self, data: Dataset, options: TrainOptions, clock: Clock, progress: Progress):
+        rows = np.arange(data.n_rows)
+        if data.sample_weight is not None:
+            rows = np.flatnonzero(data.sample_weight > 0)
+        chosen = np.random.default_rng(options.seed).permutation(rows)[:MAX_ROWS]
+        if len(chosen) < LEAST_ROWS:
+            raise ValueError(
+                f"a boundary is chosen from at least {LEAST_ROWS} rows: got {len(chosen)}"
+            )
+        self.sample = data.take(np.sort(chosen)).as_floats()
+        self.options, self.clock, self.progress = options, clock, progress
+        self.costs, self.found = Costs(), dict[float, Boundary]()  # the consistent ones by nu
+
+    def run(self) -> Boundary:
+        """Return the best boundary. Raises Stopped if none was scored in time."""
+        is_incomplete = False
+        try:
+            for nu in NUS:
+                self._search_gamma(nu)
+            if not self.found:  # rows so few, or so many features, that models reject new rows
+                self.found[NUS[-1]] = self._scored(NUS[-1], GAMMAS[0])
+        except _core.Stopped:
+            is_incomplete = True
+            if not self.found:
+                raise
+        best = max(self.found.values(), key=lambda one: (one.kappa, -one.options.nu))
+        self.progress.note(
+            f"nu and gamma: {len(self.found)} boundaries; the most stable one: "
+            f"nu={best.options.nu:g}, gamma={best.options.gamma}: models of different rows agree "
+            f"on {100 * best.kappa:.0f} %"
+        )
+        best = replace(best, costs=self.costs, is_incomplete=is_incomplete)
+        try:
+            return self._with_figure(best)
+        except _core.Stopped:
+            return replace(best, is_incomplete=True)
+
+    def _search_gamma(self, nu: float) -> None:
+        """Find the boundary of the largest gamma up to which all are consistent."""
+        for gamma in GAMMAS:
+            scored = self._scored(nu, gamma)
+            if not scored.is_consistent:
+                return
+            self.found[nu] = scored
+            self.progress.trial("nu and gamma", len(self.found), "")
+
+    def _scored(self, nu: float, gamma: float) -> Boundary:
+        """Train and compare two models in each division of the rows. Raises Stopped."""
+        options = replace(self.options, nu=nu, gamma=f"{gamma!r}/median", probability=False)
+        rng, n = np.random.default_rng(options.seed), self.sample.n_rows
+        first, second, held = [], [], []
+        for _ in range(N_DIVISIONS):
+            parts = np.split(rng.permutation(n), [2 * n // 5, 4 * n // 5])
+            held.append(np.sort(parts[2]))
+            first.append(self._outside(parts[0], held[-1], options))
+            second.append(self._outside(parts[1], held[-1], options))
+        rows, counts = np.concatenate(held), self._counts
+        weights = counts[rows]
+        a, b = np.concatenate(first), np.concatenate(second)
+        p, q = (np.average(one, weights=weights) for one in (a, b))
+        by_chance = p * q + (1 - p) * (1 - q)
+        agree = np.average(a == b, weights=weights)
+        kappa = (agree - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0
+        share, n_held = float((p + q) / 2), len(np.unique(rows))
+        return Boundary(options, share, error_of(share, n_held), n_held, float(kappa))
+
+    def _with_figure(self, best: Boundary) -> Boundary:
+        """Estimate the share of new rows outside by cross-validation. Raises Stopped."""
+        n = self.sample.n_rows
+        fold = shuffled_folds(n, N_FOLDS, best.options.seed)
+        outside = np.zeros(n, bool)
+        for k in range(N_FOLDS):
+            held = np.flatnonzero(fold == k)
+            outside[held] = self._outside(np.flatnonzero(fold != k), held, best.options)
+        share = float(np.average(outside, weights=self._counts))
+        return replace(best, outside=share, error=error_of(share, n), n_held=n)
+
+    @property
+    def _counts(self) -> np.ndarray:
+        weights = self.sample.sample_weight
+        return np.ones(self.sample.n_rows) if weights is None else weights
+
+    def _outside(self, trained: np.ndarray, held: np.ndarray, options: TrainOptions) -> np.ndarray:
+        """Return which held-out rows are outside of the boundary of others. Raises Stopped."""
+        reserve = (1.0 - SHARE_OF_SEARCH) * self.clock.limit
+        control, begin = RunControl(Progress(), self.clock.stop(reserve)), time.perf_counter()
+        model = fit(self.sample.take(np.sort(trained)), options, control)
+        if model.report.stopped:
+            raise _core.Stopped
+        setting = options.nu, str(options.gamma)
+        self.costs.add(setting, len(trained), time.perf_counter() - begin)
+        return model.predict(self.sample.take(held).rows, threads=options.threads) < 0
+
+
+def error_of(share: float, n_rows: int) -> float:
+    """Return the standard error of a share of rows; that of 0 or 1 is not 0."""
+    return math.sqrt(max(share * (1 - share), 0.25 / n_rows) / n_rows)
+
+
 def choose_boundary(
     data: Dataset, options: TrainOptions, clock: Clock, progress: Progress
 ) -> Boundary:
     """Choose nu and gamma for scaled rows. Raises Stopped if nothing was scored in time."""
-    rng = np.random.default_rng(options.seed)
-    chosen = rng.permutation(data.n_rows)[:MAX_ROWS]
-    if len(chosen) < LEAST_ROWS:
-        raise ValueError(f"a boundary is chosen from at least {LEAST_ROWS} rows: got {len(chosen)}")
-    sample = data.take(np.sort(chosen)).as_floats()
-    found: list[Boundary] = []
-    try:
-        for nu in NUS:
-            consistent = _largest_consistent(sample, replace(options, nu=nu), clock)
-            found += [consistent] if consistent is not None else []
-            progress.trial("nu and gamma", len(found), "")
-    except _core.Stopped:
-        if not found:
-            raise
-    if not found:  # rows so few, or so many features, that each model rejects new rows
-        smallest = replace(options, nu=NUS[-1], gamma=f"{GAMMAS[0]!r}/median")
-        found = [_scored(sample, smallest, clock)]
-    best = max(found, key=lambda one: (one.kappa, -one.options.nu))
-    progress.note(
-        f"nu and gamma: {len(found)} boundaries; the most stable one: nu={best.options.nu:g}, "
-        f"gamma={best.options.gamma}: models of different rows agree on {100 * best.kappa:.0f} %"
-    )
-    return best
-
-
-def _largest_consistent(sample: Dataset, options: TrainOptions, clock: Clock) -> Boundary | None:
-    """Return the boundary of the largest gamma up to which all are consistent."""
-    best = None
-    for gamma in GAMMAS:
-        scored = _scored(sample, replace(options, gamma=f"{gamma!r}/median"), clock)
-        if not scored.is_consistent:
-            break
-        best = scored
-    return best
-
-
-def _scored(sample: Dataset, options: TrainOptions, clock: Clock) -> Boundary:
-    """Train and compare two models in each division of the rows. Raises Stopped."""
-    rng = np.random.default_rng(options.seed)
-    n, first, second = sample.n_rows, [], []
-    for _ in range(N_DIVISIONS):
-        parts = np.split(rng.permutation(n), [2 * n // 5, 4 * n // 5])
-        held = sample.take(np.sort(parts[2]))
-        for part, outside in zip(parts[:2], (first, second), strict=True):
-            control = RunControl(Progress(), clock.stop())
-            model = fit(sample.take(np.sort(part)), options, control)
-            if model.report.stopped:
-                raise _core.Stopped
-            outside.append(model.predict(held.rows, threads=options.threads) < 0)
-    a, b = np.concatenate(first), np.concatenate(second)
-    p, q = a.mean(), b.mean()
-    by_chance = p * q + (1 - p) * (1 - q)
-    kappa = (np.mean(a == b) - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0
-    share = float((p + q) / 2)
-    # divisions hold out some rows again: the error is that of the different rows
-    n_held = min(n, len(a))
-    error = math.sqrt(max(share * (1 - share), 0.25 / n_held) / n_held)
-    return Boundary(options, share, error, n_held, float(kappa))
+    return BoundarySearch(data, options, clock, progress).run()

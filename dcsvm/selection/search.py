@@ -2,7 +2,10 @@
 
 Candidates are scored on held-out rows or folds, in this order: kernels in two scalings with two C;
 feature weights for the best one; C and gamma by a pattern, on more rows; epsilon; the same pattern
-for other kernels that are as good up to noise; the best ones once more in other folds.
+for other kernels that are as good up to noise; smaller steps of C and gamma around the best, while
+there is time; the best ones once more in other folds.
+
+Of many rows, some are held back for the models of all other rows (final.py): no sample has them.
 """
 
 from __future__ import annotations
@@ -12,12 +15,15 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from dcsvm import _core
 from dcsvm.data.dataset import Dataset
 from dcsvm.kernel.kernels import KERNEL_TYPES
 from dcsvm.model.metrics import shown_loss
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.costs import Costs
+from dcsvm.selection.costs import APART, Costs
+from dcsvm.selection.figure import loss_of_best
 from dcsvm.selection.trials import (
     GIVEN,
     INFORMATION,
@@ -27,13 +33,13 @@ from dcsvm.selection.trials import (
     Clock,
     Scorer,
     Trial,
+    sampled,
     weights_of_loss,
 )
 from dcsvm.training.report import Progress
 from dcsvm.training.train import MAX_FEATURES
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike
 
 SCALINGS = ("auto", "quantile")
@@ -45,11 +51,16 @@ EPSILON, EPSILON_OF_RMSE = 0.05, 0.1  # at the start, in standard deviations; th
 FACTORS_OF_EPSILON = (0.3, 3.0)  # tried at the end
 PATTERN = ((1.0, 3.0), (4.0, 1.0), (1.0, 1 / 3), (0.25, 1.0))  # factors of C and gamma
 LEAST_POWER = 0.4  # of these factors: 1, then 1/2
+FIRST_STEP, LEAST_STEP = 0.25, 0.1  # powers at the end: 1/4, then 1/8
 SCREENING_ROWS, SEARCH_ROWS, MAX_SAMPLE = 5000, 20_000, 100_000
-# Share of the time limit for the search, before the seconds of the last training are known, and
-# the seconds of a training at full tolerance relative to those of a trial.
-SHARE_OF_SEARCH, SHARE_OF_SAMPLES, LAST_TRAINING = 0.6, 0.4, 2.0
-N_DIVISIONS, MAX_REPEATED = 4, 4  # divisions into folds, and settings that are scored in all
+# Least share of the time limit for the search: of all rows, or of samples.
+SHARE_OF_SEARCH, SHARE_OF_SAMPLES = 0.6, 0.4
+# Seconds of a training at full tolerance relative to those of a trial, and with probabilities; what
+# is reserved for it, relative to the estimate, and in addition.
+LAST_TRAINING, WITH_PROBABILITIES, RESERVED, BESIDE = 2.0, 6.0, 1.5, 0.5
+N_DIVISIONS, MAX_REPEATED = 8, 6  # divisions into folds, and settings that are scored in all
+# Held-back rows: few, so that the others train nearly the model of all, but enough for the figure.
+MIN_HELD, HELD_SHARE = 4000, 0.04
 
 
 Tell = Callable[[str, Trial, Trial], None]  # step, trial, best trial so far
@@ -63,10 +74,12 @@ class EasySearch:
 
     Attributes
     ----------
+    is_held_back : rows that no sample has, bool (n,); none of few rows.
     scorer, trials : the scorer on the current sample, and the trials on it.
     candidates : all that were scored, on any sample.
     skipped : names of the omitted parts of the search.
-    costs : seconds of trainings of the best candidate.
+    costs : seconds of trainings by candidate.
+    bias : how much too small the loss of the best is, because trials before had the same rows.
 
     Raises ValueError if all rows are equal.
     """
@@ -90,23 +103,47 @@ class EasySearch:
         self.progress, self.tell, self.feature_weights = progress, tell, feature_weights
         self.weights_of_loss = weights_of_loss(data, options, counts_classes=counts_classes)
         self.trials: list[Trial] = []
+        self.screened: list[Trial] = []
+        self.bias = 0.0
         self.candidates: set[Candidate] = set()
         self.skipped: list[str] = []
         self.costs = Costs()
         self.step = ""
         self.n_in_step: int | None = None  # new candidates, None before the first trial of the step
         self.scalings = SCALINGS if data.scaling is None else (GIVEN,)
+        self.is_held_back = self._held_back()
         self.scorer = self._scorer(SCREENING_ROWS)
         is_constant = self.scorer.scaled(self.scalings[0]).rows.n_features == 0
         # a sample may lack rare rows
         if is_constant and data.scaled("auto").rows.n_features == 0:
             raise ValueError("all rows are equal: there is nothing to learn from")
 
+    def _held_back(self) -> np.ndarray:
+        """Draw the rows for the models of all other rows, bool (n,)."""
+        data, is_held = self.data, np.zeros(self.data.n_rows, bool)
+        if not self.is_small:
+            n_held = int(max(MIN_HELD, HELD_SHARE * data.n_rows))
+            rows = self._counted(np.arange(data.n_rows))
+            is_held[sampled(rows, data.labels, self.options, n_held)] = True
+        return is_held
+
+    def _counted(self, rows: np.ndarray) -> np.ndarray:
+        """Return those of some rows int64 (n,) that have a weight above 0."""
+        weights = self.weights_of_loss
+        return rows if weights is None else rows[weights[rows] > 0]
+
     def _scorer(self, n_rows: int) -> Scorer:
+        rows = self._counted(np.flatnonzero(~self.is_held_back))
         return Scorer.of(
             self.data, self.options, self.metric, n_rows, self.feature_weights,
-            self.weights_of_loss,
+            self.weights_of_loss, rows,
         )  # fmt: skip
+
+    @property
+    def has_all_rows(self) -> bool:
+        """Whether the sample has all rows that count."""
+        n_counted = len(self._counted(np.arange(self.data.n_rows)))
+        return self.scorer.data.n_rows == n_counted
 
     @property
     def is_small(self) -> bool:
@@ -124,15 +161,17 @@ class EasySearch:
     def reserve(self) -> float:
         """Seconds that are kept for what follows the search."""
         limit = self.clock.limit
-        if not self.is_small:
-            return (1.0 - SHARE_OF_SAMPLES) * limit
         if not self.trials:
             return 0.0  # the first trial may take all the time
-        return min(self.seconds_of_all(), (1.0 - SHARE_OF_SEARCH) * limit)
+        if not self.is_small:
+            return (1.0 - SHARE_OF_SAMPLES) * limit
+        needed = RESERVED * (self.seconds_of_all() + self.best.weight_seconds) + BESIDE
+        return min(needed, (1.0 - SHARE_OF_SEARCH) * limit)
 
     def seconds_of_all(self) -> float:
         """Estimate the seconds of an exact training of the best candidate on all rows."""
-        return LAST_TRAINING * self.costs.of(self.data.n_rows)
+        factor = WITH_PROBABILITIES if self.options.probability else 1.0
+        return factor * LAST_TRAINING * self.costs.of(self.best.candidate, self.data.n_rows)
 
     def run(self) -> Trial:
         """Carry out the steps. Raises Stopped with a message if no candidate was scored."""
@@ -142,6 +181,7 @@ class EasySearch:
             ("C and gamma", self._search_pattern),
             ("epsilon", self._refine_epsilon),
             ("other kernels", self._search_rivals),
+            ("smaller steps", self._search_near),
             ("other folds", self._divide_again),
         ):
             self._begin(name)
@@ -163,18 +203,29 @@ class EasySearch:
         If `scorer` is given, the search continues with it, unless it is stopped before.
         """
         used = scorer or self.scorer
-        trial = used.trial(candidate, self.clock.stop(self.reserve if scorer is None else 0.0))
+        trial = used.trial(candidate, self.clock.stop(self.reserve))
         if scorer is not None:  # losses on other rows do not compare
-            self.scorer, self.trials = scorer, []
+            self._continue_on(scorer)
         self.trials.append(trial)
         self.n_in_step = (self.n_in_step or 0) + (candidate not in self.candidates)
         self.candidates.add(candidate)
         best = self.best
-        if trial is best:
-            self.costs.add(self.scorer.n_trained, trial.fold_seconds)
+        self.costs.add(candidate, self.scorer.n_trained, trial.fold_seconds)
         self.progress.trial(self.step, self.n_in_step, self.quality(best))
         if self.tell is not None:
             self.tell(self.step, trial, best)
+
+    def _continue_on(self, scorer: Scorer) -> None:
+        """Use another scorer; what trials on rows of the present one have chosen is not forgotten."""
+        if self.trials:
+            n_before, best = self.scorer.n_held, self.best
+            compared = [one for one in self.trials if len(one.outcomes) == len(best.outcomes)]
+            loss, _ = loss_of_best(
+                self.metric, [one.outcomes for one in compared], compared.index(best)
+            )
+            share = min(n_before / scorer.n_held, 1.0)
+            self.bias = share * (self.bias + loss - best.loss)
+        self.scorer, self.trials = scorer, []
 
     def quality(self, trial: Trial) -> str:
         """Format a loss with its standard error, as the metric shows it."""
@@ -204,6 +255,7 @@ class EasySearch:
             epsilon = EPSILON_OF_RMSE * (best.rmse / self.scorer.target_std)
             self._begin("epsilon")
             self._try(replace(best.candidate, epsilon=epsilon))
+        self.screened = list(self.trials)
 
     def _set_folds(self, n_trials: int) -> None:
         """Use as many folds as the time of `n_trials` trials allows; score the first one again."""
@@ -211,6 +263,7 @@ class EasySearch:
         n_folds = self.clock.left(self.reserve) / (n_trials * trial.fold_seconds)
         n_folds = int(min(max(n_folds, 1), self.scorer.max_folds))
         if n_folds != self.scorer.n_folds:
+            self.trials.clear()  # nothing was compared with it
             self._try(trial.candidate, self.scorer.with_folds(n_folds))
 
     def _try_weights(self) -> None:
@@ -227,11 +280,18 @@ class EasySearch:
         self._enlarge()
         self._pattern(self.best, N_SEARCHED)
 
-    def _pattern(self, start: Trial, n_trials: int) -> None:
-        """Search C and gamma around a trial by factors 4 and 3, then by their square roots."""
-        best, power, n_tried = start, 1.0, 0
-        known = {(best.candidate.C, best.candidate.gamma)}
-        while power > LEAST_POWER:
+    def _pattern(
+        self, start: Trial, n_trials: int | None, power: float = 1.0, least: float = LEAST_POWER
+    ) -> None:
+        """Search C and gamma around a trial by powers of 4 and 3, the first and then its halves."""
+        best, n_tried = start, 0
+        fixed = replace(start.candidate, C=0.0, gamma=0.0)
+        known = {
+            (one.candidate.C, one.candidate.gamma)
+            for one in self.trials
+            if replace(one.candidate, C=0.0, gamma=0.0) == fixed
+        }
+        while power > least:
             center = best
             for C_factor, gamma_factor in PATTERN:
                 C = min(center.candidate.C * C_factor**power, MAX_C)
@@ -249,16 +309,17 @@ class EasySearch:
 
     def _enlarge(self) -> None:
         """Continue on a larger sample, as large as the time allows; score the best there."""
-        n_now, n_all = self.scorer.data.n_rows, self.data.n_rows
+        n_now = self.scorer.data.n_rows
+        n_all = len(self._counted(np.flatnonzero(~self.is_held_back)))
         if n_all <= n_now:
             return
-        best = self.best
+        best = self.best.candidate
         of_trial = self.clock.left(self.reserve) / (N_SEARCHED + 2)
         share = self.scorer.n_trained / n_now
-        n_rows = int(min(n_all, MAX_SAMPLE, self.costs.affordable(of_trial) / share))
-        if n_rows < 1.5 * n_now:
+        n_rows = int(min(n_all, MAX_SAMPLE, self.costs.affordable(best, of_trial) / share))
+        if n_rows < APART * n_now:
             return
-        self._try(best.candidate, self._scorer(n_rows))
+        self._try(best, self._scorer(n_rows))
         self._set_folds(N_SEARCHED + 1)
 
     def _refine_epsilon(self) -> None:
@@ -269,14 +330,27 @@ class EasySearch:
 
     def _search_rivals(self) -> None:
         """Search around the best of each other kernel that is worse by less than the noise."""
-        best = self.best
-        others: dict[str, Trial] = {}
-        for trial in sorted(self.trials, key=lambda trial: trial.rank):
-            if trial.candidate.kernel != best.candidate.kernel:
-                others.setdefault(trial.candidate.kernel, trial)
-        for trial in others.values():
-            if trial.loss < best.loss + best.error:
+        screened = sorted(self.screened or self.trials, key=lambda trial: trial.rank)
+        best, others = self.best.candidate, dict[str, Candidate]()
+        for trial in screened:
+            is_good = trial.loss < screened[0].loss + screened[0].error
+            if is_good and trial.candidate.kernel != best.kernel:
+                others.setdefault(trial.candidate.kernel, trial.candidate)
+        for candidate in others.values():
+            if best.weighting is not None:
+                source = None if best.source is None else candidate
+                candidate = replace(candidate, weighting=best.weighting, source=source)
+            candidate = replace(candidate, epsilon=best.epsilon)
+            known = [trial for trial in self.trials if trial.candidate == candidate]
+            if not known:
+                self._try(candidate)
+            trial = known[0] if known else self.trials[-1]
+            if trial.loss < self.best.loss + self.best.error:
                 self._pattern(trial, N_OF_RIVAL)
+
+    def _search_near(self) -> None:
+        """Search C and gamma around the best in small steps."""
+        self._pattern(self.best, None, power=FIRST_STEP, least=LEAST_STEP)
 
     def _divide_again(self) -> None:
         """Score the best ones in more folds, and then in other folds, to tell them apart."""

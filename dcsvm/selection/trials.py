@@ -68,8 +68,7 @@ class Clock:
     @property
     def left_of_last(self) -> float:
         """Seconds left for the training on all rows."""
-        left = self.left()
-        return left if left > 0 else GRACE
+        return max(self.left(), GRACE)
 
     def stop_of_last(self, *, early: bool) -> _core.Stop:
         """Return the stop of the training on all rows."""
@@ -126,11 +125,13 @@ TRIAL_TOLERANCE = 1e-2  # relative to the deviation of the targets
 def with_metric(
     options: TrainOptions, metric: str | None, labels: np.ndarray
 ) -> tuple[TrainOptions, str]:
-    """Return the options that all candidates share, and the metric, by default accuracy or rmse.
+    """Return the options that all candidates share, and the metric.
 
-    Raises ValueError for a metric that does not fit the labels.
+    By default, it is rmse for a regression, accuracy for classes, or balanced-accuracy if their
+    weights are balanced. Raises ValueError for a metric that does not fit the labels.
     """
-    default = "rmse" if options.is_regression else "accuracy"
+    default = "balanced-accuracy" if options.class_weight == "balanced" else "accuracy"
+    default = "rmse" if options.is_regression else default
     metric = chosen_metric(metric or default, options, labels)
     if metric == "balanced-accuracy":
         options = replace(options, class_weight="balanced")
@@ -162,7 +163,7 @@ class Trial:
     `options` train the model of all rows, scaled and weighted as the candidate says. `outcomes` has
     the predictions of the held-out rows, in the order of the rows, for each time the rows were
     divided into folds. `fold_seconds` is the mean time of a fold, to train and predict, without
-    learning weights.
+    `weight_seconds`, the time to find feature weights.
     """
 
     candidate: Candidate
@@ -171,6 +172,7 @@ class Trial:
     error: float
     outcomes: tuple[Outcome, ...]
     fold_seconds: float
+    weight_seconds: float = 0.0
 
     @staticmethod
     def of(
@@ -179,11 +181,12 @@ class Trial:
         metric: str,
         outcomes: tuple[Outcome, ...],
         fold_seconds: float,
+        weight_seconds: float = 0.0,
     ) -> Trial:
         """Make a trial of one or more outcomes."""
         losses = [loss_with_error(metric, [one]) for one in outcomes]
-        loss, error = np.mean(losses, axis=0)
-        return Trial(candidate, options, float(loss), float(error), outcomes, fold_seconds)
+        loss, error = map(float, np.mean(losses, axis=0))
+        return Trial(candidate, options, loss, error, outcomes, fold_seconds, weight_seconds)
 
     @property
     def n_held(self) -> int:
@@ -196,13 +199,27 @@ class Trial:
 
     def again(self, metric: str, other: Trial) -> Trial:
         """Return this trial with the outcomes of other folds of the same rows."""
-        outcomes = (*self.outcomes, *other.outcomes)
-        return Trial.of(self.candidate, self.options, metric, outcomes, self.fold_seconds)
+        outcomes, seconds = (*self.outcomes, *other.outcomes), (self.fold_seconds, self.weight_seconds)
+        return Trial.of(self.candidate, self.options, metric, outcomes, *seconds)
 
     @property
     def rank(self) -> tuple[float, float, float]:
         """Ties go to the smaller gamma, then the smaller C."""
         return self.loss, self.candidate.gamma, self.candidate.C
+
+
+PARTS_OF_SAMPLE = 16  # a sample is drawn in whole parts of this many, stratified by class
+
+
+def sampled(
+    rows: np.ndarray, labels: np.ndarray, options: TrainOptions, n_rows: int
+) -> np.ndarray:
+    """Draw about `n_rows` of the rows int64 (n,), stratified by class; ascending, if `rows` are."""
+    if len(rows) <= n_rows:
+        return rows
+    n_parts = min(PARTS_OF_SAMPLE * -(-len(rows) // n_rows), len(rows))
+    n_taken = max(n_parts * n_rows // len(rows), 1)
+    return rows[options.fold_of_rows(labels[rows], n_parts) < n_taken]
 
 
 def scaled_as(data: Dataset, scale: str, feature_weights: ArrayLike | None) -> Dataset:
@@ -261,15 +278,14 @@ class Scorer:
         n_rows: int,
         feature_weights: ArrayLike | None = None,
         weights_of_loss: np.ndarray | None = None,
+        rows: np.ndarray | None = None,
     ) -> Scorer:
-        """Make a scorer on about `n_rows` rows of a data set, stratified by class."""
+        """Make a scorer on about `n_rows` of the rows of a data set, by default of all."""
         target_std = float(np.std(data.labels)) if options.is_regression else 1.0
+        chosen = np.arange(data.n_rows) if rows is None else rows
+        chosen = sampled(chosen, data.labels, options, n_rows)
+        data = data if len(chosen) == data.n_rows else data.take(chosen)
         n = data.n_rows
-        chosen = np.arange(n)
-        if n > n_rows:
-            chosen = np.flatnonzero(options.fold_of_rows(data.labels, -(-n // n_rows)) == 0)
-            data = data.take(chosen)
-            n = data.n_rows
         max_folds = max(min(N_FOLDS, n), 2, -(-n // MAX_HELD))
         fold = replace(options, seed=options.seed + 1).fold_of_rows(data.labels, max_folds)
         max_folds = min(max_folds, N_FOLDS)
@@ -337,32 +353,38 @@ class Scorer:
     def _found_weights(
         self, candidate: Candidate, trained: np.ndarray, stop: _core.Stop
     ) -> np.ndarray:
-        data, labels = self.scaled(candidate.scale).take(trained), self.data.labels[trained]
-        if candidate.weighting == INFORMATION:
-            return information_weights(data, labels, candidate.kernel)
-        assert candidate.source is not None
-        options, counts = self.options_of(candidate.source), self.data.sample_weight
+        data, counts = self.scaled(candidate.scale), self.data.sample_weight
+        rows, labels = data.rows.take(trained), self.data.labels[trained]
         counts = None if counts is None else counts[trained]
-        return learn_weights(data.rows, labels, options, stop, sample_weight=counts)
+        if candidate.weighting == INFORMATION:
+            return information_weights(
+                rows, labels, candidate.kernel, table=data.table,
+                is_regression=self.options.is_regression, counts=counts, stop=stop,
+            )  # fmt: skip
+        assert candidate.source is not None
+        options = self.options_of(candidate.source)
+        return learn_weights(rows, labels, options, stop, sample_weight=counts)
 
     def trial(self, candidate: Candidate, stop: _core.Stop) -> Trial:
         """Score a candidate. Raises Stopped."""
         options = self.options_of(candidate)
         tolerance = max(TRIAL_TOLERANCE * max(1.0, self.target_std), options.tolerance)
-        loose = replace(options, tolerance=tolerance)
+        loose = replace(options, tolerance=tolerance, probability=False)
         # weights are learned without the fold that scores them
-        outcomes, rows, seconds = [], [], 0.0
+        outcomes, rows, seconds, of_weights = [], [], 0.0, 0.0
         for fold in range(self.n_folds):
-            data = self.scaled(candidate.scale)
+            data, start = self.scaled(candidate.scale), time.perf_counter()
             if candidate.weighting is not None:
                 weights = self.weights(candidate, fold, stop)
                 data = data.weighted(weights, np.arange(len(weights)))
+            of_weights = max(of_weights, time.perf_counter() - start)
             start, is_held = time.perf_counter(), self.fold == fold
             outcomes.append(held_out(data, is_held, loose, stop))
             rows.append(np.flatnonzero(is_held))
             seconds += time.perf_counter() - start
         outcome = joined_in_order(outcomes, rows, self.metric, self.weights_of_loss)
-        return Trial.of(candidate, options, self.metric, (outcome,), seconds / self.n_folds)
+        per_fold = seconds / self.n_folds
+        return Trial.of(candidate, options, self.metric, (outcome,), per_fold, of_weights)
 
 
 def joined_in_order(
@@ -373,10 +395,11 @@ def joined_in_order(
 ) -> Outcome:
     """Join the outcomes of folds in the order of their rows; only what the metric needs is kept."""
     of_all, held = joined(outcomes), np.concatenate(rows)
-    if DEFINITIONS[metric].needs_values:
-        of_all = with_probabilities(of_all)
-    else:
-        of_all = replace(of_all, values=None)
     if weights_of_loss is not None:
         of_all = replace(of_all, weights=weights_of_loss[held])
+    needs_values = DEFINITIONS[metric].needs_values
+    if needs_values:
+        of_all = with_probabilities(of_all)
+    if not needs_values or (of_all.classes is not None and len(of_all.classes) > 2):
+        of_all = replace(of_all, values=None)
     return of_all.take(np.argsort(held))

@@ -190,6 +190,8 @@ def _trained(
         learning.rows.weighted(weights), learning.labels, sample_weight=learning.sample_weight
     )
     model = fit(weighted, options, control)
+    if model.report.stopped:
+        raise _core.Stopped
     threads = usable_threads(options.threads)
     predicted = model.predictions(held_out.rows.weighted(weights), None, threads)
     metric = DEFINITIONS[checked_metric(None, options.svm_type)]

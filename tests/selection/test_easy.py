@@ -135,7 +135,9 @@ def test_the_time_limit_ends_the_search(product):
     search = search_of(X, y, clock, tell=lambda *_: clock.request())
     search.run()
     assert len(search.candidates) == 1
-    assert search.skipped == ["kernels and scalings", "feature weights", "C and gamma", "other folds"]
+    assert search.skipped == [
+        "kernels and scalings", "feature weights", "C and gamma", "smaller steps", "other folds",
+    ]  # fmt: skip
 
 
 def test_large_data_are_sampled_by_class():
@@ -147,6 +149,57 @@ def test_large_data_are_sampled_by_class():
     assert np.mean(labels) == pytest.approx(1 / 12, abs=0.002)
     assert (scorer.n_folds, scorer.max_folds) == (1, 5)
     assert scorer.n_held + scorer.n_trained == len(labels)
+
+
+def test_rows_that_are_held_back_choose_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(24_000, 3))
+    search = search_of(X, np.where(X[:, 0] > 0, 1, -1), Clock(LIMIT))
+    assert search.is_held_back.sum() == pytest.approx(4000, abs=300)
+    for n_rows in (5000, 100_000):
+        assert not search.is_held_back[search._scorer(n_rows).chosen].any()
+    assert not search_of(X[:300], X[:300, 0] > 0, Clock(LIMIT)).is_held_back.any()
+
+
+@pytest.mark.parametrize("metric", [None, "log-loss", "f1"])
+def test_rows_of_weight_0_do_not_matter(product, metric):
+    X, y = product
+    weights = np.where(np.arange(400) % 10 == 0, 3.0, 0.0)  # 40 rows count
+    model = dcsvm.easy(
+        X, y, sample_weight=weights, metric=metric, time_limit=LIMIT, threads=1
+    )
+    assert model.report.selection["n_held"] == 40
+
+
+def test_balanced_classes_are_chosen_by_balanced_accuracy(product):
+    X, y = product
+    model = dcsvm.easy(X, y, class_weight="balanced", time_limit=LIMIT, threads=1)
+    assert model.report.selection["metric"] == "balanced-accuracy"
+
+
+def test_text_labels_of_many_classes(product):
+    X = product[0]
+    letters = np.array(list("ABCDEFGHIJKLMNOPQRST"))[np.digitize(X[:, 0], np.linspace(-2, 2, 19))]
+    model = dcsvm.easy(X[:300], letters[:300], time_limit=LIMIT, threads=1)
+    assert set(model.predict(X[300:])) <= set(letters)
+
+
+def test_a_model_has_the_probabilities_that_were_asked_for(product):
+    X, y = product
+    model = dcsvm.easy(X, y, probability=True, time_limit=LIMIT, threads=1)
+    assert model.predict_probability(X).shape == (400, 2)
+
+
+@pytest.mark.parametrize("limit", [0.3, 1.0])
+def test_a_limit_that_ends_the_search_leaves_time_for_an_exact_model(limit):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 5))
+    y = np.sign(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=3000))
+    try:
+        model = dcsvm.easy(X, y, time_limit=limit, threads=1)
+    except dcsvm.Stopped:
+        pytest.skip("a slow machine")
+    assert model.exact is not None and model.report.converged
 
 
 @pytest.mark.slow
@@ -181,7 +234,7 @@ def test_the_command_prints_a_command_that_repeats_it(files):
     [
         (
             ("-s", "1", "data"),
-            "-s must be 0 or 3, the types that are trained with levels, not nu_svc",
+            "-s must be 0, 2 or 3, not nu_svc: nu-SVC and nu-SVR are other forms of 0 and 3",
         ),
         (("--time-limit", "0", "data"), "--time-limit must be above 0"),
         (("-",), "--model is required for standard input"),
@@ -323,7 +376,7 @@ def test_repeated_scores_of_a_setting_are_one_trial(files):
     done = call(easy_command, "--time-limit", LIMIT, "--report", "report.json", "data", "test")
     counts = [int(line.split(": ")[1].split()[0]) for line in done.stderr.splitlines()
               if " trial" in line]  # fmt: skip
-    assert counts[:2] == [8, 1]
+    assert counts[:2] == [8, 2]
     assert counts[2] <= 7 and counts[-1] == 0  # other folds have no new setting
     selection = json.loads((files / "report.json").read_text())["selection"]
     assert selection["n_trials"] == sum(counts)
