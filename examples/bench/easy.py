@@ -47,7 +47,7 @@ def main() -> None:
     columns = ("error", "seconds", "predict_seconds", "kilobytes")
     ratios = [tabular.relative(lines, column, base) for column in columns]
     for method in ratios[0]:
-        print(measure.markdown([method, *(f"{one[method]:.3g}" for one in ratios)]))
+        print(measure.markdown([method, *(f"{one.get(method, np.nan):.3g}" for one in ratios)]))
 
 
 def lines_of(options) -> Iterator[tuple]:
@@ -134,7 +134,7 @@ class Split:
                 writer.writerows([*row, label] for row, label in zip(X.tolist(), y, strict=True))
         return paths
 
-    def task(self) -> tuple[Task, np.ndarray]:
+    def task(self, metric: str | None) -> tuple[Task, np.ndarray]:
         """Return what learners are given, and test targets; categories and classes are indices."""
         both, labels = np.concatenate((self.X, self.X_test)), [*self.y, *self.y_test]
         X = np.empty(both.shape)
@@ -144,8 +144,8 @@ class Split:
             else:
                 X[:, j] = [float(cell) if is_number(cell) else np.nan for cell in column]
         y = np.array(labels, float) if self.is_regression else indices(labels)
-        n = len(self.y)
-        return Task(X[:n], y[:n], X[n:], self.texts, self.is_regression), y[n:]
+        n, n_classes = len(self.y), 0 if self.is_regression else int(y.max()) + 1
+        return Task(X[:n], y[:n], X[n:], self.texts, n_classes, metric), y[n:]
 
 
 def indices(labels: list[str]) -> np.ndarray:
@@ -166,8 +166,9 @@ def easy(split: Split, seconds: float, metric: str | None) -> Outcome:
         train, test = split.write(Path(name))
         model, output = f"{train}.model", Path(name, "out")
         more = ["--metric", metric, "-b", 1] if metric else []
+        kind = ["-s", 3 if split.is_regression else 0]
         program = measure.beside_python("dcsvm-easy")
-        words = [*more, "--time-limit", seconds, "--model", model, train]
+        words = [*more, *kind, "--time-limit", seconds, "--model", model, train]
         report = measure.reported(program, *words, good=(0, 3))
         predict = measure.beside_python("dcsvm-predict")
         predicted = measure.reported(predict, *more[2:], test, model, output)
@@ -192,7 +193,7 @@ def peer(method: str, split: Split, seconds: float, options) -> Outcome | None:
     own = LEARNERS[method][2]
     with tempfile.TemporaryDirectory(prefix="dcsvm-easy-") as name:
         folder = Path(name)
-        task, y_test = split.task()
+        task, y_test = split.task(options.metric)
         task.save(folder)
         script = Path(__file__).with_name("learners.py")
         command = [python, script, method, folder, seconds if own is None else own]
@@ -204,22 +205,11 @@ def peer(method: str, split: Split, seconds: float, options) -> Outcome | None:
         about = json.loads(finished.stdout.splitlines()[-1])
         predicted = np.load(folder / "predicted.npy")
         if options.metric:
-            error = loss_of(options.metric, np.load(folder / "probabilities.npy"), y_test)
+            error = tabular.loss_of(options.metric, np.load(folder / "probabilities.npy"), y_test)
         else:
             error = tabular.error_of(split.is_regression, predicted, y_test)
     return Outcome(about["version"], error, about["seconds"], about["predict_seconds"],
                    about["bytes"])  # fmt: skip
-
-
-def loss_of(metric: str, p: np.ndarray, y: np.ndarray) -> float:
-    """Return 1 - AUC (one class against the rest, averaged) or the log loss of probabilities."""
-    from sklearn.metrics import log_loss, roc_auc_score
-
-    if metric == "log-loss":
-        return float(log_loss(y, p, labels=range(p.shape[1])))
-    if p.shape[1] == 2:
-        return 1 - float(roc_auc_score(y, p[:, 1]))
-    return 1 - float(roc_auc_score(y, p, multi_class="ovr", labels=range(p.shape[1])))
 
 
 if __name__ == "__main__":

@@ -13,26 +13,29 @@ import tempfile
 import time
 import warnings
 from dataclasses import dataclass
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 
 import numpy as np
 import tabular
 
 MISSING = 3
+FEW = 5  # rows of a class that none is held out of
 LONG = 60.0  # seconds of AutoGluon, and of the longer tuning
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
     """Rows to train and to test. Features are numbers, or indices of categories in the columns
-    `categories`; missing numbers are nan. `y` are targets, or indices of classes."""
+    `categories`; missing numbers are nan. `y` are targets, or indices of `n_classes` classes, of
+    which the training rows may lack some. `metric` is what tuning chooses by: None for errors."""
 
     X: np.ndarray
     y: np.ndarray
     X_test: np.ndarray
     categories: list[int]
-    is_regression: bool
+    n_classes: int  # 0 for a regression
+    metric: str | None = None
 
     def save(self, folder: Path) -> None:
         (folder / "task").write_bytes(pickle.dumps(vars(self)))
@@ -42,12 +45,17 @@ class Task:
         return Task(**pickle.loads((folder / "task").read_bytes()))
 
     @property
-    def n_classes(self) -> int:
-        return 0 if self.is_regression else int(self.y.max()) + 1
+    def is_regression(self) -> bool:
+        return self.n_classes == 0
 
     def held_out(self, share: float) -> tuple[tuple, tuple]:
-        """Divide the training rows at random: rows and labels to fit, and a share held out."""
+        """Divide the training rows at random: rows and labels to fit, and a share held out.
+
+        All rows of classes with few rows are fitted.
+        """
         held = np.random.default_rng(0).permutation(len(self.y)) < share * len(self.y)
+        if not self.is_regression:
+            held &= np.bincount(self.y)[self.y] >= FEW
         return (self.X[~held], self.y[~held]), (self.X[held], self.y[held])
 
 
@@ -61,8 +69,15 @@ class Fitted:
         X = self.encode(task.X_test)
         if task.is_regression:
             return np.asarray(self.model.predict(X), float).reshape(-1), None
-        p = np.asarray(self.model.predict_proba(X), float)
+        p = self.probabilities(X, task.n_classes)
         return p.argmax(axis=1), p
+
+    def probabilities(self, X, n_classes: int) -> np.ndarray:
+        """Return probabilities of all classes; those that the training rows lacked have 0."""
+        found = np.asarray(self.model.predict_proba(X), float)
+        p = np.zeros((len(found), n_classes))
+        p[:, np.asarray(self.model.classes_, int)] = found
+        return p
 
 
 def lightgbm(task: Task, seconds: float) -> Fitted:
@@ -78,7 +93,11 @@ def tuned_lightgbm(task: Task, seconds: float) -> Fitted:
     found = []
     for model, settings in tabular.random_boosters(rng, 8, task.is_regression, *parts, **how):
         settings["n_estimators"] = model.best_iteration_ or 100
-        error = tabular.error_of(task.is_regression, model.predict(parts[1][0]), parts[1][1])
+        if task.metric:
+            p = Fitted(model, 0).probabilities(parts[1][0], task.n_classes)
+            error = tabular.loss_of(task.metric, p, parts[1][1])
+        else:
+            error = tabular.error_of(task.is_regression, model.predict(parts[1][0]), parts[1][1])
         found.append((error, settings))
         if time.perf_counter() - start >= 0.8 * seconds:
             break
@@ -126,14 +145,16 @@ def xrfm(task: Task, seconds: float) -> Fitted:
     def targets(y):
         if task.is_regression:
             return torch.tensor((y - mean) / spread, dtype=torch.float32)[:, None]
-        return torch.tensor(np.eye(task.n_classes)[y], dtype=torch.float32)
+        return torch.tensor(np.searchsorted(known, y), dtype=torch.long)
 
     mean, spread = (task.y.mean(), task.y.std()) if task.is_regression else (0.0, 1.0)
-    fit, held = task.held_out(0.2)
-    model = xRFM(device=torch.device("cpu"), tuning_metric="mse")
+    known, (fit, held) = np.unique(task.y), task.held_out(0.2)
+    model = xRFM(device=torch.device("cpu"), n_threads=2, verbose=False)
     model.fit(encode(fit[0]), targets(fit[1]), encode(held[0]), targets(held[1]))
 
     class InUnits:
+        classes_ = known
+
         def predict(self, X):
             return np.asarray(model.predict(X)) * spread + mean
 
@@ -155,10 +176,16 @@ def autogluon(task: Task, seconds: float) -> Fitted:
 
     folder = tempfile.mkdtemp(prefix="autogluon-")
     kind = "regression" if task.is_regression else "binary" if task.n_classes == 2 else "multiclass"
-    model = TabularPredictor("target", problem_type=kind, path=folder, verbosity=0)
+    ranked = "roc_auc" if task.n_classes == 2 else "roc_auc_ovr"
+    metric = {None: None, "auc": ranked, "log-loss": "log_loss"}[task.metric]
+    model = TabularPredictor(
+        "target", problem_type=kind, path=folder, verbosity=0, eval_metric=metric
+    )
     rows = encode(task.X).assign(target=task.y)
     model.fit(rows, time_limit=seconds, presets="medium_quality", num_cpus=2)
     n_bytes = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
+    if not task.is_regression:
+        model.classes_ = model.class_labels
     return Fitted(model, n_bytes, encode=encode)
 
 
@@ -180,6 +207,7 @@ def main(name: str, folder: str, seconds: str) -> None:
     except metadata.PackageNotFoundError:
         sys.exit(MISSING)
     warnings.simplefilter("ignore")
+    import_module(package)  # its seconds are not those of the fit
     task, start = Task.load(Path(folder)), time.perf_counter()
     fitted = learner(task, float(seconds))
     fit = time.perf_counter()

@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 from measure import talk
 
-from dcsvm.data.dataset import Dataset
-
 REGRESSIONS = {"houses", "wind", "cpu_small"}
 CATEGORICAL = {"connect_4"}
 
@@ -22,6 +20,8 @@ def tables(
     Those of raw/tables/*.tsv.gz are text in arrays of objects, with the target in the column of
     that name; those of LIBSVM `files` by name, which may lack all files but the first, are float64.
     """
+    from dcsvm.data.dataset import Dataset  # learners in other environments do without
+
     for path in sorted((raw / "tables").glob("*.tsv.gz")):
         name = path.name.removesuffix(".tsv.gz")
         if only in name:
@@ -69,6 +69,18 @@ def error_of(is_regression: bool, predicted: np.ndarray, y: np.ndarray) -> float
     if is_regression:
         return float(np.sqrt(np.mean((predicted - y) ** 2)))
     return float(np.mean(predicted != y))
+
+
+def loss_of(metric: str, p: np.ndarray, y: np.ndarray) -> float:
+    """Return 1 - AUC (one class against the rest, averaged) or the log loss of probabilities."""
+    from sklearn.metrics import log_loss, roc_auc_score
+
+    if metric == "log-loss":
+        return float(log_loss(y, p, labels=range(p.shape[1])))
+    if p.shape[1] == 2:
+        return 1 - float(roc_auc_score(y, p[:, 1]))
+    areas = [roc_auc_score(y == c, p[:, c]) for c in np.unique(y)]
+    return 1 - float(np.mean(areas))
 
 
 def if_installed(peer, *given):

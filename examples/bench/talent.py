@@ -17,7 +17,8 @@ from pathlib import Path
 
 import measure
 import numpy as np
-from easy import Split, easy, tables
+import tabular
+from easy import Split, easy
 
 PUBLISHED = Path(__file__).with_suffix(".csv")
 SHARES = 0.64, 0.8  # ends of the rows to train, and of those that tuning would use
@@ -45,7 +46,8 @@ def main() -> None:
 def lines_of(options, published: list[dict[str, str]]) -> Iterator[tuple]:
     names = [line["file"] for line in published]
     regressions = set(names[names.index(REGRESSIONS_FROM) :])
-    given = {re.sub(r"^\d+_", "", name): table for name, *table in tables(options)}
+    of_raw = tabular.tables(options.raw, options.data, {}, options.only)
+    given = {re.sub(r"^\d+_", "", name): table for name, *table in of_raw}
     if not given:
         sys.exit(f"{options.raw}/tables has no table")
     for line in published:
