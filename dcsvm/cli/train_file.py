@@ -181,7 +181,9 @@ def easy_file(job: EasyJob, options: TrainOptions) -> int:
         values = report.as_dict() | {"selection": chosen | {"command": command}}
         values["seconds"] |= seconds
         write_report(job.report_file, values)
-    progress.note(f"model file: {job.model_file}; this command trains it again:")
+    is_whole = chosen.get("n_trained", data.n_rows) == data.n_rows
+    again = "trains it again" if is_whole else "trains it on all rows"
+    progress.note(f"model file: {job.model_file}; this command {again}:")
     print_result(command)
     print_result(f"held-out {chosen['quality']} ({chosen['n_held']} rows)")
     status = 0 if report.converged else NOT_CONVERGED

@@ -411,8 +411,7 @@ class DataOptions(OptionTable):
         "line 1 of CSV or TSV is a row")
     weight: str | None = of_files(None, Rule.text().optional, "--weight COLUMN",
         "column of a table with sample weights",
-        "A row of weight 2 counts as two rows, in training but not in figures on held-out rows of "
-        "dcsvm-easy.")
+        "A row of weight 2 counts as two rows, also in the scores of dcsvm-grid and dcsvm-easy.")
     scale: str | None = of_files(None, Rule.path(AUTO_SCALE, QUANTILE, *STANDARD_INPUT).optional,
         "--scale NAME|FILE",
         "scale: auto, quantile, or by a range file",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 USUAL_GROWTH = 2.0  # power of the number of rows, before it is measured
 LEAST_GROWTH, MOST_GROWTH = 1.2, 2.5
 APART = 1.5  # least ratio of two sizes that tell the growth
+MOST_SECONDS = 1e9
 LEAST_SECONDS = 0.05  # of trainings that tell the growth: shorter ones measure their beginning
 
 
@@ -48,6 +49,6 @@ class Costs:
         of_sizes = self.seconds.get(setting)
         if not of_sizes or seconds <= 0:
             return 0
-        largest = max(of_sizes)
+        seconds, largest = min(seconds, MOST_SECONDS), max(of_sizes)
         least = max(of_sizes[largest], 1e-6)
         return int(largest * (seconds / least) ** (1 / self.growth))

@@ -7,6 +7,7 @@ on new rows (figure.py).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -170,17 +171,16 @@ def _novelty(
         if skipped:
             control.progress.note(f"left out: {', '.join(skipped)}")
         last = clock.stop_of_last(early=False)
-        model = train(
-            rows.without_source(), progress=control.progress, stop=last, **chosen.options.values
-        )
+        own = replace(chosen.options, probability=options.probability)
+        model = train(rows.without_source(), progress=control.progress, stop=last, **own.values)
     selection = {
         "metric": "outside", "loss": chosen.outside, "standard_error": chosen.error,
-        "n_held": chosen.n_held, "kernel": options.kernel, "nu": chosen.options.nu,
+        "n_held": chosen.n_held, "n_trained": rows.n_rows, "kernel": options.kernel, "nu": chosen.options.nu,
         "kappa": chosen.kappa, "scale": scale, "has_weights": False, "early": False,
         "skipped": skipped, "seconds": clock.used,
         "quality": f"share outside {100 * chosen.outside:.2f} +- {100 * chosen.error:.2f} %",
     }  # fmt: skip
-    model.report.set_selection(selection, chosen.options)
+    model.report.set_selection(selection, own)
     return model
 
 
@@ -205,7 +205,7 @@ def _trained(
         try:
             trained = train(rows, progress=progress, stop=last, **options.values), one
         except _core.Stopped:  # before a model existed
-            if choice.otherwise in (None, one):
+            if trained is None and choice.otherwise in (None, one):
                 raise
             continue
         report = trained[0].report

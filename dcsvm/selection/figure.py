@@ -30,41 +30,46 @@ def loss_of_best(
     """Estimate the loss on new rows of the chosen trial, and the standard error.
 
     `trials` are all that could have been chosen, each with one outcome per division of the rows
-    into folds; all outcomes are of the same rows in the same order. Settings are compared by their
-    first outcomes, which all have.
+    into folds; all outcomes are of the same rows in the same order.
     """
     definition = DEFINITIONS[metric]
     own_losses = [definition.loss(outcome) for outcome in trials[chosen]]
     if definition.row_losses is not None:
         losses, n_drawn = _of_rows(definition, trials), N_DRAWN
-        all_of_chosen = _of_rows(definition, [[one] for one in trials[chosen]])
     else:
         trials, chosen = _rivals(definition, trials, chosen)
         losses, n_drawn = _of_all(definition, trials), N_DRAWN_OF_ALL
-        all_of_chosen = _of_all(definition, [[one] for one in trials[chosen]])
     n = len(trials[0][0].labels)
     rng = np.random.default_rng(0)
     beyond, spread = [], []
     for _ in range(n_drawn):
         counts = np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)
-        spread.append(np.mean(all_of_chosen(counts)))
         drawn = losses(counts)
-        best = chosen if np.isnan(drawn).all() else int(np.nanargmin(drawn))
+        spread.append(drawn[chosen])
+        best = chosen
+        if not np.isnan(drawn).all() and not drawn[chosen] <= np.nanmin(drawn):
+            best = int(np.nanargmin(drawn))
         if best == chosen:
             beyond.append(0.0)
         else:
             left = losses((counts == 0).astype(np.float64))
             beyond.append(left[best] - left[chosen])
     # the chosen trial's loss on the rows that were not drawn is its own loss, up to noise
-    correction = max(float(np.nanmean(beyond)), 0.0)
+    mean = float(np.nanmean(beyond))
+    correction = mean if mean > 0 else 0.0
     return float(np.mean(own_losses)) + correction, float(np.nanstd(spread))
 
 
 def _of_rows(definition: Metric, trials: Sequence[Sequence[Outcome]]) -> Losses:
-    """Return the losses of the first outcomes of trials, by a metric that is a mean over rows."""
+    """Return the losses of trials by a metric that is a mean over rows."""
     assert definition.row_losses is not None
     first = trials[0][0]
-    of_rows = np.array([definition.row_losses(one.labels, one.predicted) for one, *_ in trials])
+    of_rows = np.array(
+        [
+            np.mean([definition.row_losses(one.labels, one.predicted) for one in outcomes], axis=0)
+            for outcomes in trials
+        ]
+    )
     weights = np.ones(len(first.labels)) if first.weights is None else first.weights
     _, classes = np.unique(first.labels, return_inverse=True)
 
@@ -85,7 +90,7 @@ def _rivals(
     definition: Metric, trials: Sequence[Sequence[Outcome]], chosen: int
 ) -> tuple[list[Sequence[Outcome]], int]:
     """Return the trials of the smallest losses, the chosen one first; labels are numbers."""
-    losses = [definition.loss(one) for one, *_ in trials]
+    losses = [np.mean([definition.loss(one) for one in outcomes]) for outcomes in trials]
     order = [k for k in np.argsort(losses, kind="stable") if k != chosen]
     kept = [trials[chosen], *(trials[k] for k in order[: MAX_RIVALS - 1])]
     return [[_numbered(one) for one in outcomes] for outcomes in kept], 0
@@ -101,14 +106,17 @@ def _numbered(outcome: Outcome) -> Outcome:
     labels, predicted, *classes = np.split(
         places.astype(np.float64), np.cumsum([len(one) for one in given[:-1]])
     )
-    return replace(outcome, labels=labels, predicted=predicted, classes=classes[0] if classes else None)
+    known = classes[0] if classes else None
+    return replace(outcome, labels=labels, predicted=predicted, classes=known)
 
 
 def _of_all(definition: Metric, trials: Sequence[Sequence[Outcome]]) -> Losses:
-    """Return the losses of the first outcomes of trials, by any metric."""
+    """Return the losses of trials by any metric."""
 
     def losses(counts: np.ndarray) -> np.ndarray:
         rows = np.repeat(np.arange(len(counts)), counts.astype(np.int64))
-        return np.array([definition.loss(one.take(rows)) for one, *_ in trials])
+        return np.array(
+            [np.mean([definition.loss(one.take(rows)) for one in outcomes]) for outcomes in trials]
+        )
 
     return losses

@@ -37,8 +37,8 @@ from dcsvm.training.scores import held_out
 SHARE_OF_CLUSTERS = 0.6  # of the time limit, at the end of the search by clusters
 EARLY_GAMMAS, EARLY_CS = (1.0, 3.0, 9.0), (1.0, 4.0)  # factors tried for the early level
 N_EARLY_FOLDS = 5
-MARGIN = 1.2  # on measured seconds of a training, for one on slightly more rows
-TWICE = 1.0 + 1.1 * MARGIN  # seconds to score a model and to train it on all rows, of those to score
+# On measured seconds of a training, for one on slightly more rows; and on what is kept for it.
+MARGIN, KEPT = 1.2, 1.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +76,7 @@ def choose(search: EasySearch) -> Choice:
 
 def _of_search(search: EasySearch, data: Dataset, trial: Trial) -> Choice:
     """Return the choice of the best trial of the search, or one that differs in its gamma only."""
-    compared = [one for one in search.trials if len(one.outcomes) == len(trial.outcomes)]
-    chosen = with_figure(search.metric, data, search.best, compared)
+    chosen = with_figure(search.metric, data, search.best, search.trials)
     return replace(chosen, trial=trial, loss=chosen.loss + search.bias)
 
 
@@ -115,10 +114,13 @@ class Finalists:
             return search.is_held_back
         data, is_held = search.data, np.zeros(search.data.n_rows, bool)
         others = ~is_held
+        if search.weights_of_loss is not None:
+            others &= search.weights_of_loss > 0
+        is_counted = others.copy()
         others[search.scorer.chosen] = False
         n_held = int(min(max(MIN_HELD, HELD_SHARE * data.n_rows), data.n_rows / 4))
         if np.count_nonzero(others) < n_held / 2:  # time ended on nearly all rows
-            others[:] = True
+            others = is_counted
         is_held[sampled(np.flatnonzero(others), data.labels, search.options, n_held)] = True
         return is_held
 
@@ -126,17 +128,18 @@ class Finalists:
         """Score early and exact models, then others around the best one while there is time."""
         search, clock = self.search, self.clock
         early = self._by_clusters() or self._early(self.exact.options, self.level)
-        self._try(early, clock.left() * (1.0 - 1.0 / TWICE))
+        self._try(early, self._reserve)
         seconds = search.seconds_of_all()
-        if TWICE * seconds > clock.left():
+        if (1.0 / self._factor + KEPT * MARGIN) * seconds > clock.left():
             search.skipped.append(f"an exact model of all rows (about {seconds:.0f} s)")
         else:
-            self._try(self.exact.options, clock.left() * (1.0 - 1.0 / TWICE))
+            self._try(self.exact.options, self._reserve)
         if not self.trials:
-            is_fast = seconds < clock.left()
             other = self._by_sample(early)
-            exact = self._by_sample(self.exact.options)
-            return replace(exact, otherwise=other) if is_fast else other
+            if seconds >= clock.left_of_last:
+                return other
+            exact = replace(other.trial, options=self.exact.options)
+            return replace(other, trial=exact, otherwise=other)
         self._search_around_best()
         return self._best()
 
@@ -177,10 +180,24 @@ class Finalists:
             f"{search.quality(trial)}, {seconds:.1f} s"
         )
 
+    @property
+    def _factor(self) -> float:
+        """Seconds of the last training, relative to those without probabilities."""
+        return WITH_PROBABILITIES if self.exact.options.probability else 1.0
+
+    @property
+    def _relative(self) -> float:
+        """Seconds of a training on all rows, relative to those to score the model."""
+        return self._factor * MARGIN / (1.0 - float(self.is_held.mean()))
+
+    @property
+    def _reserve(self) -> float:
+        """Seconds to keep while a model is scored, so that it can be trained on all rows."""
+        return self.clock.left() * (1.0 - 1.0 / (1.0 + KEPT * self._relative))
+
     def _seconds_of_all(self, trial: Trial) -> float:
         """Estimate the seconds to train a model on all rows, from those without the held-out."""
-        factor = WITH_PROBABILITIES if trial.options.probability else 1.0
-        return factor * MARGIN * trial.fold_seconds / (1.0 - float(self.is_held.mean()))
+        return self._relative * trial.fold_seconds
 
     @property
     def best(self) -> Trial:
@@ -194,6 +211,7 @@ class Finalists:
             center = self.best
             for C_factor, gamma_factor in PATTERN:
                 if self.clock.left() < 2.0 * self._seconds_of_all(self.best):
+                    self.search.skipped.append("more C and gamma on all rows")
                     return
                 C = min(center.options.C * C_factor**power, largest_C)
                 gamma = center.options.gamma * gamma_factor**power
@@ -201,7 +219,7 @@ class Finalists:
                     known.add((C, gamma))
                     options = replace(center.options, C=C, gamma=gamma)
                     self._try(options, self._seconds_of_all(self.best), is_first=False)
-            if self.best is center:
+            if not self.best.loss < center.loss:
                 power /= 2
 
     def _best(self) -> Choice:
@@ -253,6 +271,6 @@ class Finalists:
         except _core.Stopped:
             pass
         if best is None:
-            search.skipped.append("early models")
+            search.skipped.append("C and gamma of early models")
             return None
         return replace(best.setting.options(options), probability=self.exact.options.probability)

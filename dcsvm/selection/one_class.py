@@ -19,7 +19,6 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.dataset import Dataset
-from dcsvm.problem.folds import shuffled_folds
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.costs import Costs
 from dcsvm.selection.trials import Clock
@@ -34,7 +33,7 @@ N_DIVISIONS = 3  # of the rows into these parts
 N_FOLDS = 5  # of the estimate at the end
 LEAST_ROWS = 20
 LIMIT = 2.0  # standard errors of the share outside
-SHARE_OF_SEARCH = 0.6  # of the time limit
+SHARE_OF_SEARCH, SHARE_OF_FIGURE = 0.6, 0.8  # of the time limit, at their ends
 
 
 @dataclass(frozen=True)
@@ -100,8 +99,8 @@ class BoundarySearch:
         best = replace(best, costs=self.costs, is_incomplete=is_incomplete)
         try:
             return self._with_figure(best)
-        except _core.Stopped:
-            return replace(best, is_incomplete=True)
+        except _core.Stopped:  # the figure of the choice is that of models on fewer rows
+            return best
 
     def _search_gamma(self, nu: float) -> None:
         """Find the boundary of the largest gamma up to which all are consistent."""
@@ -120,8 +119,8 @@ class BoundarySearch:
         for _ in range(N_DIVISIONS):
             parts = np.split(rng.permutation(n), [2 * n // 5, 4 * n // 5])
             held.append(np.sort(parts[2]))
-            first.append(self._outside(parts[0], held[-1], options))
-            second.append(self._outside(parts[1], held[-1], options))
+            first.append(self._outside(parts[0], held[-1], options, SHARE_OF_SEARCH))
+            second.append(self._outside(parts[1], held[-1], options, SHARE_OF_SEARCH))
         rows, counts = np.concatenate(held), self._counts
         weights = counts[rows]
         a, b = np.concatenate(first), np.concatenate(second)
@@ -135,11 +134,12 @@ class BoundarySearch:
     def _with_figure(self, best: Boundary) -> Boundary:
         """Estimate the share of new rows outside by cross-validation. Raises Stopped."""
         n = self.sample.n_rows
-        fold = shuffled_folds(n, N_FOLDS, best.options.seed)
+        fold = best.options.fold_of_rows(self.sample.labels, N_FOLDS)
         outside = np.zeros(n, bool)
         for k in range(N_FOLDS):
             held = np.flatnonzero(fold == k)
-            outside[held] = self._outside(np.flatnonzero(fold != k), held, best.options)
+            trained = np.flatnonzero(fold != k)
+            outside[held] = self._outside(trained, held, best.options, SHARE_OF_FIGURE)
         share = float(np.average(outside, weights=self._counts))
         return replace(best, outside=share, error=error_of(share, n), n_held=n)
 
@@ -148,9 +148,14 @@ class BoundarySearch:
         weights = self.sample.sample_weight
         return np.ones(self.sample.n_rows) if weights is None else weights
 
-    def _outside(self, trained: np.ndarray, held: np.ndarray, options: TrainOptions) -> np.ndarray:
-        """Return which held-out rows are outside of the boundary of others. Raises Stopped."""
-        reserve = (1.0 - SHARE_OF_SEARCH) * self.clock.limit
+    def _outside(
+        self, trained: np.ndarray, held: np.ndarray, options: TrainOptions, share: float
+    ) -> np.ndarray:
+        """Return which held-out rows are outside of the boundary of others.
+
+        `share` is that of the time limit. Raises Stopped.
+        """
+        reserve = (1.0 - share) * self.clock.limit
         control, begin = RunControl(Progress(), self.clock.stop(reserve)), time.perf_counter()
         model = fit(self.sample.take(np.sort(trained)), options, control)
         if model.report.stopped:

@@ -47,6 +47,7 @@ SCREENED_C = (2.0, 16.0)
 MAX_C = 1000.0
 N_SCREENED, N_SEARCHED, N_OTHERS = 8, 7, 5  # trials; the others are for weights and epsilon
 N_OF_RIVAL = 4  # trials for each kernel that is nearly as good
+N_NEAR = 24  # trials in small steps, so that time is left for other folds
 EPSILON, EPSILON_OF_RMSE = 0.05, 0.1  # at the start, in standard deviations; then of the RMSE
 FACTORS_OF_EPSILON = (0.3, 3.0)  # tried at the end
 PATTERN = ((1.0, 3.0), (4.0, 1.0), (1.0, 1 / 3), (0.25, 1.0))  # factors of C and gamma
@@ -122,8 +123,8 @@ class EasySearch:
         """Draw the rows for the models of all other rows, bool (n,)."""
         data, is_held = self.data, np.zeros(self.data.n_rows, bool)
         if not self.is_small:
-            n_held = int(max(MIN_HELD, HELD_SHARE * data.n_rows))
             rows = self._counted(np.arange(data.n_rows))
+            n_held = int(min(max(MIN_HELD, HELD_SHARE * data.n_rows), len(rows) / 4))
             is_held[sampled(rows, data.labels, self.options, n_held)] = True
         return is_held
 
@@ -216,15 +217,12 @@ class EasySearch:
             self.tell(self.step, trial, best)
 
     def _continue_on(self, scorer: Scorer) -> None:
-        """Use another scorer; what trials on rows of the present one have chosen is not forgotten."""
-        if self.trials:
-            n_before, best = self.scorer.n_held, self.best
-            compared = [one for one in self.trials if len(one.outcomes) == len(best.outcomes)]
-            loss, _ = loss_of_best(
-                self.metric, [one.outcomes for one in compared], compared.index(best)
-            )
-            share = min(n_before / scorer.n_held, 1.0)
-            self.bias = share * (self.bias + loss - best.loss)
+        """Use another scorer; what trials on the rows before have chosen is not forgotten."""
+        if len(self.trials) > 1:
+            best, outcomes = self.best, [one.outcomes for one in self.trials]
+            loss, _ = loss_of_best(self.metric, outcomes, self.trials.index(best))
+            self.bias += loss - best.loss
+        self.bias *= min(self.scorer.n_held / scorer.n_held, 1.0)
         self.scorer, self.trials = scorer, []
 
     def quality(self, trial: Trial) -> str:
@@ -263,7 +261,6 @@ class EasySearch:
         n_folds = self.clock.left(self.reserve) / (n_trials * trial.fold_seconds)
         n_folds = int(min(max(n_folds, 1), self.scorer.max_folds))
         if n_folds != self.scorer.n_folds:
-            self.trials.clear()  # nothing was compared with it
             self._try(trial.candidate, self.scorer.with_folds(n_folds))
 
     def _try_weights(self) -> None:
@@ -281,7 +278,7 @@ class EasySearch:
         self._pattern(self.best, N_SEARCHED)
 
     def _pattern(
-        self, start: Trial, n_trials: int | None, power: float = 1.0, least: float = LEAST_POWER
+        self, start: Trial, n_trials: int, power: float = 1.0, least: float = LEAST_POWER
     ) -> None:
         """Search C and gamma around a trial by powers of 4 and 3, the first and then its halves."""
         best, n_tried = start, 0
@@ -303,7 +300,8 @@ class EasySearch:
                 known.add((C, gamma))
                 n_tried += 1
                 self._try(replace(center.candidate, C=C, gamma=gamma))
-                best = min(best, self.trials[-1], key=lambda trial: trial.rank)
+                if self.trials[-1].loss < best.loss:  # equal ones would lead on without end
+                    best = self.trials[-1]
             if best is center:
                 power /= 2
 
@@ -317,7 +315,9 @@ class EasySearch:
         of_trial = self.clock.left(self.reserve) / (N_SEARCHED + 2)
         share = self.scorer.n_trained / n_now
         n_rows = int(min(n_all, MAX_SAMPLE, self.costs.affordable(best, of_trial) / share))
-        if n_rows < APART * n_now:
+        if n_rows < min(n_all, MAX_SAMPLE):
+            self.skipped.append("larger samples")
+        if n_rows < min(APART * n_now, n_all):
             return
         self._try(best, self._scorer(n_rows))
         self._set_folds(N_SEARCHED + 1)
@@ -337,10 +337,13 @@ class EasySearch:
             if is_good and trial.candidate.kernel != best.kernel:
                 others.setdefault(trial.candidate.kernel, trial.candidate)
         for candidate in others.values():
-            if best.weighting is not None:
-                source = None if best.source is None else candidate
-                candidate = replace(candidate, weighting=best.weighting, source=source)
-            candidate = replace(candidate, epsilon=best.epsilon)
+            weighting = best.weighting
+            if weighting == INFORMATION and not self.scorer.scaled(candidate.scale).rows.is_dense:
+                weighting = None
+            source = candidate if weighting == SLOPES else None
+            candidate = replace(
+                candidate, weighting=weighting, source=source, epsilon=best.epsilon
+            )
             known = [trial for trial in self.trials if trial.candidate == candidate]
             if not known:
                 self._try(candidate)
@@ -350,7 +353,7 @@ class EasySearch:
 
     def _search_near(self) -> None:
         """Search C and gamma around the best in small steps."""
-        self._pattern(self.best, None, power=FIRST_STEP, least=LEAST_STEP)
+        self._pattern(self.best, N_NEAR, power=FIRST_STEP, least=LEAST_STEP)
 
     def _divide_again(self) -> None:
         """Score the best ones in more folds, and then in other folds, to tell them apart."""

@@ -6,6 +6,7 @@ search and of the training after it.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -50,6 +51,8 @@ class Clock:
 
     def left(self, reserve: float = 0.0) -> float:
         """Return the seconds left if so many are kept for later."""
+        if math.isinf(self.limit):
+            return 0.0 if self.is_requested else math.inf
         return 0.0 if self.is_requested else self.limit - reserve - self.used
 
     def stop(self, reserve: float = 0.0) -> _core.Stop:
@@ -156,6 +159,9 @@ class Candidate:
     source: Candidate | None = None
 
 
+WeightKey = tuple[str, str, str, Candidate | None, int]  # weighting, kernel, scale, source, fold
+
+
 @dataclass(frozen=True)
 class Trial:
     """A candidate with its loss on `n_held` held-out rows, and the standard error of the loss.
@@ -199,8 +205,10 @@ class Trial:
 
     def again(self, metric: str, other: Trial) -> Trial:
         """Return this trial with the outcomes of other folds of the same rows."""
-        outcomes, seconds = (*self.outcomes, *other.outcomes), (self.fold_seconds, self.weight_seconds)
-        return Trial.of(self.candidate, self.options, metric, outcomes, *seconds)
+        outcomes, seconds = (*self.outcomes, *other.outcomes), self.fold_seconds
+        return Trial.of(
+            self.candidate, self.options, metric, outcomes, seconds, self.weight_seconds
+        )
 
     @property
     def rank(self) -> tuple[float, float, float]:
@@ -211,15 +219,16 @@ class Trial:
 PARTS_OF_SAMPLE = 16  # a sample is drawn in whole parts of this many, stratified by class
 
 
-def sampled(
-    rows: np.ndarray, labels: np.ndarray, options: TrainOptions, n_rows: int
-) -> np.ndarray:
+def sampled(rows: np.ndarray, labels: np.ndarray, options: TrainOptions, n_rows: int) -> np.ndarray:
     """Draw about `n_rows` of the rows int64 (n,), stratified by class; ascending, if `rows` are."""
     if len(rows) <= n_rows:
         return rows
+    n_rows = max(n_rows, 1)
     n_parts = min(PARTS_OF_SAMPLE * -(-len(rows) // n_rows), len(rows))
     n_taken = max(n_parts * n_rows // len(rows), 1)
-    return rows[options.fold_of_rows(labels[rows], n_parts) < n_taken]
+    part = options.fold_of_rows(labels[rows], n_parts)
+    # evenly spaced parts: the rows of a rare class are in successive ones
+    return rows[part * n_taken % n_parts < n_taken]
 
 
 def scaled_as(data: Dataset, scale: str, feature_weights: ArrayLike | None) -> Dataset:
@@ -268,7 +277,7 @@ class Scorer:
     weights_of_loss: np.ndarray | None = None
     n_folds: int = 1
     _scaled: dict[str, Dataset] = field(default_factory=dict)
-    _weights: dict[tuple[str, str, str, Candidate | None, int], np.ndarray] = field(default_factory=dict)
+    _weights: dict[WeightKey, tuple[np.ndarray, float]] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -343,12 +352,18 @@ class Scorer:
 
         They are kept: weights of the folds that scored a trial are not learned again.
         """
-        assert candidate.weighting is not None
-        key = candidate.weighting, candidate.kernel, candidate.scale, candidate.source, fold
+        key = self._key(candidate, fold)
         if key not in self._weights:
+            begin = time.perf_counter()
             trained = np.flatnonzero(self.fold != fold) if fold >= 0 else np.arange(len(self.fold))
-            self._weights[key] = self._found_weights(candidate, trained, stop)
-        return self._weights[key]
+            found = self._found_weights(candidate, trained, stop)
+            self._weights[key] = found, time.perf_counter() - begin
+        return self._weights[key][0]
+
+    @staticmethod
+    def _key(candidate: Candidate, fold: int) -> WeightKey:
+        assert candidate.weighting is not None
+        return candidate.weighting, candidate.kernel, candidate.scale, candidate.source, fold
 
     def _found_weights(
         self, candidate: Candidate, trained: np.ndarray, stop: _core.Stop
@@ -373,11 +388,11 @@ class Scorer:
         # weights are learned without the fold that scores them
         outcomes, rows, seconds, of_weights = [], [], 0.0, 0.0
         for fold in range(self.n_folds):
-            data, start = self.scaled(candidate.scale), time.perf_counter()
+            data = self.scaled(candidate.scale)
             if candidate.weighting is not None:
                 weights = self.weights(candidate, fold, stop)
                 data = data.weighted(weights, np.arange(len(weights)))
-            of_weights = max(of_weights, time.perf_counter() - start)
+                of_weights = max(of_weights, self._weights[self._key(candidate, fold)][1])
             start, is_held = time.perf_counter(), self.fold == fold
             outcomes.append(held_out(data, is_held, loose, stop))
             rows.append(np.flatnonzero(is_held))
