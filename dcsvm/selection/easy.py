@@ -22,7 +22,6 @@ from dcsvm.selection.one_class import choose_boundary
 from dcsvm.selection.search import RESERVED, EasySearch, Tell
 from dcsvm.selection.trials import GIVEN, Clock, sampled, scaled_as, with_metric
 from dcsvm.training.report import Progress
-from dcsvm.training.state import RunControl
 from dcsvm.training.train import checked_input, train
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ def easy(  # noqa: PLR0913 (a public function with keyword parameters)
     base.check_feature_weights(feature_weights)
     given = None if base.learns_weights(feature_weights) else feature_weights  # it learns always
     if base.svm_type == "one_class":
-        return _novelty(data, base, metric, clock, control, given)
+        return _novelty(data, base, metric, clock, control.progress, stop, given)
     counts_classes = metric is None and base.svm_type == "c_svc"
     base, metric = with_metric(base, metric, data.labels)
     tell_line = control.progress.note
@@ -151,17 +150,18 @@ def _novelty(
     options: TrainOptions,
     metric: str | None,
     clock: Clock,
-    control: RunControl,
+    progress: Progress,
+    stop: _core.Stop | None,
     feature_weights: ArrayLike | None,
 ) -> Model:
     """Choose nu and gamma of a one-class model, and train it on all rows."""
     if metric is not None:
         raise ValueError("one_class has no labels to choose by: give no metric")
-    control.progress.note(_task_line(data, options, clock.limit))
+    progress.note(_task_line(data, options, clock.limit))
     scale, skipped = "auto" if data.scaling is None else GIVEN, []
     rows = scaled_as(data, scale, feature_weights)
-    with clock.following(control.stop):
-        chosen = choose_boundary(rows, options, clock, control.progress)
+    with clock.following(stop):
+        chosen = choose_boundary(rows, options, clock, progress)
         if chosen.is_incomplete:
             skipped.append("nu and gamma")
         n_affordable = chosen.costs.affordable(chosen.setting, clock.left_of_last / RESERVED)
@@ -169,10 +169,10 @@ def _novelty(
             skipped.append(f"all rows but {n_affordable}")
             rows = rows.take(sampled(np.arange(rows.n_rows), rows.labels, options, n_affordable))
         if skipped:
-            control.progress.note(f"left out: {', '.join(skipped)}")
+            progress.note(f"left out: {', '.join(skipped)}")
         last = clock.stop_of_last(early=False)
         own = replace(chosen.options, probability=options.probability)
-        model = train(rows.without_source(), progress=control.progress, stop=last, **own.values)
+        model = train(rows.without_source(), progress=progress, stop=last, **own.values)
     selection = {
         "metric": "outside", "loss": chosen.outside, "standard_error": chosen.error,
         "n_held": chosen.n_held, "n_trained": rows.n_rows, "kernel": options.kernel, "nu": chosen.options.nu,

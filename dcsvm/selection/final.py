@@ -16,9 +16,8 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.dataset import Dataset
-from dcsvm.problem.data_gamma import number_of_gamma
+from dcsvm.model.figure import loss_of_best
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.figure import loss_of_best
 from dcsvm.selection.search import (
     HELD_SHARE,
     LEAST_POWER,
@@ -29,8 +28,8 @@ from dcsvm.selection.search import (
     WITH_PROBABILITIES,
     EasySearch,
 )
-from dcsvm.selection.trials import Candidate, Trial, joined_in_order, sampled, scaled_as
-from dcsvm.training.early_level import finest_level
+from dcsvm.selection.trials import Candidate, Trial, sampled, scaled_as
+from dcsvm.training.early_level import for_all_rows
 from dcsvm.training.grid import GridSearch
 from dcsvm.training.scores import held_out
 
@@ -67,8 +66,8 @@ def choose(search: EasySearch) -> Choice:
     seconds = search.seconds_of_all() / RESERVED
     if search.has_all_rows and seconds < search.clock.left_of_last:
         return _of_search(search, data, best)
-    exact = replace(best, options=number_of_gamma(best.options, data.rows, table=data.table))
-    level = finest_level(data, exact.options)
+    options, level = for_all_rows(data, best.options)
+    exact = replace(best, options=options)
     if level is None:
         return _of_search(search, data, exact)
     return Finalists(search, data, exact, level).choose()
@@ -156,7 +155,10 @@ class Finalists:
         """Score a model, unless only `reserve` seconds are left before."""
         begin, loose = time.perf_counter(), replace(options, probability=False)
         try:
-            outcome = held_out(self.data, self.is_held, loose, self.clock.stop(reserve))
+            outcome = held_out(
+                [(self.data, self.is_held)], loose, self.clock.stop(reserve),
+                metric=self.search.metric, weights=self.search.weights_of_loss,
+            )  # fmt: skip
         except _core.Stopped:
             if is_first:
                 kind = "early" if options.early else "exact"
@@ -169,8 +171,6 @@ class Finalists:
             C=options.C / search.scorer.target_std,
             gamma=exact.candidate.gamma * options.gamma / exact.options.gamma,
         )
-        rows = np.flatnonzero(self.is_held)
-        outcome = joined_in_order([outcome], [rows], search.metric, search.weights_of_loss)
         seconds = time.perf_counter() - begin
         trial = Trial.of(candidate, options, search.metric, (outcome,), seconds)
         self.trials.append(trial)

@@ -22,9 +22,8 @@ from dcsvm.data.dataset import Dataset
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.costs import Costs
 from dcsvm.selection.trials import Clock
-from dcsvm.training.fit import fit
 from dcsvm.training.report import Progress
-from dcsvm.training.state import RunControl
+from dcsvm.training.scores import held_out
 
 NUS = (0.01, 0.02, 0.05, 0.1, 0.2)
 GAMMAS = (1 / 9, 1 / 3, 1.0, 3.0, 9.0, 27.0)  # in units of 1/median
@@ -151,18 +150,19 @@ class BoundarySearch:
     def _outside(
         self, trained: np.ndarray, held: np.ndarray, options: TrainOptions, share: float
     ) -> np.ndarray:
-        """Return which held-out rows are outside of the boundary of others.
+        """Return which held-out rows, ascending, are outside of the boundary of others.
 
         `share` is that of the time limit. Raises Stopped.
         """
         reserve = (1.0 - share) * self.clock.limit
-        control, begin = RunControl(Progress(), self.clock.stop(reserve)), time.perf_counter()
-        model = fit(self.sample.take(np.sort(trained)), options, control)
-        if model.report.stopped:
-            raise _core.Stopped
+        begin, is_used = time.perf_counter(), np.zeros(self.sample.n_rows, bool)
+        is_used[trained] = is_used[held] = True
+        is_held = np.isin(np.flatnonzero(is_used), held)
+        part = self.sample.take(np.flatnonzero(is_used))
+        outcome = held_out([(part, is_held)], options, self.clock.stop(reserve))
         setting = options.nu, str(options.gamma)
         self.costs.add(setting, len(trained), time.perf_counter() - begin)
-        return model.predict(self.sample.take(held).rows, threads=options.threads) < 0
+        return outcome.predicted < 0
 
 
 def error_of(share: float, n_rows: int) -> float:

@@ -20,10 +20,10 @@ import numpy as np
 from dcsvm import _core
 from dcsvm.data.dataset import Dataset
 from dcsvm.kernel.kernels import KERNEL_TYPES
+from dcsvm.model.figure import loss_of_best
 from dcsvm.model.metrics import shown_loss
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.costs import APART, Costs
-from dcsvm.selection.figure import loss_of_best
 from dcsvm.selection.trials import (
     GIVEN,
     INFORMATION,

@@ -18,10 +18,11 @@ import numpy as np
 
 from dcsvm import _core
 from dcsvm.data.dataset import Dataset
-from dcsvm.model.metrics import DEFINITIONS, Outcome, chosen_metric
+from dcsvm.model.figure import loss_of_best
+from dcsvm.model.metrics import Outcome, chosen_metric
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.information import information_weights
-from dcsvm.training.scores import held_out, joined, loss_with_error, with_probabilities
+from dcsvm.training.information import information_weights
+from dcsvm.training.scores import held_out
 from dcsvm.training.train import learn_weights
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ class Trial:
         weight_seconds: float = 0.0,
     ) -> Trial:
         """Make a trial of one or more outcomes."""
-        losses = [loss_with_error(metric, [one]) for one in outcomes]
+        losses = [loss_of_best(metric, [[one]], 0) for one in outcomes]
         loss, error = map(float, np.mean(losses, axis=0))
         return Trial(candidate, options, loss, error, outcomes, fold_seconds, weight_seconds)
 
@@ -201,7 +202,7 @@ class Trial:
     @property
     def rmse(self) -> float:
         """Root mean squared error of a regression."""
-        return float(np.mean([DEFINITIONS["rmse"].loss(one) for one in self.outcomes]))
+        return float(np.mean([loss_of_best("rmse", [[one]], 0)[0] for one in self.outcomes]))
 
     def again(self, metric: str, other: Trial) -> Trial:
         """Return this trial with the outcomes of other folds of the same rows."""
@@ -385,36 +386,23 @@ class Scorer:
         options = self.options_of(candidate)
         tolerance = max(TRIAL_TOLERANCE * max(1.0, self.target_std), options.tolerance)
         loose = replace(options, tolerance=tolerance, probability=False)
-        # weights are learned without the fold that scores them
-        outcomes, rows, seconds, of_weights = [], [], 0.0, 0.0
-        for fold in range(self.n_folds):
-            data = self.scaled(candidate.scale)
-            if candidate.weighting is not None:
-                weights = self.weights(candidate, fold, stop)
-                data = data.weighted(weights, np.arange(len(weights)))
-                of_weights = max(of_weights, self._weights[self._key(candidate, fold)][1])
-            start, is_held = time.perf_counter(), self.fold == fold
-            outcomes.append(held_out(data, is_held, loose, stop))
-            rows.append(np.flatnonzero(is_held))
-            seconds += time.perf_counter() - start
-        outcome = joined_in_order(outcomes, rows, self.metric, self.weights_of_loss)
-        per_fold = seconds / self.n_folds
-        return Trial.of(candidate, options, self.metric, (outcome,), per_fold, of_weights)
+        begin, of_weights = time.perf_counter(), [0.0]
 
+        def parts() -> Iterator[tuple[Dataset, np.ndarray]]:
+            for fold in range(self.n_folds):
+                data, start = self.scaled(candidate.scale), time.perf_counter()
+                if candidate.weighting is not None:  # without the fold that is held out
+                    weights = self.weights(candidate, fold, stop)
+                    data = data.weighted(weights, np.arange(len(weights)))
+                of_weights.append(time.perf_counter() - start)
+                yield data, self.fold == fold
 
-def joined_in_order(
-    outcomes: list[Outcome],
-    rows: list[np.ndarray],
-    metric: str,
-    weights_of_loss: np.ndarray | None = None,
-) -> Outcome:
-    """Join the outcomes of folds in the order of their rows; only what the metric needs is kept."""
-    of_all, held = joined(outcomes), np.concatenate(rows)
-    if weights_of_loss is not None:
-        of_all = replace(of_all, weights=weights_of_loss[held])
-    needs_values = DEFINITIONS[metric].needs_values
-    if needs_values:
-        of_all = with_probabilities(of_all)
-    if not needs_values or (of_all.classes is not None and len(of_all.classes) > 2):
-        of_all = replace(of_all, values=None)
-    return of_all.take(np.argsort(held))
+        outcome = held_out(
+            parts(), loose, stop, metric=self.metric, weights=self.weights_of_loss
+        )
+        per_fold = (time.perf_counter() - begin - sum(of_weights)) / self.n_folds
+        found = 0.0
+        if candidate.weighting is not None:
+            keys = [self._key(candidate, fold) for fold in range(self.n_folds)]
+            found = max(self._weights[key][1] for key in keys)
+        return Trial.of(candidate, options, self.metric, (outcome,), per_fold, found)

@@ -24,6 +24,7 @@ from dcsvm.data.dataset import Dataset
 from dcsvm.kernel.kernel_rows import KernelEvalOptions, weighted_sums
 from dcsvm.model.metrics import DEFINITIONS
 from dcsvm.model.parts import ModelParts, most_voted
+from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.duplicates import find_duplicates
 from dcsvm.problem.formulation import Task, pairs_of
 from dcsvm.problem.option_table import checked_metric
@@ -411,10 +412,14 @@ def _affordable(
     return np.sort(rng.choice(rows[group_order(first_input)], n_rows, replace=False))
 
 
-def finest_level(data: Dataset, options: TrainOptions) -> int | None:
-    """Return the finest level of an early model; None if it has too few distinct rows."""
+def for_all_rows(data: Dataset, options: TrainOptions) -> tuple[TrainOptions, int | None]:
+    """Return options with the number of gamma, and the finest level of an early model.
+
+    The level is None if there are too few distinct rows.
+    """
+    options = number_of_gamma(options, data.rows, table=data.table)
     _, targets = np.unique(data.labels, return_inverse=True)
     weights = np.ones(len(targets)) if data.sample_weight is None else data.sample_weight
     n_different = len(find_duplicates(data.rows, targets.astype(np.float64), weights).first)
     plan = early_plan(replace(options, early=True), n_different)
-    return plan.early_level or max(plan.choices, default=None)
+    return options, plan.early_level or max(plan.choices, default=None)

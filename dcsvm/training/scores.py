@@ -7,7 +7,7 @@ Models are early models, or exact ones of few rows if one cluster has all rows.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from operator import attrgetter
@@ -58,10 +58,36 @@ def with_probabilities(outcome: Outcome) -> Outcome:
     return replace(outcome, probabilities=probabilities)
 
 
-N_DRAWN = 50  # bootstrap samples of a standard error
-
-
 def held_out(
+    parts: Iterable[tuple[Dataset, np.ndarray]],
+    options: TrainOptions,
+    stop: _core.Stop,
+    *,
+    metric: str | None = None,
+    weights: np.ndarray | None = None,
+) -> Outcome:
+    """Train on some rows and predict others, several times; return the joined outcome.
+
+    Each of the `parts` is a data set, and which of its rows are held out, bool (n,). The outcome is
+    in the order of the held-out rows, and has what the metric needs, with `weights` (n,) of the
+    rows. Raises Stopped.
+    """
+    outcomes, rows = [], []
+    for data, is_held in parts:
+        outcomes.append(_held_out_once(data, is_held, options, stop))
+        rows.append(np.flatnonzero(is_held))
+    of_all, held = _joined(outcomes), np.concatenate(rows)
+    if weights is not None:
+        of_all = replace(of_all, weights=weights[held])
+    needs_values = metric is not None and DEFINITIONS[metric].needs_values
+    if needs_values:
+        of_all = with_probabilities(of_all)
+    if not needs_values or (of_all.classes is not None and len(of_all.classes) > 2):
+        of_all = replace(of_all, values=None)
+    return of_all.take(np.argsort(held, kind="stable"))
+
+
+def _held_out_once(
     data: Dataset, is_held: np.ndarray, options: TrainOptions, stop: _core.Stop
 ) -> Outcome:
     """Train on the other rows and predict the held-out ones. Raises Stopped."""
@@ -111,7 +137,7 @@ def _values_of_pairs(labels: np.ndarray, values: np.ndarray, classes: np.ndarray
     return result
 
 
-def joined(outcomes: list[Outcome]) -> Outcome:
+def _joined(outcomes: list[Outcome]) -> Outcome:
     """Join outcomes of different rows of a data set."""
     if len(outcomes) == 1:
         return outcomes[0]
@@ -124,20 +150,6 @@ def joined(outcomes: list[Outcome]) -> Outcome:
     labels, predicted = of_all("labels"), of_all("predicted")
     assert labels is not None and predicted is not None
     return Outcome(labels, predicted, classes=outcomes[0].classes, **arrays)
-
-
-def loss_with_error(metric: str, outcomes: list[Outcome]) -> tuple[float, float]:
-    """Return the loss of a metric on all rows of several outcomes, and its standard error.
-
-    The standard error is a bootstrap estimate.
-    """
-    definition, outcome = DEFINITIONS[metric], joined(outcomes)
-    if definition.needs_values and outcome.probabilities is None:
-        outcome = with_probabilities(outcome)
-    n = len(outcome.labels)
-    drawn = np.random.default_rng(0).integers(0, n, (N_DRAWN, n))
-    losses = [definition.loss(outcome.take(rows)) for rows in [np.arange(n), *drawn]]
-    return losses[0], float(np.nanstd(losses[1:]))
 
 
 class HeldOutLosses:

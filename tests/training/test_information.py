@@ -3,7 +3,7 @@ import pytest
 
 import dcsvm
 from dcsvm.data.dataset import Dataset
-from dcsvm.selection.information import codes_of, information_weights, mutual_information
+from dcsvm.training.information import codes_of, information_weights, mutual_information
 
 
 def test_the_information_of_equal_codes_is_their_entropy():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dcsvm.model.metrics import DEFINITIONS, Outcome
-from dcsvm.selection.figure import loss_of_best
+from dcsvm.model.figure import loss_of_best
 
 
 def outcomes_of(rng, n_rows, error_rates, *, weights=None):
