@@ -175,7 +175,8 @@ def _novelty(
         model = train(rows.without_source(), progress=progress, stop=last, **own.values)
     selection = {
         "metric": "outside", "loss": chosen.outside, "standard_error": chosen.error,
-        "n_held": chosen.n_held, "n_trained": rows.n_rows, "kernel": options.kernel, "nu": chosen.options.nu,
+        "n_held": chosen.n_held, "n_trained": rows.n_rows, "kernel": options.kernel,
+        "nu": chosen.options.nu,
         "kappa": chosen.kappa, "scale": scale, "has_weights": False, "early": False,
         "skipped": skipped, "seconds": clock.used,
         "quality": f"share outside {100 * chosen.outside:.2f} +- {100 * chosen.error:.2f} %",
