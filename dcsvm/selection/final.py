@@ -18,6 +18,7 @@ from dcsvm import _core
 from dcsvm.data.dataset import Dataset
 from dcsvm.model.figure import loss_of_best
 from dcsvm.problem.options import TrainOptions
+from dcsvm.selection.costs import Foresight
 from dcsvm.selection.search import (
     HELD_SHARE,
     LEAST_POWER,
@@ -38,6 +39,8 @@ EARLY_GAMMAS, EARLY_CS = (1.0, 3.0, 9.0), (1.0, 4.0)  # factors tried for the ea
 N_EARLY_FOLDS = 5
 # On measured seconds of a training, for one on slightly more rows; and on what is kept for it.
 MARGIN, KEPT = 1.2, 1.1
+# An exact model is tried up to this estimate, in times left: its own course tells more than samples.
+HOPE = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +132,7 @@ class Finalists:
         early = self._by_clusters() or self._early(self.exact.options, self.level)
         self._try(early, self._reserve)
         seconds = search.seconds_of_all()
-        if (1.0 / self._factor + KEPT * MARGIN) * seconds > clock.left():
+        if (1.0 / self._factor + KEPT * MARGIN) * seconds > HOPE * clock.left():
             search.skipped.append(f"an exact model of all rows (about {seconds:.0f} s)")
         else:
             self._try(self.exact.options, self._reserve)
@@ -152,12 +155,14 @@ class Finalists:
         return _of_search(self.search, self.data, trial)
 
     def _try(self, options: TrainOptions, reserve: float, *, is_first: bool = True) -> None:
-        """Score a model, unless only `reserve` seconds are left before."""
+        """Score a model, unless only `reserve` seconds are left before, or seem to be."""
         begin, loose = time.perf_counter(), replace(options, probability=False)
         try:
+            stop = self.clock.stop(reserve)
             outcome = held_out(
-                [(self.data, self.is_held)], loose, self.clock.stop(reserve),
-                metric=self.search.metric, weights=self.search.weights_of_loss,
+                [(self.data, self.is_held)], loose, stop, metric=self.search.metric,
+                weights=self.search.weights_of_loss,
+                progress=Foresight(stop, self.clock.left(reserve), options.tolerance),
             )  # fmt: skip
         except _core.Stopped:
             if is_first:

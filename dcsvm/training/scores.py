@@ -65,6 +65,7 @@ def held_out(
     *,
     metric: str | None = None,
     weights: np.ndarray | None = None,
+    progress: Progress | None = None,
 ) -> Outcome:
     """Train on some rows and predict others, several times; return the joined outcome.
 
@@ -74,7 +75,8 @@ def held_out(
     """
     outcomes, rows = [], []
     for data, is_held in parts:
-        outcomes.append(_held_out_once(data, is_held, options, stop))
+        control = RunControl(progress or Progress(), stop)
+        outcomes.append(_held_out_once(data, is_held, options, control))
         rows.append(np.flatnonzero(is_held))
     of_all, held = _joined(outcomes), np.concatenate(rows)
     if weights is not None:
@@ -88,7 +90,7 @@ def held_out(
 
 
 def _held_out_once(
-    data: Dataset, is_held: np.ndarray, options: TrainOptions, stop: _core.Stop
+    data: Dataset, is_held: np.ndarray, options: TrainOptions, control: RunControl
 ) -> Outcome:
     """Train on the other rows and predict the held-out ones. Raises Stopped."""
     trained, tested = np.flatnonzero(~is_held), np.flatnonzero(is_held)
@@ -102,7 +104,6 @@ def _held_out_once(
         data.rows.take(trained), data.labels[trained],
         sample_weight=None if weights is None else weights[trained],
     )  # fmt: skip
-    control = RunControl(Progress(), stop)
     try:
         model = fit(own, options, control)
     except EqualRowsError:  # K is 1 for any gamma
