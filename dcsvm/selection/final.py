@@ -39,7 +39,8 @@ EARLY_GAMMAS, EARLY_CS = (1.0, 3.0, 9.0), (1.0, 4.0)  # factors tried for the ea
 N_EARLY_FOLDS = 5
 # On measured seconds of a training, for one on slightly more rows; and on what is kept for it.
 MARGIN, KEPT = 1.2, 1.1
-# An exact model is tried up to this estimate, in times left: its own course tells more than samples.
+# An exact model is tried if its estimate is at most so many times the seconds left: its own course
+# tells more than samples.
 HOPE = 3.0
 
 

@@ -65,8 +65,8 @@ class AutoEstimator(BaseEstimator):
         y : array (n,)
             Labels or targets.
         sample_weight : array (n,) or None
-            Number of copies of each row, in trainings and in losses on held-out rows; rows of weight
-            0 are ignored, and negative weights refused.
+            Number of copies of each row, in trainings and in losses on held-out rows; rows of
+            weight 0 are ignored, and negative weights refused.
         stop : dcsvm.Stop or None
             Ends the search early, as in `dcsvm.easy`.
         """

@@ -55,7 +55,9 @@ def test_a_violation_that_falls_tells_the_seconds_to_go():
     ("conquer", [1.0, 0.9, 1e-3], False),
     ("level 1", [1.0, 0.9, 0.9], False),
 ])  # fmt: skip
-def test_a_training_that_will_not_end_in_time_is_stopped(monkeypatch, phase, violations, is_stopped):
+def test_a_training_that_will_not_end_in_time_is_stopped(
+    monkeypatch, phase, violations, is_stopped
+):
     now = iter([0.0, 0.0, 1.0, 2.0, 4.0])
     monkeypatch.setattr("time.perf_counter", lambda: next(now))
     stop = _core.Stop()
