@@ -59,7 +59,7 @@ class EasyJob(DataJob):
         SearchOptions.details("metric"),
         default_text="accuracy, rmse", is_basic=True)
     svm_type: str | None = of_search(None, TrainOptions.rule("svm_type").optional, "-s --type TYPE",
-        "0: classification, 2: one-class, 3: regression",
+        "0: classes, 2: one-class, 3: regression",
         "By default, text and up to 32 different whole numbers are classes. one-class needs no "
         "labels: nu and gamma are those whose boundary depends least on which rows are trained.",
         default_text="by the labels", is_basic=True)

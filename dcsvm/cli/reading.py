@@ -121,7 +121,7 @@ def read_training_set(
         data = Dataset.read(
             job.training_set_file, scale=job.scale, threads=options.threads, drop=job.drop,
             category=job.category, weight=job.weight,
-            is_labelled="one_class" not in (options.svm_type, getattr(job, "svm_type", None)),
+            is_labelled=options.svm_type != "one_class",
             kernel_values=options.kernel_type.is_precomputed, is_lazy=is_lazy,
             **job.reading,
         )  # fmt: skip

@@ -115,6 +115,8 @@ def _of_all(definition: Metric, trials: Sequence[Sequence[Outcome]]) -> Losses:
 
     def losses(counts: np.ndarray) -> np.ndarray:
         rows = np.repeat(np.arange(len(counts)), counts.astype(np.int64))
+        if len(rows) == 0:  # of few rows, all may be drawn
+            return np.full(len(trials), np.nan)
         return np.array(
             [np.mean([definition.loss(one.take(rows)) for one in outcomes]) for outcomes in trials]
         )

@@ -185,9 +185,7 @@ def _novelty(
     return model
 
 
-def _trained(
-    choice: Choice, clock: Clock, progress: Progress, metric: str
-) -> tuple[Model, Choice]:
+def _trained(choice: Choice, clock: Clock, progress: Progress, metric: str) -> tuple[Model, Choice]:
     """Train the model that was chosen; if time ends before an exact one, the early one.
 
     The user's request during the training of an exact model ends it as it is.

@@ -20,10 +20,8 @@ from dcsvm.model.figure import loss_of_best
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.costs import Foresight
 from dcsvm.selection.search import (
-    HELD_SHARE,
     LEAST_POWER,
     MAX_C,
-    MIN_HELD,
     PATTERN,
     RESERVED,
     WITH_PROBABILITIES,
@@ -121,7 +119,7 @@ class Finalists:
             others &= search.weights_of_loss > 0
         is_counted = others.copy()
         others[search.scorer.chosen] = False
-        n_held = int(min(max(MIN_HELD, HELD_SHARE * data.n_rows), data.n_rows / 4))
+        n_held = search.n_to_hold
         if np.count_nonzero(others) < n_held / 2:  # time ended on nearly all rows
             others = is_counted
         is_held[sampled(np.flatnonzero(others), data.labels, search.options, n_held)] = True
@@ -194,7 +192,8 @@ class Finalists:
     @property
     def _relative(self) -> float:
         """Seconds of a training on all rows, relative to those to score the model."""
-        return self._factor * MARGIN / (1.0 - float(self.is_held.mean()))
+        share = np.count_nonzero(self.is_held) / self.search.n_rows
+        return self._factor * MARGIN / (1.0 - share)
 
     @property
     def _reserve(self) -> float:

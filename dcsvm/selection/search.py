@@ -75,6 +75,7 @@ class EasySearch:
 
     Attributes
     ----------
+    n_rows : number of rows that count, of weight above 0.
     is_held_back : rows that no sample has, bool (n,); none of few rows.
     scorer, trials : the scorer on the current sample, and the trials on it.
     candidates : all that were scored, on any sample.
@@ -103,6 +104,7 @@ class EasySearch:
         self.data, self.options, self.metric, self.clock = data, options, metric, clock
         self.progress, self.tell, self.feature_weights = progress, tell, feature_weights
         self.weights_of_loss = weights_of_loss(data, options, counts_classes=counts_classes)
+        self.n_rows = len(self._counted(np.arange(data.n_rows)))
         self.trials: list[Trial] = []
         self.screened: list[Trial] = []
         self.bias = 0.0
@@ -124,9 +126,13 @@ class EasySearch:
         data, is_held = self.data, np.zeros(self.data.n_rows, bool)
         if not self.is_small:
             rows = self._counted(np.arange(data.n_rows))
-            n_held = int(min(max(MIN_HELD, HELD_SHARE * data.n_rows), len(rows) / 4))
-            is_held[sampled(rows, data.labels, self.options, n_held)] = True
+            is_held[sampled(rows, data.labels, self.options, self.n_to_hold)] = True
         return is_held
+
+    @property
+    def n_to_hold(self) -> int:
+        """Number of rows to hold out of the models of all other rows."""
+        return int(min(max(MIN_HELD, HELD_SHARE * self.n_rows), self.n_rows / 4))
 
     def _counted(self, rows: np.ndarray) -> np.ndarray:
         """Return those of some rows int64 (n,) that have a weight above 0."""
@@ -143,13 +149,12 @@ class EasySearch:
     @property
     def has_all_rows(self) -> bool:
         """Whether the sample has all rows that count."""
-        n_counted = len(self._counted(np.arange(self.data.n_rows)))
-        return self.scorer.data.n_rows == n_counted
+        return self.scorer.data.n_rows == self.n_rows
 
     @property
     def is_small(self) -> bool:
         """Whether there are so few rows that an early model has no use."""
-        return self.data.n_rows <= SEARCH_ROWS
+        return self.n_rows <= SEARCH_ROWS
 
     @property
     def best(self) -> Trial:
@@ -172,7 +177,7 @@ class EasySearch:
     def seconds_of_all(self) -> float:
         """Estimate the seconds of an exact training of the best candidate on all rows."""
         factor = WITH_PROBABILITIES if self.options.probability else 1.0
-        return factor * LAST_TRAINING * self.costs.of(self.best.candidate, self.data.n_rows)
+        return factor * LAST_TRAINING * self.costs.of(self.best.candidate, self.n_rows)
 
     def run(self) -> Trial:
         """Carry out the steps. Raises Stopped with a message if no candidate was scored."""
@@ -341,9 +346,7 @@ class EasySearch:
             if weighting == INFORMATION and not self.scorer.scaled(candidate.scale).rows.is_dense:
                 weighting = None
             source = candidate if weighting == SLOPES else None
-            candidate = replace(
-                candidate, weighting=weighting, source=source, epsilon=best.epsilon
-            )
+            candidate = replace(candidate, weighting=weighting, source=source, epsilon=best.epsilon)
             known = [trial for trial in self.trials if trial.candidate == candidate]
             if not known:
                 self._try(candidate)

@@ -397,9 +397,7 @@ class Scorer:
                 of_weights.append(time.perf_counter() - start)
                 yield data, self.fold == fold
 
-        outcome = held_out(
-            parts(), loose, stop, metric=self.metric, weights=self.weights_of_loss
-        )
+        outcome = held_out(parts(), loose, stop, metric=self.metric, weights=self.weights_of_loss)
         per_fold = (time.perf_counter() - begin - sum(of_weights)) / self.n_folds
         found = 0.0
         if candidate.weighting is not None:

@@ -27,7 +27,7 @@ from dcsvm.model.parts import ModelParts, most_voted
 from dcsvm.problem.data_gamma import number_of_gamma
 from dcsvm.problem.duplicates import find_duplicates
 from dcsvm.problem.formulation import Task, pairs_of
-from dcsvm.problem.option_table import checked_metric
+from dcsvm.problem.option_table import AUTO, checked_metric
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.certificate import Subproblems
 from dcsvm.training.extraction import early_model
@@ -412,14 +412,19 @@ def _affordable(
     return np.sort(rng.choice(rows[group_order(first_input)], n_rows, replace=False))
 
 
+LEAST_SHARE = 0.7  # of all rows: a model of so few is scored at the same level
+
+
 def for_all_rows(data: Dataset, options: TrainOptions) -> tuple[TrainOptions, int | None]:
     """Return options with the number of gamma, and the finest level of an early model.
 
-    The level is None if there are too few distinct rows.
+    Models of LEAST_SHARE of the rows have this level, too. It is None if there are too few distinct
+    rows.
     """
     options = number_of_gamma(options, data.rows, table=data.table)
     _, targets = np.unique(data.labels, return_inverse=True)
     weights = np.ones(len(targets)) if data.sample_weight is None else data.sample_weight
     n_different = len(find_duplicates(data.rows, targets.astype(np.float64), weights).first)
-    plan = early_plan(replace(options, early=True), n_different)
-    return options, plan.early_level or max(plan.choices, default=None)
+    early, n_least = replace(options, early=True), int(LEAST_SHARE * n_different)
+    of_least = early_plan(replace(early, early_level=AUTO), n_least)
+    return options, min(early_plan(early, n_different).deepest, of_least.deepest) or None

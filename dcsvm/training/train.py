@@ -55,15 +55,16 @@ BATCH_VALUES = 2**22  # feature values in a batch of permuted rows
 def _sampled(
     rows: Rows, labels: np.ndarray, sample_weight: np.ndarray | None, seed: int
 ) -> tuple[Dataset, Dataset]:
-    """Draw the rows to learn from, and rows to compare weights on."""
-    chosen = np.random.default_rng(seed).permutation(rows.n_samples)[:LEARNING_ROWS]
+    """Draw rows to learn from, and rows to compare weights on, none of weight 0."""
+    counted = np.arange(rows.n_samples) if sample_weight is None else np.flatnonzero(sample_weight)
+    chosen = np.random.default_rng(seed).permutation(counted)[:LEARNING_ROWS]
     n_held_out = int(HELD_SHARE * len(chosen))
     held_out, learning = np.sort(chosen[:n_held_out]), np.sort(chosen[n_held_out:])
     floats = rows.take(np.concatenate([learning, held_out])).in_storage(Storage.FLOATS)
     first, second = slice(0, len(learning)), slice(len(learning), len(chosen))
 
     def part(place: slice, own: np.ndarray) -> Dataset:
-        counts = None if sample_weight is None else sample_weight[own]
+        counts = None if sample_weight is None or len(own) == 0 else sample_weight[own]
         return Dataset(floats.part(place), labels[own], sample_weight=counts)
 
     return part(first, learning), part(second, held_out)

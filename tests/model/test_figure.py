@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from dcsvm.model.metrics import DEFINITIONS, Outcome
 from dcsvm.model.figure import loss_of_best
+from dcsvm.model.metrics import DEFINITIONS, Outcome
 
 
 def outcomes_of(rng, n_rows, error_rates, *, weights=None):

@@ -165,9 +165,7 @@ def test_rows_that_are_held_back_choose_nothing():
 def test_rows_of_weight_0_do_not_matter(product, metric):
     X, y = product
     weights = np.where(np.arange(400) % 10 == 0, 3.0, 0.0)  # 40 rows count
-    model = dcsvm.easy(
-        X, y, sample_weight=weights, metric=metric, time_limit=LIMIT, threads=1
-    )
+    model = dcsvm.easy(X, y, sample_weight=weights, metric=metric, time_limit=LIMIT, threads=1)
     assert model.report.selection["n_held"] == 40
 
 

@@ -10,6 +10,7 @@ from reference import spots, surface
 from dcsvm import _core
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.rows import Rows
+from dcsvm.model.figure import loss_of_best
 from dcsvm.model.parts import coupled, pair_probabilities
 from dcsvm.problem.option_table import CLASS_METRICS, REGRESSION_METRICS
 from dcsvm.problem.options import TrainOptions
@@ -20,7 +21,7 @@ from dcsvm.training.held_out import Grid, best_of, folds_of
 from dcsvm.training.probability import CrossValidationRun, fit_sigmoid, sigmoid
 from dcsvm.training.race import Race
 from dcsvm.training.report import Progress
-from dcsvm.training.scores import loss_with_error
+from dcsvm.training.state import RunControl
 
 metrics = pytest.importorskip("sklearn.metrics")
 svm = pytest.importorskip("sklearn.svm")
@@ -202,12 +203,15 @@ def test_a_class_that_a_fold_lacks_has_a_score():
     for metric in ("auc", "log-loss"):
         for score in searched((X, y), OPTIONS, metric, fold, None):
             assert np.isfinite(score.loss)
-    outcome = score_module.held_out(
-        Dataset(X, y), fold == 1, replace(OPTIONS, gamma=1.0), _core.Stop()
-    )
+    data, options = Dataset(X, y), replace(OPTIONS, gamma=1.0)
+    outcome = score_module._held_out_once(data, fold == 1, options, RunControl())
     assert outcome.values.shape == (30, 3) and outcome.classes.tolist() == [0.0, 1.0, 2.0]
     assert np.all(outcome.values[:, 1:] == 1.0)  # of pairs with the class of no training row
-    assert all(np.isfinite(loss_with_error(metric, [outcome])).all() for metric in CLASS_METRICS)
+    for metric in CLASS_METRICS:
+        parts = [(data, fold == 1), (data, fold == 0)]
+        outcome = score_module.held_out(parts, options, _core.Stop(), metric=metric)
+        assert outcome.labels.tolist() == y.tolist()  # in the order of the rows
+        assert np.isfinite(loss_of_best(metric, [[outcome]], 0)).all()
 
 
 @pytest.mark.parametrize("early", [False, True])
