@@ -190,7 +190,8 @@ def _trained(choice: Choice, clock: Clock, progress: Progress, metric: str) -> t
 
     The user's request during the training of an exact model ends it as it is.
     """
-    was_requested, trained = clock.is_requested, None
+    was_requested = clock.is_requested
+    trained: tuple[Model, Choice, _UntilTaken] | None = None
     for one in (choice, choice.otherwise):
         if one is None:
             break
@@ -201,8 +202,9 @@ def _trained(choice: Choice, clock: Clock, progress: Progress, metric: str) -> t
                 f"{shown_loss(metric, one.loss, one.error)}"
             )
         last, rows = clock.stop_of_last(early=options.early), one.data.without_source()
+        kept = _UntilTaken(progress)
         try:
-            trained = train(rows, progress=progress, stop=last, **options.values), one
+            trained = train(rows, progress=kept, stop=last, **options.values), one, kept
         except _core.Stopped:  # before a model existed
             if trained is None and choice.otherwise in (None, one):
                 raise
@@ -211,7 +213,27 @@ def _trained(choice: Choice, clock: Clock, progress: Progress, metric: str) -> t
         if not report.stopped or report.converged or clock.is_requested > was_requested:
             break
     assert trained is not None
-    return trained
+    model, taken, kept = trained
+    kept.take()
+    return model, taken
+
+
+class _UntilTaken(Progress):
+    """Passes events on to a progress, but warnings about a model only once it is taken."""
+
+    def __init__(self, progress: Progress):
+        for name in vars(Progress):
+            if not name.startswith("_") and name != "caveat":
+                setattr(self, name, getattr(progress, name))
+        self.tell = progress.caveat
+        self.caveats: list[tuple[Any, str]] = []
+
+    def caveat(self, report: Any, sentence: str) -> None:
+        self.caveats.append((report, sentence))
+
+    def take(self) -> None:
+        for report, sentence in self.caveats:
+            self.tell(report, sentence)
 
 
 def _described(search: EasySearch, choice: Choice) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import os
 import shlex
 import signal
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,8 +19,8 @@ from dcsvm.cli import predict, train
 from dcsvm.cli.reading import TerminalProgress
 from dcsvm.data.dataset import Dataset
 from dcsvm.problem.options import TrainOptions
-from dcsvm.selection.easy import task_of
-from dcsvm.selection.final import Finalists, choose
+from dcsvm.selection.easy import _trained, task_of
+from dcsvm.selection.final import Choice, Finalists, choose
 from dcsvm.selection.search import EasySearch
 from dcsvm.selection.trials import Clock, Scorer, with_metric
 from dcsvm.training.report import Progress
@@ -280,6 +281,32 @@ def test_the_last_training_may_exceed_the_limit_and_an_early_one_is_not_stopped(
     early.check()
     with pytest.raises(_core.Stopped):
         last.check()
+
+
+def test_a_warning_is_about_the_model_that_is_taken(monkeypatch):
+    def trained(_rows, progress, stop, **options):
+        stop.check()
+        report = SimpleNamespace(stopped=not options["early"], converged=options["early"])
+        progress.caveat(report, "of an early model" if options["early"] else "of an exact model")
+        return SimpleNamespace(report=report)
+
+    monkeypatch.setattr("dcsvm.selection.easy.train", trained)
+    told = []
+
+    class Told(Progress):
+        def caveat(self, report, sentence):
+            told.append((report, sentence))
+
+    def choice_of(early, otherwise=None):
+        trial = SimpleNamespace(options=TrainOptions(gamma=1.0, early=early))
+        rows = SimpleNamespace(without_source=lambda: None)
+        return Choice(rows, trial, 0.1, 0.01, 100, otherwise)
+
+    last = choice_of(early=True)
+    chosen = choice_of(early=False, otherwise=last)
+    model, choice = _trained(chosen, Clock(LIMIT), Told(), "accuracy")
+    assert choice is last
+    assert told == [(model.report, "of an early model")]
 
 
 def test_the_search_sees_rows_that_are_not_rounded(tmp_path, monkeypatch):
