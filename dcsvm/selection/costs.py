@@ -80,7 +80,7 @@ class Foresight(Progress):
 
     def __init__(self, stop: _core.Stop, seconds: float, tolerance: float):
         self.stop, self.tolerance = stop, tolerance
-        self.end = time.perf_counter() + seconds
+        self.deadline = time.perf_counter() + seconds
         self.is_last = False
         self.begun = self.first = self.least = math.inf
 
@@ -100,7 +100,7 @@ class Foresight(Progress):
             self.first = violation
         self.least = min(self.least, violation)
         now = time.perf_counter()
-        used, left = now - self.begun, self.end - now
+        used, left = now - self.begun, self.deadline - now
         if used < left / 3:
             return
         if seconds_to_go(self.first, self.least, self.tolerance, used) > DOUBT * max(left, 0.0):

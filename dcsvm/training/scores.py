@@ -147,10 +147,12 @@ def _joined(outcomes: list[Outcome]) -> Outcome:
         parts = [getattr(outcome, name) for outcome in outcomes]
         return None if parts[0] is None else np.concatenate(parts)
 
-    arrays = {name: of_all(name) for name in ("values", "probabilities", "weights")}
     labels, predicted = of_all("labels"), of_all("predicted")
     assert labels is not None and predicted is not None
-    return Outcome(labels, predicted, classes=outcomes[0].classes, **arrays)
+    return Outcome(
+        labels, predicted, of_all("values"), of_all("probabilities"), of_all("weights"),
+        outcomes[0].classes,
+    )  # fmt: skip
 
 
 class HeldOutLosses:
