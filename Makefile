@@ -147,8 +147,8 @@ mutants: $(VENV)/ready
 # docs/early.png, SUITE=compressed makes docs/compressed.png, SUITE=scaling docs/scaling.png.
 # SUITE=estimators compares with scikit-learn's estimators, SUITE=selection runs whole grids,
 # SUITE=tables compares kernels and scalings with LightGBM (docs/accuracy.png), SUITE=easy dcsvm-easy
-# with boosted trees, xRFM and AutoGluon, SUITE=talent with published errors. For workers of a Dask cluster SUITE=workers measures seconds, SUITE=rounds the
-# cost of each step; SUITE=kills kills workers.
+# with boosted trees, xRFM and AutoGluon, SUITE=talent with published errors. For workers of a Dask
+# cluster SUITE=workers measures seconds, SUITE=rounds the cost of each step; SUITE=kills kills workers.
 of_workers = workers rounds kills
 plain = estimators selection $(of_workers)
 with_table = rows early scaling compressed tables easy talent
