@@ -2,8 +2,9 @@
 
 Candidates are scored on held-out rows or folds, in this order: kernels in two scalings with two C;
 feature weights for the best one; C and gamma by a pattern, on more rows; epsilon; the same pattern
-for other kernels that are as good up to noise; smaller steps of C and gamma around the best, while
-there is time; the best ones once more in other folds.
+for other kernels that are as good up to noise; then, while there is time, weights, C, gamma and
+epsilon again around the best until nothing improves, and smaller steps of C and gamma; the best ones
+once more in other folds.
 
 Of many rows, some are held back for the models of all other rows (final.py): no sample has them.
 """
@@ -48,6 +49,8 @@ MAX_C = 1000.0
 N_SCREENED, N_SEARCHED, N_OTHERS = 8, 7, 5  # trials; the others are for weights and epsilon
 N_OF_RIVAL = 4  # trials for each kernel that is nearly as good
 N_NEAR = 24  # trials in small steps, so that time is left for other folds
+N_AGAIN, MAX_ROUNDS = 40, 4  # trials of C and gamma in a round of another search, and rounds
+LEAST_GAIN = 0.1  # of a round, in standard errors, for another one
 EPSILON, EPSILON_OF_RMSE = 0.05, 0.1  # at the start, in standard deviations; then of the RMSE
 FACTORS_OF_EPSILON = (0.3, 3.0)  # tried at the end
 PATTERN = ((1.0, 3.0), (4.0, 1.0), (1.0, 1 / 3), (0.25, 1.0))  # factors of C and gamma
@@ -60,6 +63,7 @@ SHARE_OF_SEARCH, SHARE_OF_SAMPLES = 0.6, 0.4
 # is reserved for it, relative to the estimate, and in addition.
 LAST_TRAINING, WITH_PROBABILITIES, RESERVED, BESIDE = 2.0, 6.0, 1.5, 0.5
 N_DIVISIONS, MAX_REPEATED = 8, 6  # divisions into folds, and settings that are scored in all
+N_OTHER_FOLDS = 10  # least number of folds of the later divisions: nearly all rows are trained
 # Held-back rows: few, so that the others train nearly the model of all, but enough for the figure.
 MIN_HELD, HELD_SHARE = 4000, 0.04
 
@@ -187,6 +191,7 @@ class EasySearch:
             ("C and gamma", self._search_pattern),
             ("epsilon", self._refine_epsilon),
             ("other kernels", self._search_rivals),
+            ("once more", self._search_again),
             ("smaller steps", self._search_near),
             ("other folds", self._divide_again),
         ):
@@ -354,6 +359,26 @@ class EasySearch:
             if trial.loss < self.best.loss + self.best.error:
                 self._pattern(trial, N_OF_RIVAL)
 
+    def _search_again(self) -> None:
+        """Search weights, C, gamma and epsilon around the best until nothing improves."""
+        for _ in range(MAX_ROUNDS):
+            before = self.best
+            self._relearn_weights()
+            self._pattern(self.best, N_AGAIN)
+            self._refine_epsilon()
+            if self.best.loss > before.loss - LEAST_GAIN * before.error:
+                return
+
+    def _relearn_weights(self) -> None:
+        """Learn weights by slopes of a model with the C and gamma of the best."""
+        best = self.best.candidate
+        if self.feature_weights is not None or self.data.n_features > MAX_FEATURES:
+            return
+        source = replace(best, weighting=None, source=None)
+        again = replace(best, weighting=SLOPES, source=source)
+        if again not in self.candidates:
+            self._try(again)
+
     def _search_near(self) -> None:
         """Search C and gamma around the best in small steps."""
         self._pattern(self.best, N_NEAR, power=FIRST_STEP, least=LEAST_STEP)
@@ -371,7 +396,7 @@ class EasySearch:
             several = self._several_best()
             if len(several) < 2:
                 return
-            scorer = self.scorer.divided_again(times)
+            scorer = self.scorer.divided_again(times, N_OTHER_FOLDS)
             others = [
                 scorer.trial(trial.candidate, self.clock.stop(self.reserve)) for trial in several
             ]

@@ -309,11 +309,15 @@ class Scorer:
         """Return a scorer that uses more or fewer of the same folds."""
         return replace(self, n_folds=n_folds)
 
-    def divided_again(self, times: int) -> Scorer:
-        """Return a scorer on the same rows in other folds; `times` counts the divisions before."""
+    def divided_again(self, times: int, n_folds: int) -> Scorer:
+        """Return a scorer on the same rows in other, at least `n_folds` folds.
+
+        `times` counts the divisions before.
+        """
+        n_folds = max(min(n_folds, len(self.fold)), self.max_folds)
         again = replace(self.options, seed=self.options.seed + 1 + times)
-        fold = again.fold_of_rows(self.data.labels, int(self.fold.max()) + 1)
-        return replace(self, fold=fold, _weights={})
+        fold = again.fold_of_rows(self.data.labels, n_folds)
+        return replace(self, fold=fold, max_folds=n_folds, n_folds=n_folds, _weights={})
 
     @property
     def holds_out_all(self) -> bool:
