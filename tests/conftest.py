@@ -21,6 +21,13 @@ if "mix_stderr" in signature(CliRunner).parameters:  # before Click 8.2 stderr i
     Result.output = property(lambda self: self.stdout + self.stderr)
 
 
+@pytest.fixture(autouse=True)
+def short_search(monkeypatch):
+    """Shorten the last steps of `dcsvm.easy`, which use the time that is left."""
+    for name, value in {"MAX_ROUNDS": 1, "N_AGAIN": 4, "N_NEAR": 4, "N_DIVISIONS": 2}.items():
+        monkeypatch.setattr(f"dcsvm.selection.search.{name}", value)
+
+
 @pytest.fixture(scope="session")
 def wavy():
     """1,000 rows of 4 features with labels +1 and -1, some of them wrong."""

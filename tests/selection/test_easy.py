@@ -28,12 +28,6 @@ from dcsvm.training.report import Progress
 LIMIT = 10.0  # seconds; the searches of these tests need about two
 
 
-@pytest.fixture(autouse=True)
-def few_divisions(monkeypatch):
-    """Divide the rows into other folds only once, which saves most of the time."""
-    monkeypatch.setattr("dcsvm.selection.search.N_DIVISIONS", 2)
-
-
 @pytest.fixture(scope="module")
 def product():
     """Rows whose label is the sign of the product of two of six features."""

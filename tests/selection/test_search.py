@@ -17,7 +17,8 @@ def rows_of(n_rows):
     return Dataset(X, np.where(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=n_rows) > 0, 1.0, -1.0))
 
 
-def test_the_search_goes_on_until_no_neighbour_of_the_best_is_better():
+def test_the_search_goes_on_until_no_neighbour_of_the_best_is_better(monkeypatch):
+    monkeypatch.setattr("dcsvm.selection.search.N_AGAIN", 40)
     search = EasySearch(rows_of(200), TrainOptions(threads=1), "accuracy", Clock(60.0), Progress())
     for step in (search._screen_kernels, search._try_weights, search._search_again):
         step()
