@@ -26,7 +26,6 @@ from dcsvm.model.metrics import shown_loss
 from dcsvm.problem.options import TrainOptions
 from dcsvm.selection.costs import APART, Costs
 from dcsvm.selection.trials import (
-    BOTH,
     GIVEN,
     INFORMATION,
     SCALING_NAMES,
@@ -282,7 +281,6 @@ class EasySearch:
             self._try(replace(best, weighting=SLOPES, source=best))
             if self.scorer.scaled(best.scale).rows.is_dense:
                 self._try(replace(best, weighting=INFORMATION))
-                self._try(replace(best, weighting=BOTH, source=best))
 
     def _search_pattern(self) -> None:
         """Search C and gamma around the best, on as many rows as the time allows."""
@@ -350,10 +348,9 @@ class EasySearch:
                 others.setdefault(trial.candidate.kernel, trial.candidate)
         for candidate in others.values():
             weighting = best.weighting
-            if weighting in (INFORMATION, BOTH):
-                is_dense = self.scorer.scaled(candidate.scale).rows.is_dense
-                weighting = weighting if is_dense else None
-            source = candidate if weighting in (SLOPES, BOTH) else None
+            if weighting == INFORMATION and not self.scorer.scaled(candidate.scale).rows.is_dense:
+                weighting = None
+            source = candidate if weighting == SLOPES else None
             candidate = replace(candidate, weighting=weighting, source=source, epsilon=best.epsilon)
             known = [trial for trial in self.trials if trial.candidate == candidate]
             if not known:
@@ -373,13 +370,12 @@ class EasySearch:
                 return
 
     def _relearn_weights(self) -> None:
-        """Learn weights by slopes of models with the C and gamma of the best."""
+        """Learn weights by slopes of a model with the C and gamma of the best."""
         best = self.best.candidate
         if self.feature_weights is not None or self.data.n_features > MAX_FEATURES:
             return
         source = replace(best, weighting=None, source=None)
-        weighting = BOTH if best.weighting in (INFORMATION, BOTH) else SLOPES
-        again = replace(best, weighting=weighting, source=source)
+        again = replace(best, weighting=SLOPES, source=source)
         if again not in self.candidates:
             self._try(again)
 

@@ -118,8 +118,7 @@ class Clock:
             watcher.join()
 
 
-# Kinds of feature weights; BOTH are slopes of rows with weights by information.
-SLOPES, INFORMATION, BOTH = "slopes", "information", "information and slopes"
+SLOPES, INFORMATION = "slopes", "information"  # kinds of feature weights
 GIVEN = "given"  # the scaling of a candidate that the data set has
 SCALING_NAMES = {"auto": "ranges", "quantile": "quantiles", GIVEN: "given"}
 N_FOLDS = 5
@@ -148,7 +147,7 @@ class Candidate:
     """A setting to score.
 
     C and epsilon are in units of `Scorer.target_std`, `gamma` in units of 1/median. `weighting` is
-    the kind of feature weights; None means no weights. Slopes are learned with the candidate
+    the kind of feature weights; None means no weights. SLOPES are learned with the candidate
     `source`.
     """
 
@@ -377,18 +376,14 @@ class Scorer:
         data, counts = self.scaled(candidate.scale), self.data.sample_weight
         rows, labels = data.rows.take(trained), self.data.labels[trained]
         counts = None if counts is None else counts[trained]
-        information = np.ones(rows.n_features)
-        if candidate.weighting != SLOPES:
-            information = information_weights(
+        if candidate.weighting == INFORMATION:
+            return information_weights(
                 rows, labels, candidate.kernel, table=data.table,
                 is_regression=self.options.is_regression, counts=counts, stop=stop,
             )  # fmt: skip
-            if candidate.source is None:
-                return information
-            rows = rows.weighted(information)
         assert candidate.source is not None
         options = self.options_of(candidate.source)
-        return information * learn_weights(rows, labels, options, stop, sample_weight=counts)
+        return learn_weights(rows, labels, options, stop, sample_weight=counts)
 
     def trial(self, candidate: Candidate, stop: _core.Stop) -> Trial:
         """Score a candidate. Raises Stopped."""

@@ -402,7 +402,7 @@ def test_repeated_scores_of_a_setting_are_one_trial(files):
     done = call(easy_command, "--time-limit", LIMIT, "--report", "report.json", "data", "test")
     counts = [int(line.split(": ")[1].split()[0]) for line in done.stderr.splitlines()
               if " trial" in line]  # fmt: skip
-    assert counts[:2] == [8, 3]
+    assert counts[:2] == [8, 2]
     assert counts[2] <= 7 and counts[-1] == 0  # other folds have no new setting
     selection = json.loads((files / "report.json").read_text())["selection"]
     assert selection["n_trials"] == sum(counts)
