@@ -200,7 +200,8 @@ def peer(method: str, split: Split, seconds: float, options) -> Outcome | None:
         finished = process.run(command, timeout=TIMEOUT, threads=None)
         if finished.timed_out or finished.code:
             if finished.code != MISSING:
-                measure.talk(f"{method}: {finished.stderr.strip()[-300:] or 'too slow'}")
+                end = "too slow" if finished.timed_out else f"exit status {finished.code}"
+                measure.talk(f"{method}: {finished.stderr.strip()[-300:] or end}")
             return None
         about = json.loads(finished.stdout.splitlines()[-1])
         predicted = np.load(folder / "predicted.npy")

@@ -60,10 +60,11 @@ class Task:
 
 
 class Fitted:
-    """A fitted model of scikit-learn's interface and the bytes of its file."""
+    """A fitted model of scikit-learn's interface, the bytes of its file, and its classes."""
 
-    def __init__(self, model, n_bytes: int, *, encode=lambda X: X):
+    def __init__(self, model, n_bytes: int, *, encode=lambda X: X, classes=None):
         self.model, self.n_bytes, self.encode = model, n_bytes, encode
+        self.classes = getattr(model, "classes_", None) if classes is None else classes
 
     def predict(self, task: Task) -> tuple[np.ndarray, np.ndarray | None]:
         X = self.encode(task.X_test)
@@ -76,7 +77,7 @@ class Fitted:
         """Return probabilities of all classes; those that the training rows lacked have 0."""
         found = np.asarray(self.model.predict_proba(X), float)
         p = np.zeros((len(found), n_classes))
-        p[:, np.asarray(self.model.classes_, int)] = found
+        p[:, np.asarray(self.classes, int)] = found
         return p
 
 
@@ -184,9 +185,7 @@ def autogluon(task: Task, seconds: float) -> Fitted:
     rows = encode(task.X).assign(target=task.y)
     model.fit(rows, time_limit=seconds, presets="medium_quality", num_cpus=2)
     n_bytes = sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
-    if not task.is_regression:
-        model.classes_ = model.class_labels
-    return Fitted(model, n_bytes, encode=encode)
+    return Fitted(model, n_bytes, encode=encode, classes=model.class_labels)
 
 
 # name: the function, its package, and the seconds that it is given (None: those of dcsvm-easy)
