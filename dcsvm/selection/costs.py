@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from dcsvm import _core
-from dcsvm.training.report import Progress
+from dcsvm.training.report import LevelReport, Progress
 
 USUAL_GROWTH = 2.0  # power of the number of rows, before it is measured
 LEAST_GROWTH, MOST_GROWTH = 1.2, 2.5
@@ -75,8 +75,10 @@ class Foresight(Progress):
     """Requests the stop of a training whose last phase will not end within `seconds` from now.
 
     `tolerance` is that of the violation. The course of the phase tells from a quarter of the time
-    on that it has.
+    on that it has. `level` is the last level that it has solved.
     """
+
+    level: int | None = None
 
     def __init__(self, stop: _core.Stop, seconds: float, tolerance: float):
         self.stop, self.tolerance = stop, tolerance
@@ -87,6 +89,9 @@ class Foresight(Progress):
     def begin(self, name: str, n_rows: int) -> None:  # noqa: ARG002
         self.is_last = name == "conquer"
         self.begun, self.first, self.least = time.perf_counter(), math.inf, math.inf
+
+    def end_level(self, report: LevelReport) -> None:
+        self.level = report.level
 
     def advance(
         self,

@@ -37,9 +37,11 @@ EARLY_GAMMAS, EARLY_CS = (1.0, 3.0, 9.0), (1.0, 4.0)  # factors tried for the ea
 N_EARLY_FOLDS = 5
 # On measured seconds of a training, for one on slightly more rows; and on what is kept for it.
 MARGIN, KEPT = 1.2, 1.1
+OF_COARSER = 3.0  # seconds of an early model of a quarter of the clusters, relative
 # An exact model is tried if its estimate is at most so many times the seconds left: its own course
 # tells more than samples.
-HOPE = 3.0
+HOPE = 6.0
+EXACT_FIRST = 60_000  # rows; of fewer, an exact model costs hardly more than an early one
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,21 +130,58 @@ class Finalists:
     def choose(self) -> Choice:
         """Score early and exact models, then others around the best one while there is time."""
         search, clock = self.search, self.clock
-        early = self._by_clusters() or self._early(self.exact.options, self.level)
-        self._try(early, self._reserve)
-        seconds = search.seconds_of_all()
-        if (1.0 / self._factor + KEPT * MARGIN) * seconds > HOPE * clock.left():
-            search.skipped.append(f"an exact model of all rows (about {seconds:.0f} s)")
+        early, seconds = self._by_clusters(), search.seconds_of_all()
+        early = early or self._early(self.exact.options, self.level)
+        if search.n_rows < EXACT_FIRST:
+            self._try_exact(seconds)
+            self._try(early, self._seconds_of_all(self.best) if self.trials else self._reserve)
         else:
-            self._try(self.exact.options, self._reserve)
+            self._try(early, self._reserve)
+            self._try_exact(seconds)
+        self._try_exact_like(early)
         if not self.trials:
             other = self._by_sample(early)
             if seconds >= clock.left_of_last:
                 return other
             exact = replace(other.trial, options=self.exact.options)
             return replace(other, trial=exact, otherwise=other)
+        self._try_coarser()
         self._search_around_best()
         return self._best()
+
+    def _try_exact(self, seconds: float) -> None:
+        """Score an exact model, unless a training of all rows, about `seconds`, is hopeless."""
+        if (1.0 / self._factor + KEPT * MARGIN) * seconds > HOPE * self.clock.left():
+            self.search.skipped.append(f"an exact model of all rows (about {seconds:.0f} s)")
+        else:
+            self._try(self.exact.options, self._reserve)
+
+    def _try_exact_like(self, early: TrainOptions) -> None:
+        """Score an exact model with C and gamma of the early one, chosen on more rows."""
+        exact = [one for one in self.trials if not one.options.early]
+        other = replace(self.exact.options, C=early.C, gamma=early.gamma)
+        if exact and other != exact[0].options and not self._is_late(exact[0]):
+            self._try(other, self._reserve, is_first=False)
+
+    def _try_coarser(self) -> None:
+        """Score early models of fewer clusters than the best one has, while they are better."""
+        while True:
+            best = self.best
+            level = best.options.early_level
+            if not best.options.early or not isinstance(level, int) or level == 1:
+                return
+            if self._is_late(best, OF_COARSER):
+                self.search.skipped.append("early models of fewer clusters")
+                return
+            coarser = replace(best.options, early_level=level - 1)
+            self._try(coarser, self._seconds_of_all(best), is_first=False)
+            if self.best is best:
+                return
+
+    def _is_late(self, trial: Trial, factor: float = 1.0) -> bool:
+        """Return whether there is no time to score a model and train it, if both cost `factor`
+        times as much as those of a trial."""
+        return self.clock.left() < 2.0 * factor * self._seconds_of_all(trial)
 
     @staticmethod
     def _early(options: TrainOptions, level: int | None) -> TrainOptions:
@@ -158,16 +197,18 @@ class Finalists:
         begin, loose = time.perf_counter(), replace(options, probability=False)
         try:
             stop = self.clock.stop(reserve)
+            foresight = Foresight(stop, self.clock.left(reserve), options.tolerance)
             outcome = held_out(
                 [(self.data, self.is_held)], loose, stop, metric=self.search.metric,
-                weights=self.search.weights_of_loss,
-                progress=Foresight(stop, self.clock.left(reserve), options.tolerance),
+                weights=self.search.weights_of_loss, progress=foresight,
             )  # fmt: skip
         except _core.Stopped:
             if is_first:
                 kind = "early" if options.early else "exact"
                 self.search.skipped.append(f"an {kind} model of all rows (more than the time left)")
             return
+        if options.early:  # slightly more rows could choose another level
+            options = replace(options, early_level=foresight.level)
         search, exact = self.search, self.exact
         assert isinstance(options.gamma, float) and isinstance(exact.options.gamma, float)
         candidate = replace(
@@ -178,8 +219,9 @@ class Finalists:
         seconds = time.perf_counter() - begin
         trial = Trial.of(candidate, options, search.metric, (outcome,), seconds)
         self.trials.append(trial)
+        kind = f"early model of level {options.early_level}" if options.early else "exact model"
         search.progress.note(
-            f"{'early' if options.early else 'exact'} model of all rows but "
+            f"{kind} of all rows but "
             f"{trial.n_held} held-out ones, C={options.C:.4g}, gamma={options.gamma:.4g}: "
             f"{search.quality(trial)}, {seconds:.1f} s"
         )
@@ -215,7 +257,7 @@ class Finalists:
         while power > LEAST_POWER:
             center = self.best
             for C_factor, gamma_factor in PATTERN:
-                if self.clock.left() < 2.0 * self._seconds_of_all(self.best):
+                if self._is_late(self.best):
                     self.search.skipped.append("more C and gamma on all rows")
                     return
                 C = min(center.options.C * C_factor**power, largest_C)
