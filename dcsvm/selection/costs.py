@@ -6,9 +6,10 @@ import math
 import time
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import Any
 
 from dcsvm import _core
-from dcsvm.training.report import LevelReport, Progress
+from dcsvm.training.report import Progress
 
 USUAL_GROWTH = 2.0  # power of the number of rows, before it is measured
 LEAST_GROWTH, MOST_GROWTH = 1.2, 2.5
@@ -90,7 +91,7 @@ class Foresight(Progress):
         self.is_last = name == "conquer"
         self.begun, self.first, self.least = time.perf_counter(), math.inf, math.inf
 
-    def end_level(self, report: LevelReport) -> None:
+    def end_level(self, report: Any) -> None:
         self.level = report.level
 
     def advance(

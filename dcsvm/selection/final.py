@@ -109,6 +109,8 @@ class Finalists:
         self.exact, self.level = exact, level
         self.is_held = self._held_rows()
         self.trials: list[Trial] = []
+        # loss, standard error and rows of an early model in folds of the other rows
+        self.of_clusters: tuple[float, float, int] | None = None
 
     def _held_rows(self) -> np.ndarray:
         """Return the held-out rows, bool (n,): those that the search has held back, or others."""
@@ -140,7 +142,7 @@ class Finalists:
             self._try_exact(seconds)
         self._try_exact_like(early)
         if not self.trials:
-            other = self._by_sample(early)
+            other = self._unscored(early)
             if seconds >= clock.left_of_last:
                 return other
             exact = replace(other.trial, options=self.exact.options)
@@ -179,18 +181,25 @@ class Finalists:
                 return
 
     def _is_late(self, trial: Trial, factor: float = 1.0) -> bool:
-        """Return whether there is no time to score a model and train it, if both cost `factor`
-        times as much as those of a trial."""
+        """Return whether no time is left to score a model and train it on all rows.
+
+        Both take `factor` times the seconds of a trial.
+        """
         return self.clock.left() < 2.0 * factor * self._seconds_of_all(trial)
 
     @staticmethod
     def _early(options: TrainOptions, level: int | None) -> TrainOptions:
         return replace(options, early=True, early_level=level)
 
-    def _by_sample(self, options: TrainOptions) -> Choice:
-        """Choose options by the losses of the search, without a loss at this number of rows."""
+    def _unscored(self, options: TrainOptions) -> Choice:
+        """Choose options that were not scored at this number of rows.
+
+        Their loss is that of early models in folds of the rows, or, without it, that of the search.
+        """
         trial = replace(self.search.best, options=options)
-        return _of_search(self.search, self.data, trial)
+        if self.of_clusters is None:
+            return _of_search(self.search, self.data, trial)
+        return Choice(self.data, trial, *self.of_clusters)
 
     def _try(self, options: TrainOptions, reserve: float, *, is_first: bool = True) -> None:
         """Score a model, unless only `reserve` seconds are left before, or seem to be."""
@@ -288,7 +297,7 @@ class Finalists:
                 self.search.metric, self.data, min(early, key=lambda trial: trial.rank), early
             )
         else:
-            other = self._by_sample(self._early(best.options, self.level))
+            other = self._unscored(self._early(best.options, self.level))
         return replace(chosen, otherwise=other)
 
     def _by_clusters(self) -> TrainOptions | None:
@@ -320,4 +329,5 @@ class Finalists:
         if best is None:
             search.skipped.append("C and gamma of early models")
             return None
+        self.of_clusters = best.loss, best.standard_error, best.n_rows
         return replace(best.setting.options(options), probability=self.exact.options.probability)

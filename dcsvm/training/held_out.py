@@ -93,6 +93,12 @@ class Score:
         return self.loss * self.weight * (1.0 + 1e-12)
 
     @property
+    def standard_error(self) -> float:
+        """Standard error of the loss, from the losses of the folds; nan of fewer than two."""
+        known = [loss for loss in self.losses if not math.isnan(loss)]
+        return float(np.std(known, ddof=1)) / math.sqrt(len(known)) if len(known) > 1 else math.nan
+
+    @property
     def may_win(self) -> bool:
         return self.is_complete and self.converged
 
