@@ -38,10 +38,12 @@ N_EARLY_FOLDS = 5
 # On measured seconds of a training, for one on slightly more rows; and on what is kept for it.
 MARGIN, KEPT = 1.2, 1.1
 OF_COARSER = 3.0  # seconds of an early model of a quarter of the clusters, relative
+KEPT_EARLY = 0.4  # of the time left, for an early model: without its score, the figure is poor
 # An exact model is tried if its estimate is at most so many times the seconds left: its own course
-# tells more than samples.
-HOPE = 6.0
-EXACT_FIRST = 60_000  # rows; of fewer, an exact model costs hardly more than an early one
+# tells more than samples, whose trainings have no levels. It is the first one if it has few rows,
+# as it then costs hardly more than an early model, and more hope.
+HOPE, HOPE_OF_FIRST = 6.0, 4.0
+EXACT_FIRST = 60_000  # rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,11 +136,11 @@ class Finalists:
         search, clock = self.search, self.clock
         early, seconds = self._by_clusters(), search.seconds_of_all()
         early = early or self._early(self.exact.options, self.level)
-        if search.n_rows < EXACT_FIRST:
+        if search.n_rows < EXACT_FIRST and self._is_hopeful(seconds, HOPE_OF_FIRST):
             self._try_exact(seconds)
-            self._try(early, self._seconds_of_all(self.best) if self.trials else self._reserve)
+            self._try(early, self._seconds_of_all(self.best) if self.trials else self._kept_early)
         else:
-            self._try(early, self._reserve)
+            self._try(early, self._kept_early)
             self._try_exact(seconds)
         self._try_exact_like(early)
         if not self.trials:
@@ -153,10 +155,22 @@ class Finalists:
 
     def _try_exact(self, seconds: float) -> None:
         """Score an exact model, unless a training of all rows, about `seconds`, is hopeless."""
-        if (1.0 / self._factor + KEPT * MARGIN) * seconds > HOPE * self.clock.left():
-            self.search.skipped.append(f"an exact model of all rows (about {seconds:.0f} s)")
-        else:
+        if self._is_hopeful(seconds, HOPE):
             self._try(self.exact.options, self._reserve)
+        else:
+            self.search.skipped.append(f"an exact model of all rows (about {seconds:.0f} s)")
+
+    def _is_hopeful(self, seconds: float, hope: float) -> bool:
+        """Return whether there may be time to score and train an exact model.
+
+        The estimated `seconds` of a training may exceed the time by the factor `hope`.
+        """
+        return (1.0 / self._factor + KEPT * MARGIN) * seconds <= hope * self.clock.left()
+
+    @property
+    def _kept_early(self) -> float:
+        """Seconds to keep while an early model is scored: its training may exceed the limit."""
+        return KEPT_EARLY * self.clock.left()
 
     def _try_exact_like(self, early: TrainOptions) -> None:
         """Score an exact model with C and gamma of the early one, chosen on more rows."""
