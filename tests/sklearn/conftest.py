@@ -19,3 +19,11 @@ def three_classes():
 def curve():
     """Return 150 rows of 6 features and targets."""
     return make_friedman1(150, 6, noise=1.0, random_state=2)
+
+
+@pytest.fixture(autouse=True)
+def shortest_search(short_search, monkeypatch):
+    """Try few settings in `dcsvm.easy`: these tests are about estimators."""
+    few = {"SCREENED_C": (2.0,), "N_SEARCHED": 2, "N_OF_RIVAL": 1, "N_AGAIN": 1, "N_NEAR": 1}
+    for name, value in few.items():
+        monkeypatch.setattr(f"dcsvm.selection.search.{name}", value)
