@@ -147,11 +147,11 @@ class Finalists:
             other = self._unscored(early)
             if seconds >= clock.left_of_last:
                 return other
-            exact = replace(other.trial, options=self.exact.options)
+            exact = replace(other.trial, options=self._exact_like(early))
             return replace(other, trial=exact, otherwise=other)
         self._try_coarser()
         self._search_around_best()
-        return self._best()
+        return self._best(early)
 
     def _try_exact(self, seconds: float) -> None:
         """Score an exact model, unless a training of all rows, about `seconds`, is hopeless."""
@@ -172,10 +172,16 @@ class Finalists:
         """Seconds to keep while an early model is scored: its training may exceed the limit."""
         return KEPT_EARLY * self.clock.left()
 
+    def _exact_like(self, early: TrainOptions) -> TrainOptions:
+        """Return options of an exact model with C and gamma of the early one."""
+        return replace(self.exact.options, C=early.C, gamma=early.gamma)
+
     def _try_exact_like(self, early: TrainOptions) -> None:
         """Score an exact model with C and gamma of the early one, chosen on more rows."""
-        exact = [one for one in self.trials if not one.options.early]
-        other = replace(self.exact.options, C=early.C, gamma=early.gamma)
+        exact, other = (
+            [one for one in self.trials if not one.options.early],
+            self._exact_like(early),
+        )
         if exact and other != exact[0].options and not self._is_late(exact[0]):
             self._try(other, self._reserve, is_first=False)
 
@@ -292,8 +298,12 @@ class Finalists:
             if not self.best.loss < center.loss:
                 power /= 2
 
-    def _best(self) -> Choice:
-        """Return the best model that can be trained on all rows in the time left."""
+    def _best(self, early_options: TrainOptions) -> Choice:
+        """Return the best model that can be trained on all rows in the time left.
+
+        An exact one may lack time: then an early one is trained, of `early_options` if none was
+        scored.
+        """
         is_late = [self._seconds_of_all(one) > self.clock.left() for one in self.trials]
         possible = [
             one
@@ -311,7 +321,7 @@ class Finalists:
                 self.search.metric, self.data, min(early, key=lambda trial: trial.rank), early
             )
         else:
-            other = self._unscored(self._early(best.options, self.level))
+            other = self._unscored(early_options)
         return replace(chosen, otherwise=other)
 
     def _by_clusters(self) -> TrainOptions | None:
