@@ -178,10 +178,8 @@ class Finalists:
 
     def _try_exact_like(self, early: TrainOptions) -> None:
         """Score an exact model with C and gamma of the early one, chosen on more rows."""
-        exact, other = (
-            [one for one in self.trials if not one.options.early],
-            self._exact_like(early),
-        )
+        exact = [one for one in self.trials if not one.options.early]
+        other = self._exact_like(early)
         if exact and other != exact[0].options and not self._is_late(exact[0]):
             self._try(other, self._reserve, is_first=False)
 
