@@ -221,7 +221,7 @@ class Column:
         return bool(self.note) and (self.kind == CATEGORY or bool(self.notation.words))
 
     @cached_property
-    def _places(self) -> dict[str, int]:
+    def places(self) -> dict[str, int]:
         """Index of each category, as written and as `stripped` returns it.
 
         Model files may have texts with blanks around them, or words for missing values. Booleans
@@ -250,7 +250,7 @@ class Column:
         if self.kind == CATEGORY:
             texts = as_texts(values)
             places = np.array(
-                [self._places.get(one, -1) for one in (*texts.values, MISSING)], np.int32
+                [self.places.get(one, -1) for one in (*texts.values, MISSING)], np.int32
             )
             # code -1 is missing: the last of the places and counts
             counts = np.append(texts.counts, np.count_nonzero(texts.codes < 0))

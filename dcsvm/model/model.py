@@ -413,6 +413,56 @@ class Model(ModelParts):
         parts, report = compress(self, rows, test_rows, checked, tell)
         return replace(self, exact=parts.exact, early=parts.early, report=report)
 
+    def to_onnx(self, *, method: str | None = None) -> bytes:
+        """Convert the model to ONNX, with operators of ai.onnx and ai.onnx.ml; requires onnx.
+
+        The inputs are a float tensor X (rows, features), of double where float32 would round the
+        features away; or for a model of a table a tensor (rows, 1) for each training column, with
+        its name: of text for categories, and of float or double for others, nan where missing.
+        Dates are days since 1970, times are hours. The outputs are `label` (rows,), as of
+        `predict`; `values` (rows, n_pairs), the decision values; and `probabilities` (rows, k) if
+        the model has them.
+
+        Parameters
+        ----------
+        method : {"exact", "early"}, optional
+            As for `decision_function`.
+
+        Returns
+        -------
+        bytes
+            The contents of an .onnx file.
+
+        Raises
+        ------
+        ImportError
+            If onnx is not installed.
+        ValueError
+            For a precomputed kernel, or if the model lacks the part that `method` names.
+        """
+        _check_onnx()
+        from dcsvm.model.onnx_graph import model_bytes
+
+        return model_bytes(self, method)
+
+    def onnx_nodes(
+        self,
+        name_of: Callable[[str], str],
+        given: dict[str, tuple[str, bool]],
+        labels: np.ndarray,
+        **how: Any,
+    ) -> Any:
+        """Return `EstimatorNodes` for a graph of skl2onnx.
+
+        `name_of` makes a word a new name. `given` are the columns by name, or one matrix of all:
+        their tensor, and whether it is of text. `labels` (k,) are those of the classes; for `how`
+        see `predict_nodes`. Raises ImportError and ValueError as `to_onnx`.
+        """
+        _check_onnx()
+        from dcsvm.model.onnx_graph import estimator_nodes
+
+        return estimator_nodes(self, name_of, given, labels, **how)
+
     def _taken(self, given: Any) -> Rows:
         if isinstance(given, Dataset):
             return given.encoded_as(self).rows
@@ -457,6 +507,14 @@ class Model(ModelParts):
         if has_range_file and range_file is not None and self.scaling is not None:
             write_beside(range_file, [range_text(self.scaling)])
         write_beside(path, model_text(self, format, threads))
+
+
+def _check_onnx() -> None:
+    """Raise ImportError if onnx is not installed."""
+    try:
+        import onnx  # noqa: F401
+    except ImportError as error:
+        raise ImportError("ONNX requires the package onnx: pip install 'dcsvm[onnx]'") from error
 
 
 def _shown(label: float | str) -> str:

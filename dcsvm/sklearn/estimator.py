@@ -52,6 +52,7 @@ from dcsvm.sklearn.fitted import (
     rows_of_table,
     sklearns_estimator,
 )
+from dcsvm.sklearn.onnx_methods import OnnxMethods
 from dcsvm.sklearn.rows import (
     DTYPES,
     NOT_FINITE,
@@ -106,7 +107,7 @@ class FitInput(NamedTuple):
     rows_at: Callable[[np.ndarray], Matrix] | None
 
 
-class Estimator(BaseEstimator):
+class Estimator(OnnxMethods, BaseEstimator):
     """Base class of the estimators."""
 
     _svm_type: str

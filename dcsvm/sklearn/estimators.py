@@ -317,6 +317,14 @@ class Classifier(ClassifierMixin, Estimator):
         """Compute the logarithms of predict_proba, float64 (n, k)."""
         return np.log(self.predict_proba(X, method=method))
 
+    def _onnx_choice(self) -> dict[str, Any]:
+        by = "votes"
+        if len(self._probA):
+            by = "probabilities"
+        elif self.break_ties:
+            by = "scores"
+        return {"by": by, "has_scores": by == "scores" or self.decision_function_shape == "ovr"}
+
     def _probabilities(self, values: np.ndarray) -> np.ndarray:
         assert self.model_ is not None  # see predict_proba
         proba = self.model_.probabilities_from(values)

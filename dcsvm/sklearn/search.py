@@ -22,6 +22,7 @@ from dcsvm.selection.easy import easy
 from dcsvm.sklearn.estimator import Estimator, FitInput
 from dcsvm.sklearn.estimators import ABOVE_0, SVC, SVR, Parameter, class_scores, with_parameters
 from dcsvm.sklearn.fitted import Arguments, has_probability, kernel_type
+from dcsvm.sklearn.onnx_methods import OnnxMethods
 from dcsvm.sklearn.rows import (
     Input,
     Weights,
@@ -36,7 +37,7 @@ from dcsvm.training.grid import GridSearch
 TIME_LIMIT = Parameter(60.0, [ABOVE_0], "float: seconds of a fit.")
 
 
-class AutoEstimator(BaseEstimator):
+class AutoEstimator(OnnxMethods, BaseEstimator):
     """Base class of the estimators with automatic settings."""
 
     _svm_type: str
@@ -99,9 +100,12 @@ class AutoEstimator(BaseEstimator):
         """Convert y to class indices or targets; return them and options of `dcsvm.easy`."""
         return column_or_1d(y, warn=True).astype(np.float64), {}
 
+    def _check_is_fitted(self) -> None:
+        check_is_fitted(self)
+
     def _rows(self, X: Input) -> tuple[Any, Any]:
         """Check rows to predict; return them with the model that predicts them."""
-        check_is_fitted(self)
+        self._check_is_fitted()
         X = in_known_frame(X)
         return checked_rows(self, X, self.model_, self._encoding_of_gaps, takes_gaps=True)
 
@@ -161,6 +165,9 @@ class AutoSVC(ClassifierMixin, AutoEstimator):
         """Predict the probabilities of the classes (n, k)."""
         rows, model = self._rows(X)
         return model.predict_probability(rows)
+
+    def _onnx_choice(self) -> dict[str, Any]:
+        return {"has_scores": True}
 
 
 @with_parameters("metric", "DATA", "random_state", "threads", time_limit=TIME_LIMIT)

@@ -1,0 +1,46 @@
+"""Run models in ONNX, and compare their outputs; tests that need this are skipped without it."""
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx")
+runtime = pytest.importorskip("onnxruntime")
+
+CLOSE = 1e-5  # of the spread of the values
+
+
+def session_of(file):
+    """Check the contents of an ONNX file, and return a session of onnxruntime."""
+    onnx.checker.check_model(onnx.load_from_string(file), full_check=True)
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return runtime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+
+
+def run(session, given):
+    names = [one.name for one in session.get_outputs()]
+    return dict(zip(names, session.run(None, given), strict=True))
+
+
+def outputs(model, X, **how):
+    """Return the outputs for rows, which are an array or the columns of a data frame, by name."""
+    session = session_of(model.to_onnx(**how))
+    kinds = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(string)": object}
+    inputs = {one.name: kinds[one.type] for one in session.get_inputs()}
+    if not hasattr(X, "columns"):
+        return run(session, {"X": np.asarray(X, inputs["X"])})
+    return run(session, {name: np.array(X[[name]], kind) for name, kind in inputs.items()})
+
+
+def close(found, expected):
+    """Compare decision values up to rounding; nan are equal."""
+    expected = np.asarray(expected).reshape(np.shape(found))
+    spread = np.nanstd(expected)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=CLOSE * (spread or 1.0))
+
+
+def same_labels(found, expected, values):
+    """Compare labels, but for rows with a decision value (n, n_pairs) that is nearly 0."""
+    sure = ~(np.abs(values) <= CLOSE * np.nanstd(values)).any(axis=1)
+    assert np.array_equal(np.asarray(found)[sure], expected[sure])
+    assert sure.mean() > 0.9
