@@ -60,6 +60,7 @@ def options_of(command: click.Command) -> list[click.Option]:
 NEEDS = {
     # tests/sklearn has the same name and may be found instead
     "sklearn": lambda: bool(list(importlib.metadata.distributions(name="scikit-learn"))),
+    "onnx": lambda: importlib.util.find_spec("onnxruntime") is not None,
     "skl2onnx": lambda: bool(list(importlib.metadata.distributions(name="skl2onnx"))),
     "dask": lambda: importlib.util.find_spec("distributed") is not None,
     "svm-train": lambda: shutil.which("svm-train") is not None,

@@ -43,7 +43,8 @@ def check(fitted, X, given, model):
     if is_regressor(fitted):
         (values,) = found.values()
         assert list(found) == ["variable"] and values.shape == (len(X), 1)
-        return close(values[:, 0], fitted.predict(X))
+        close(values[:, 0], fitted.predict(X))
+        return
     values = fitted.decision_function(X)
     table = values.reshape(len(X), -1)
     second = "probabilities" if hasattr(fitted, "predict_proba") else "scores"
