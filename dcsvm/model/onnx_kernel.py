@@ -88,10 +88,16 @@ class KernelNodes:
         return max(min(BLOCK_VALUES[argument] // n_vectors, BLOCK_FEATURES // width), 1)
 
     def _products(self, graph: Graph, rows: str, vectors: str) -> str:
-        """Compute gamma x'z, or x'z without gamma."""
-        factor = self.kernel.gamma if self.kernel.type.has_gamma else 1.0
-        transposed = graph.Transpose(graph.cast(vectors, DOUBLE), perm=[1, 0])
-        return graph.MatMul(graph.Mul(rows, factor), transposed)
+        """Compute gamma x'z + coef0, or x'z without gamma."""
+        z = graph.cast(vectors, DOUBLE)
+        if not self.kernel.type.has_gamma:
+            return graph.MatMul(rows, graph.Transpose(z, perm=[1, 0]))
+        # [gamma x, coef0] times [z, 1]; a product times gamma has a gamma of float32 in onnxruntime
+        left = graph.Concat(
+            graph.Mul(rows, self.kernel.gamma), _column(graph, rows, self.kernel.coef0), axis=1
+        )
+        right = graph.Concat(z, _column(graph, z, 1.0), axis=1)
+        return graph.MatMul(left, graph.Transpose(right, perm=[1, 0]))
 
     def _squared_distances(self, graph: Graph, rows: str, vectors: str) -> str:
         """Compute -(gamma s^power)^(1 / power) of the squared distances s."""
@@ -99,9 +105,12 @@ class KernelNodes:
         x, z = (graph.Sub(tensor, self.center) for tensor in (rows, graph.cast(vectors, DOUBLE)))
         x_squares, z_squares = (graph.sum_of(graph.Mul(one, one), 1) for one in (x, z))
         # [-2 x, |x|^2, 1] times [z, 1, |z|^2]
-        left = graph.Concat(graph.Mul(x, -2.0), x_squares, _ones(graph, x_squares), axis=1)
-        right = graph.Concat(z, _ones(graph, z_squares), z_squares, axis=1)
-        negative = graph.MatMul(graph.Mul(left, factor), graph.Transpose(right, perm=[1, 0]))
+        left = graph.Concat(
+            graph.Mul(x, -2 * factor), graph.Mul(x_squares, factor), _column(graph, x, factor),
+            axis=1,
+        )  # fmt: skip
+        right = graph.Concat(z, _column(graph, z, 1.0), z_squares, axis=1)
+        negative = graph.MatMul(left, graph.Transpose(right, perm=[1, 0]))
         return graph.Min(negative, 0.0)
 
     def _absolute_distances(self, graph: Graph, rows: str, vectors: str) -> str:
@@ -111,7 +120,7 @@ class KernelNodes:
         if len(steps.features):
             first = graph.Sub(graph.columns(rows, steps.features), steps.first)
             left = graph.sum_of(graph.Abs(first), 1)
-            right = _ones(graph, graph.columns(graph.cast(vectors, DOUBLE), [0]))
+            right = _column(graph, vectors, factor)
             if len(steps.owner):
                 own = graph.columns(rows, steps.owner)
                 far, near = (
@@ -119,9 +128,9 @@ class KernelNodes:
                     for end in (steps.upper, steps.lower)
                 )
                 beyond = graph.GreaterOrEqual(graph.columns(vectors, steps.owner), steps.upper)
-                left = graph.Concat(left, graph.Sub(far, near), axis=1)
+                longer = graph.Mul(graph.Sub(far, near), factor)
+                left = graph.Concat(left, longer, axis=1)
                 right = graph.Concat(right, graph.cast(beyond, DOUBLE), axis=1)
-            left = graph.Mul(left, factor)
             negative = graph.MatMul(left, graph.Transpose(right, perm=[1, 0]))
         if not len(steps.others):
             assert negative is not None  # there are features
@@ -151,17 +160,16 @@ class KernelNodes:
         return total
 
 
-def _ones(graph: Graph, column: str) -> str:
-    """Return a column (n, 1) of ones, as long as another."""
-    return graph.filled(graph.Shape(column), 1.0)
+def _column(graph: Graph, matrix: str, value: float) -> str:
+    """Return a column float64 (n, 1) of one value for a matrix of n rows."""
+    return graph.filled(graph.Concat(graph.n_rows(matrix), [1], axis=0), value)
 
 
 def _power(graph: Graph, kernel: Kernel, argument: str) -> str:
-    base = graph.Add(argument, kernel.coef0)
     if kernel.degree == 0:
-        return graph.filled(graph.Shape(base), 1.0)
+        return graph.filled(graph.Shape(argument), 1.0)
     # by repeated squares: Pow is slow
-    result, degree = None, kernel.degree
+    result, base, degree = None, argument, kernel.degree
     while degree:
         if degree % 2:
             result = base if result is None else graph.Mul(result, base)
@@ -171,13 +179,13 @@ def _power(graph: Graph, kernel: Kernel, argument: str) -> str:
     return result
 
 
-# By the function of a kernel: its value of the argument, for distances of minus the argument times
-# gamma, with gamma in the power of the root.
+# By the function of a kernel: its value of gamma x'z + coef0, or of minus the distance times gamma,
+# with gamma in the power of the root.
 FUNCTIONS: dict[str, Callable[[Graph, Kernel, str], str]] = {
     "identity": lambda _graph, _kernel, argument: argument,
     "power": _power,
     "decay": lambda graph, _kernel, argument: graph.Exp(argument),
-    "tanh": lambda graph, kernel, argument: graph.Tanh(graph.Add(argument, kernel.coef0)),
+    "tanh": lambda graph, kernel, argument: graph.Tanh(argument),
     "root_decay": lambda graph, _kernel, argument: graph.Exp(
         graph.Neg(graph.Sqrt(graph.Neg(argument)))
     ),

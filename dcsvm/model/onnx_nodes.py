@@ -50,7 +50,9 @@ class Graph:
         """Add a node; return the name of its output, or a list of names for `n_outputs`."""
         outputs = [self.name_of(op_type) for _ in range(max(n_outputs, 1))]
         names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
-        self.nodes.append(helper.make_node(op_type, names, outputs, outputs[0], **attributes))
+        # skl2onnx gives its own nodes names such as Add and Add1
+        name = f"node_{outputs[0]}"
+        self.nodes.append(helper.make_node(op_type, names, outputs, name, **attributes))
         return outputs if n_outputs else outputs[0]
 
     def constant(self, value: Any) -> str:

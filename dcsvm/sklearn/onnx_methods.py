@@ -58,9 +58,9 @@ class OnnxMethods:
             n, real = operator.inputs[0].get_first_dimension(), _real_type(operator.inputs)
             *labels, numbers = operator.outputs
             numbers.type = real([n, None if is_classifier(self) else 1])
+            is_text = self._onnx_labels().dtype.kind == "U"
+            kind = data_types.StringTensorType if is_text else data_types.Int64TensorType
             for label in labels:  # one or none
-                kinds = {"U": data_types.StringTensorType, "f": data_types.DoubleTensorType}
-                kind = kinds.get(self._onnx_labels().dtype.kind, data_types.Int64TensorType)
                 label.type = kind([n] if is_classifier(self) else [n, 1])
 
         return set_types
@@ -107,12 +107,9 @@ class OnnxMethods:
         return {}
 
     def _onnx_labels(self) -> np.ndarray:
-        """Return the labels as text, as int64 if all are whole numbers, or as float64."""
+        """Return the labels as text, or as int64: scikit-learn's are whole numbers."""
         labels = getattr(self, "classes_", np.array([1, -1]))
-        if labels.dtype.kind not in "biuf":
-            return labels.astype(str)
-        is_whole = np.array_equal(labels, np.round(labels)) if labels.dtype.kind == "f" else True
-        return labels.astype(np.int64 if is_whole else np.float64)
+        return labels.astype(np.int64 if labels.dtype.kind in "biuf" else str)
 
 
 def _real_type(inputs: Any) -> Any:
