@@ -12,7 +12,9 @@ SAME = 1e-9  # for those of float64
 
 def session_of(file):
     """Check the contents of an ONNX file, and return a session of onnxruntime."""
-    onnx.checker.check_model(onnx.load_from_string(file), full_check=True)
+    graph = onnx.load_from_string(file)
+    onnx.checker.check_model(graph, full_check=True)
+    onnx.shape_inference.infer_shapes(graph, check_type=True, strict_mode=True, data_prop=True)
     options = runtime.SessionOptions()
     options.intra_op_num_threads = 1
     return runtime.InferenceSession(file, options, providers=["CPUExecutionProvider"])

@@ -118,7 +118,7 @@ class EstimatorNodes(NamedTuple):
     """Nodes, constants and opsets for a graph of skl2onnx.
 
     `label` is (n,), for one-class (n, 1). `numbers` (n, m) are probabilities, if the model has
-    them, or else the scores, or the values, of scikit-learn's signs.
+    them, or else the scores, or the values; for two classes (n, 2), as of any classifier.
     """
 
     nodes: list[Any]
@@ -149,7 +149,7 @@ def estimator_nodes(
         label = graph.Unsqueeze(label, [1])
         numbers = found.values
     elif model.is_classifier and len(model.labels) == 2 and numbers == found.values:
-        numbers = graph.Neg(numbers)  # positive for the second class
+        numbers = graph.Concat(numbers, graph.Neg(numbers), axis=1)
     return EstimatorNodes(graph.nodes, graph.constants, set(OPSETS.items()), label, numbers)
 
 

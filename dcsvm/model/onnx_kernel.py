@@ -185,7 +185,7 @@ FUNCTIONS: dict[str, Callable[[Graph, Kernel, str], str]] = {
     "identity": lambda _graph, _kernel, argument: argument,
     "power": _power,
     "decay": lambda graph, _kernel, argument: graph.Exp(argument),
-    "tanh": lambda graph, kernel, argument: graph.Tanh(argument),
+    "tanh": lambda graph, _kernel, argument: graph.Tanh(argument),
     "root_decay": lambda graph, _kernel, argument: graph.Exp(
         graph.Neg(graph.Sqrt(graph.Neg(argument)))
     ),

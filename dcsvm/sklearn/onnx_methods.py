@@ -1,34 +1,93 @@
 """The methods that skl2onnx looks for in an estimator, so that pipelines with it become ONNX.
 
 skl2onnx calls `onnx_parser` for the outputs, `onnx_shape_calculator` for their types, and
-`onnx_converter` for the nodes. Only there skl2onnx and onnx are imported.
+`onnx_converter` for the nodes. Only there skl2onnx and onnx are imported. Its converters of
+ensembles also look for the class of each estimator in a table, to which `Registration` adds it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import OutlierMixin, RegressorMixin, is_classifier, is_regressor
 
 from dcsvm.model.model import Model
+
+TABLE = "skl2onnx._supported_operators"  # the module of the table of classes
+
+
+class Registration(MetaPathFinder):
+    """Adds the estimators to the table of skl2onnx as soon as it is imported.
+
+    skl2onnx has no other way: an estimator that was loaded before must be in the table, too, and
+    to import skl2onnx with dcsvm.sklearn takes seconds.
+    """
+
+    def __init__(self) -> None:
+        self.classes: list[type] = []
+
+    def add(self, estimator: type) -> None:
+        self.classes.append(estimator)
+        if TABLE in sys.modules:
+            self._fill(sys.modules[TABLE])
+        elif self not in sys.meta_path:
+            sys.meta_path.insert(0, self)
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the module of the table, which is filled after its execution."""
+        if fullname != TABLE:
+            return None
+        sys.meta_path.remove(self)
+        spec = find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_fill(module: ModuleType) -> None:
+                execute(module)
+                self._fill(module)
+
+            vars(spec.loader)["exec_module"] = execute_and_fill
+        return spec
+
+    def _fill(self, module: ModuleType) -> None:
+        for estimator in self.classes:
+            # the options of these names, such as zipmap, are allowed and have no effect
+            name = "SklearnSVC"
+            if issubclass(estimator, RegressorMixin):
+                name = "SklearnSVR"
+            elif issubclass(estimator, OutlierMixin):
+                name = "SklearnOneClassSVM"
+            module.sklearn_operator_name_map[estimator] = name
+
+
+_registration = Registration()
 
 
 class OnnxMethods:
     """Mixin of the estimators.
 
     A classifier has the outputs `label` (n,) and `probabilities` (n, k), if they were fitted, or
-    else `scores`, those of decision_function as a matrix; one-class has columns `label` and
-    `scores`; a regression has a column `variable`.
+    else `scores`: those of decision_function (n, m), for two classes a column for each. One-class
+    has columns `label` and `scores`; a regression has a column `variable`.
     """
 
-    # Its options, such as zipmap, are allowed and have no effect: the outputs are tensors.
-    alias = "SklearnSVC"
     classes_: np.ndarray
     model_: Model | None
     _encoding_of_gaps: Any
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        _registration.add(cls)
 
     def _check_is_fitted(self) -> None:
         raise NotImplementedError

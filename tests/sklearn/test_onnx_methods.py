@@ -1,5 +1,6 @@
 """Test that skl2onnx converts pipelines with our estimators, without any registration."""
 
+import pickle
 import subprocess
 import sys
 
@@ -50,7 +51,8 @@ def check(fitted, X, given, model, tolerance=CLOSE):
     second = "probabilities" if hasattr(fitted, "predict_proba") else "scores"
     assert list(found) == ["label", second]
     if second == "scores":
-        close(found["scores"], table, tolerance)
+        is_binary = is_classifier(fitted) and len(fitted.classes_) == 2
+        close(found["scores"], np.c_[-table, table] if is_binary else table, tolerance)
     else:
         np.testing.assert_allclose(found[second], fitted.predict_proba(X), atol=1e-5)
     labels = found["label"]
@@ -125,7 +127,7 @@ def test_an_estimator_of_sparse_rows_takes_dense_rows(kernel, three_classes):
         dense = X.toarray()
         values = fitted.decision_function(X)
         found = run(session_of(to_onnx(fitted, dense[:1]).SerializeToString()), {"X": dense})
-        close(found["scores"][:, 0], values)
+        close(found["scores"][:, 1], values)
 
 
 def frame_of(n, seed=0):
@@ -188,7 +190,59 @@ def test_a_column_transformer_encodes_text():
     fitted = make_pipeline(encoder, SVC()).fit(X, (target > 1).astype(int))
     given = {"word": X[["word"]].to_numpy(object), "whole": X[["whole"]].to_numpy()}
     found = run(session_of(to_onnx(fitted, X).SerializeToString()), given)
-    close(found["scores"][:, 0], fitted.decision_function(X))
+    close(found["scores"][:, 1], fitted.decision_function(X))
+
+
+def ensembles():
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.ensemble import BaggingRegressor, StackingClassifier, VotingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.multioutput import MultiOutputRegressor
+
+    two = [("a", SVC(probability=True)), ("b", LogisticRegression())]
+    return [
+        VotingClassifier(two, voting="soft", flatten_transform=False),
+        VotingClassifier([("a", SVC()), two[1]], flatten_transform=False),
+        StackingClassifier(two, final_estimator=SVC(kernel="laplacian")),
+        BaggingRegressor(SVR(), n_estimators=2, random_state=0),
+        CalibratedClassifierCV(SVC(), cv=2),
+        OneVsRestClassifier(NuSVC(nu=0.2, probability=True)),
+        MultiOutputRegressor(SVR()),
+        GridSearchCV(SVC(), {"C": [1.0, 4.0]}),
+    ]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("ensemble", ensembles(), ids=lambda one: type(one).__name__)
+def test_ensembles_and_searches_of_scikit_learn_are_converted(ensemble, n_classes, three_classes):
+    X, y = three_classes
+    y = y % n_classes
+    if is_regressor(ensemble):
+        y = X[:, :2] if "Multi" in type(ensemble).__name__ else X[:, 0]
+    fitted = clone(ensemble).fit(X, y)
+    model = to_onnx(fitted, X[:1], options=None if is_regressor(fitted) else {"zipmap": False})
+    first, *_ = run(session_of(model.SerializeToString()), {"X": X}).values()
+    if is_regressor(fitted):
+        close(first.reshape(y.shape), fitted.predict(X))
+    else:
+        assert np.mean(first == fitted.predict(X)) > 0.99
+
+
+@pytest.mark.parametrize("first", ["skl2onnx", "dcsvm.sklearn"])
+def test_a_loaded_ensemble_is_converted_whatever_was_imported_first(first, tmp_path, three_classes):
+    X, y = three_classes
+    (tmp_path / "model").write_bytes(pickle.dumps(ensembles()[0].fit(X, y)))
+    code = (
+        f"import {first}, pickle, sys, numpy as np\n"
+        f"fitted = pickle.load(open({str(tmp_path / 'model')!r}, 'rb'))\n"
+        "import skl2onnx\n"
+        "skl2onnx.to_onnx(fitted, np.zeros((1, 6)), options={'zipmap': False})\n"
+        "assert not any(type(one).__name__ == 'Registration' for one in sys.meta_path)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 @pytest.mark.filterwarnings("ignore")
