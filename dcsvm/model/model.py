@@ -468,6 +468,32 @@ class Model(ModelParts):
             return given.encoded_as(self).rows
         return given if isinstance(given, Rows) else self.rows_of(given)
 
+    def to_c(self, *, method: str | None = None) -> str:
+        """Convert the model to a file of C99 that needs only libm; its top describes its functions.
+
+        A row is an array of the features, or for a model of a table of its columns, in the order
+        of the training file without the label. Text is the number that `dcsvm_code` returns, dates
+        are days since 1970, times are hours, and a missing value is NAN.
+
+        Parameters
+        ----------
+        method : {"exact", "early"}, optional
+            As for `decision_function`.
+
+        Returns
+        -------
+        str
+            The contents of a .c file, ASCII.
+
+        Raises
+        ------
+        ValueError
+            For a precomputed kernel, or if the model lacks the part that `method` names.
+        """
+        from dcsvm.model.c_file import c_text
+
+        return c_text(self, method)
+
     def range_file(self, path: str | os.PathLike[str]) -> str | None:
         """Return the path of the range file that `save` writes beside `path`, if it writes one."""
         is_file = os.fspath(path) != "-" and (os.path.isfile(path) or not os.path.exists(path))
