@@ -15,7 +15,7 @@ The packages, lowest layer first; each imports only packages listed above it:
     data               Dataset: rows, labels and weights; input and output files
     kernel             kernel values, clusters, components
     problem            tables of options, dual problems, duplicates, folds
-    model              parts of a model, prediction, metrics, compression, the model file
+    model              parts of a model, prediction, metrics, compression, the model file, C
     training           Algorithm 1: dcsvm.train, cross validation, dcsvm.grid_search
     selection          dcsvm.easy
     sklearn            scikit-learn's estimators (optional)

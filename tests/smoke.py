@@ -45,7 +45,7 @@ def run(command: str, *words: str) -> str:
 
 
 def commands() -> None:
-    """Run all five commands on LIBSVM text, with an exact and an early model."""
+    """Run all six commands on LIBSVM text, with an exact and an early model."""
     for name, seed in (("train", 0), ("test", 1)):
         X, y = made_rows(seed=seed)
         lines = [f"{int(b == 'in')} 1:{u:.6f} 2:{v:.6f}" for (u, v), b in zip(X, y, strict=True)]
@@ -59,6 +59,7 @@ def commands() -> None:
     run("grid", "-q", "-log2c", "0,4,2", "-log2g", "0,2,2", "-v", "3", "-png", "null", "train")
     run("compress", "-q", "--rows", "train", "both.model", "small.model", "--vectors", "40")
     check(accuracy_of(run("predict", "test", "small.model", "out")), "compressed")
+    run("export", "-q", "small.model", "small.c")
     run("easy", "-q", "--time-limit", "20", "train", "test")
     assert run("train", "--help").startswith("Usage: dcsvm-train")
 

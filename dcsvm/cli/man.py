@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 import click
 
 import dcsvm
-from dcsvm.cli import compress, easy, grid, predict, train
+from dcsvm.cli import compress, easy, export, grid, predict, train
 from dcsvm.cli.command import LibsvmCommand
 
-COMMANDS = (train.main, easy.main, grid.main, predict.main, compress.main)
+COMMANDS = (train.main, easy.main, grid.main, predict.main, compress.main, export.main)
 GROFF = {"\\": r"\e", "^": r"\(ha", "~": r"\(ti", "'": r"\(aq", "`": r"\(ga"}
 
 

@@ -20,6 +20,6 @@ def start_of(command: str) -> Callable[[], None]:
     return start
 
 
-train, predict, grid, compress, easy = map(
-    start_of, ("train", "predict", "grid", "compress", "easy")
+train, predict, grid, compress, easy, export = map(
+    start_of, ("train", "predict", "grid", "compress", "easy", "export")
 )

@@ -8,10 +8,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from dcsvm.cli import compress, easy, man, predict, train
+from dcsvm.cli import compress, easy, export, man, predict, train
 from dcsvm.kernel.kernels import numbered_names
 
-COMMANDS = [train.main, easy.main, predict.main, compress.main]
+COMMANDS = [train.main, easy.main, predict.main, compress.main, export.main]
 every_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 
 
@@ -106,6 +106,7 @@ def test_groff_renders_the_manual_page_without_a_warning(command, tmp_path):
         "dcsvm-grid.1",
         "dcsvm-predict.1",
         "dcsvm-compress.1",
+        "dcsvm-export.1",
     ]
     path = tmp_path / f"{command.name}.1"
     done = subprocess.run(

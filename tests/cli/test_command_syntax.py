@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from dcsvm.cli import compress, grid, guard, predict, predict_file, train, train_file
+from dcsvm.cli import compress, export, grid, guard, predict, predict_file, train, train_file
 from dcsvm.cli.command import OPTION_OF, advice_on, for_click
 
 
@@ -119,7 +119,7 @@ def test_an_option_that_is_not_there_leads_to_the_one_that_is_meant(name, advice
     assert result.stderr == f"error: no such option: {plain}{advice}; see dcsvm-train --help\n"
 
 
-@pytest.mark.parametrize("command", [train, grid, predict, compress])
+@pytest.mark.parametrize("command", [train, grid, predict, compress, export])
 def test_words_lead_to_options_that_the_command_has(command):
     options = {name for parameter in command.main.params for name in parameter.opts}
     for word, option in OPTION_OF.items():

@@ -57,6 +57,11 @@ def test_predict_completes_the_same_way():
     assert completed("-b ", "predict") == [("plain", "0"), ("plain", "1")]
 
 
+def test_export_completes_the_same_way():
+    assert completed("--ea", "export") == [("plain", "--early")]
+    assert completed("m.model m", "export") == [("file", "m")]
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_for_the_shell_is_printed(shell):
     done = program("train", env=os.environ | {"_DCSVM_TRAIN_COMPLETE": f"{shell}_source"})

@@ -8,7 +8,7 @@ import click
 import pytest
 
 import dcsvm
-from dcsvm.cli import compress, grid, man, predict, train
+from dcsvm.cli import compress, export, grid, man, predict, train
 from dcsvm.kernel.kernels import users_of
 from dcsvm.problem.option_table import described, option_of
 from dcsvm.problem.options import CompressOptions, TrainOptions
@@ -36,7 +36,7 @@ def test_dcsvm_grid_lacks_only_what_the_table_says():
 
 
 def test_options_that_commands_share_are_one_entry_of_the_table():
-    for command in (predict.main, compress.main):
+    for command in (predict.main, compress.main, export.main):
         one = declared(command)["threads"]
         assert one.get_help_record(None) == declared(train.main)["threads"].get_help_record(None)
         assert one.group == "Other"

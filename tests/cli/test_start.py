@@ -55,7 +55,7 @@ def test_nothing_slow_is_imported_to_train_and_to_predict(folder, call):
     assert (folder / call[-1]).exists()
 
 
-@pytest.mark.parametrize("command", ["train", "predict", "compress"])
+@pytest.mark.parametrize("command", ["train", "predict", "compress", "export"])
 @pytest.mark.parametrize("option", ["--version", "--help"])
 def test_version_and_help_need_no_numpy(command, option):
     said, names = loaded(command, option, numpy=False)

@@ -27,7 +27,7 @@ import pytest
 import stand_ins
 from click.testing import CliRunner
 
-from dcsvm.cli import compress, easy, grid, predict, train
+from dcsvm.cli import compress, easy, export, grid, predict, train
 from dcsvm.problem.options import TrainOptions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,12 +39,12 @@ from option_tables import with_tables  # noqa: E402
 README = ROOT / "README.md"
 PAGES = [README, *sorted(DOCS.glob("*.md"))]
 LINKED = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
-COMMANDS = [train.main, easy.main, grid.main, predict.main, compress.main]
+COMMANDS = [train.main, easy.main, grid.main, predict.main, compress.main, export.main]
 MAX_WORDS = 1000  # of the README
 
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.M | re.S)
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
-SIMPLE = re.compile(r"^dcsvm-(train|grid|predict|compress) [^|&;<>()$`\n]*$")  # needs no shell
+SIMPLE = re.compile(r"^dcsvm-(train|grid|predict|compress|export) [^|&;<>()$`\n]*$")  # needs no shell
 NUMBER = re.compile(r"[-+]?\d\S*")
 
 
@@ -57,6 +57,12 @@ def options_of(command: click.Command) -> list[click.Option]:
     return [one for one in parameters if isinstance(one, click.Option)]
 
 
+def page_of(command: click.Command) -> Path:
+    """Return the page of a command, which has its name, or that without dcsvm-."""
+    pages = (DOCS / f"{name}.md" for name in (command.name, command.name.removeprefix("dcsvm-")))
+    return next(page for page in pages if page.exists())
+
+
 NEEDS = {
     # tests/sklearn has the same name and may be found instead
     "sklearn": lambda: bool(list(importlib.metadata.distributions(name="scikit-learn"))),
@@ -64,6 +70,7 @@ NEEDS = {
     "skl2onnx": lambda: bool(list(importlib.metadata.distributions(name="skl2onnx"))),
     "dask": lambda: importlib.util.find_spec("distributed") is not None,
     "svm-train": lambda: shutil.which("svm-train") is not None,
+    "cc": lambda: shutil.which("cc") is not None,
 }
 
 
@@ -194,7 +201,7 @@ def test_every_page_is_in_a_table_of_contents():
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda one: one.name)
 def test_every_option_is_described(command):
-    text = with_tables((DOCS / f"{command.name}.md").read_text(encoding="utf-8"))
+    text = with_tables(page_of(command).read_text(encoding="utf-8"))
     codes = "\n".join(re.findall(r"`([^`\n]+)`", text))
     for option in options_of(command):
         for name in option.opts:
@@ -272,7 +279,7 @@ def test_the_options_of_the_readme_have_the_values_and_defaults_of_the_program(
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda one: one.name)
 def test_a_page_has_the_exit_statuses_of_its_command(command):
-    text = (DOCS / f"{command.name}.md").read_text(encoding="utf-8")
+    text = page_of(command).read_text(encoding="utf-8")
     _, _, section = text.partition("\n## Exit status\n")
     rows = re.findall(r"^\| (\d[\d, ]*) \|", section.partition("\n## ")[0], re.M)
     assert not rows or rows == [status for status, _ in command.statuses]
