@@ -44,7 +44,8 @@ MAX_WORDS = 1000  # of the README
 
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.M | re.S)
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
-SIMPLE = re.compile(r"^dcsvm-(train|grid|predict|compress|export) [^|&;<>()$`\n]*$")  # needs no shell
+# needs no shell
+SIMPLE = re.compile(r"^dcsvm-(train|grid|predict|compress|export) [^|&;<>()$`\n]*$")
 NUMBER = re.compile(r"[-+]?\d\S*")
 
 
