@@ -1,10 +1,11 @@
 """Test models in C: every kernel, part, number of classes and type; labels and probabilities."""
 
+import subprocess
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from c_runs import EXACT, Program, check, numpy_values, same_labels
+from c_runs import EXACT, Program, check, compile_with, numpy_values, same_labels
 from made_models import made_model
 from reference import csr_rows, kernels_with, spots, surface
 
@@ -180,16 +181,17 @@ def test_a_loaded_and_a_compressed_model_are_exported(program, tmp_path):
     assert len(small.to_c()) < len(model.to_c()) / 2
 
 
-def test_declarations_alone_are_a_header(tmp_path):
-    text = trained(Kernel("rbf", 2.0), 2, "exact").to_c()
-    Program(text, tmp_path)
+def test_declarations_alone_are_a_header(program, tmp_path):
+    program(trained(Kernel("rbf", 2.0), 2, "exact"))  # writes model.c
     (tmp_path / "other.c").write_text(
         '#define DCSVM_DECLARATIONS\n#include "model.c"\n'
-        "double twice(const double *row);\n"
-        "double twice(const double *row) { return 2.0 * dcsvm_label(row); }\n"
+        "int main(void) {\n  const double row[DCSVM_COLUMNS] = {0.5, 0.25, 0.75};\n"
+        "  return dcsvm_label(row) > 0.5;\n}\n"
     )
-    both = (tmp_path / "other.c").read_text()
-    assert Program(both, tmp_path).sizes == {}  # compiles without the definitions
+    compile_with("cc", tmp_path / "other.c", "-c", "-o", str(tmp_path / "other.o"))
+    linked = [str(tmp_path / "other.o"), "-o", str(tmp_path / "both"), "-lm"]
+    compile_with("cc", tmp_path / "model.c", *linked)
+    assert subprocess.run([tmp_path / "both"]).returncode in (0, 1)
 
 
 def test_what_cannot_be_exported_is_told():
