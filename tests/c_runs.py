@@ -63,6 +63,22 @@ class Program:
         self.library.dcsvm_code.restype = ctypes.c_double
         return self.library.dcsvm_code(column, ctypes.c_char_p(text.encode()))
 
+    def rows_of(self, model, frame):
+        """Return the rows of a data frame for a model of a table."""
+        rows = np.empty((len(frame), len(model.table.columns)))
+        for k, column in enumerate(model.table.columns):
+            values = frame[column.name]
+            if column.kind == "category":
+                texts = ["" if one is None or one != one else str(one) for one in values]
+                codes = {text: self.code(k, text) for text in set(texts)}
+                values = [codes[text] for text in texts]
+            elif column.kind in ("date", "time"):
+                unit = 86400.0 if column.kind == "date" else 3600.0
+                since = values - np.datetime64(0, "us") if column.kind == "date" else values
+                values = since.dt.total_seconds() / unit
+            rows[:, k] = values
+        return rows
+
     def sparse_values(self, X):
         result = []
         for row in as_rows(X):

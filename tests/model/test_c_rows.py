@@ -91,24 +91,6 @@ def frame_of(n, seed):
     return frame, target.to_numpy()
 
 
-def rows_of(made, model, frame):
-    """Return the rows of a frame as a program in C has them."""
-    rows = np.empty((len(frame), len(model.table.columns)))
-    for k, column in enumerate(model.table.columns):
-        values = frame[column.name]
-        if column.kind == "category":
-            texts = ["" if one is None or one != one else str(one) for one in values]
-            codes = {text: made.code(k, text) for text in set(texts)}
-            rows[:, k] = [codes[text] for text in texts]
-        elif column.kind == "date":
-            rows[:, k] = (values - pandas.Timestamp(0)) / pandas.Timedelta(days=1)
-        elif column.kind == "time":
-            rows[:, k] = values / pandas.Timedelta(hours=1)
-        else:
-            rows[:, k] = values.astype(float)
-    return rows
-
-
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("scale", ["auto", "quantile", None])
 @pytest.mark.parametrize("early", [False, True], ids=["exact", "early"])
@@ -123,9 +105,9 @@ def test_columns_of_a_table_are_encoded(program, kernel, scale, early):
     model = dcsvm.train(X, y, kernel=kernel, gamma=0.2, C=2.0, scale=scale, **how)
     made = program(model)
     with pytest.warns(UserWarning, match="purple"):
-        found, values = check(model, made, rows_of(made, model, T), dcsvm.Dataset(T, like=model))
-    same_labels(made.named_labels(rows_of(made, model, T)), model.predict(T), values)
-    given = rows_of(made, model, T)[30:]
+        found, values = check(model, made, made.rows_of(model, T), dcsvm.Dataset(T, like=model))
+    same_labels(made.named_labels(made.rows_of(model, T)), model.predict(T), values)
+    given = made.rows_of(model, T)[30:]
     full = given[~np.isnan(given).any(axis=1)]
     assert np.array_equal(made.sparse_values(full), made.values(full))
 
@@ -172,7 +154,7 @@ def test_columns_without_a_weight_have_their_place_in_a_row(program):
     model = dcsvm.train(X, y, gamma=0.2, scale="auto", feature_weights=weights)
     made = program(model)
     assert (made.sizes["columns"], made.sizes["features"]) == (3, 2)
-    check(model, made, rows_of(made, model, X), dcsvm.Dataset(X, like=model))
+    check(model, made, made.rows_of(model, X), dcsvm.Dataset(X, like=model))
 
 
 def test_dates_are_days_and_times_are_hours(program):
@@ -188,7 +170,7 @@ def test_dates_are_days_and_times_are_hours(program):
     (column,) = (one for one in model.table.columns if one.name == "when")
     assert column.parts == ("days", "year", "month", "weekday", "hour") and column.has_indicator
     made = program(model)
-    check(model, made, rows_of(made, model, X), dcsvm.Dataset(X, like=model))
+    check(model, made, made.rows_of(model, X), dcsvm.Dataset(X, like=model))
 
 
 def test_years_of_many_centuries_begin_on_their_first_day(program):
@@ -199,7 +181,7 @@ def test_years_of_many_centuries_begin_on_their_first_day(program):
     y = np.where(when.dt.month > 1, 1, 0)
     model = dcsvm.train(X, y, gamma=1.0, scale="auto")
     made = program(model)
-    check(model, made, rows_of(made, model, X), dcsvm.Dataset(X, like=model))
+    check(model, made, made.rows_of(model, X), dcsvm.Dataset(X, like=model))
 
 
 def test_an_array_with_missing_values_has_its_columns(program):
@@ -226,4 +208,4 @@ def test_a_table_of_a_file_is_read_as_its_command_reads_it(program, tmp_path):
     again = dcsvm.Dataset.read(tmp_path / "rows.csv", like=model)
     assert "code" in [one.name for one in model.table.columns if one.kind == "category"]
     made = program(model)
-    check(model, made, rows_of(made, model, X), again)
+    check(model, made, made.rows_of(model, X), again)
