@@ -186,11 +186,12 @@ def child_of(split, K, node):
     products = split.products[begin : begin + n * n].reshape(n, n)
     own = slice(split.start[node], split.start[node + 1])
     part = split.child[own]
-    means = np.bincount(part, K[own], n) / np.bincount(part, minlength=n)
+    means = np.bincount(part, K[own], n) / np.maximum(np.bincount(part, minlength=n), 1)
     squared = np.diagonal(products) - 2 * means
     best = int(np.argmin(squared))
     norms = np.diagonal(products)[best] + np.diagonal(products)
     between = np.maximum(norms - 2 * products[best], 1e-12 * np.abs(norms))
+    between[best] = 1.0  # it has no boundary with itself
     distances = (squared - squared[best]) / (2 * np.sqrt(between))
     distances[best] = np.inf
     other = int(np.argmin(distances))

@@ -43,6 +43,12 @@ ROW = Template(
 typedef struct {
 $members} dcsvm_row;
 
+/* Rounds to float; compilers that keep more digits, or lose this step, heed volatile. */
+static float dcsvm_rounded(double number) {
+  const volatile float rounded = (float)number;
+  return rounded;
+}
+
 /* Sets feature k, of ascending ones, to a number before scaling. */
 static void dcsvm_put(dcsvm_row *x, int k, double number) {
   const float value = $value;
@@ -61,7 +67,7 @@ REST_OF_ROW = Template(
     """
 /* Adds a feature that is 0 in all vectors. */
 static void dcsvm_add_rest(dcsvm_row *x, double number) {
-  const double value = (float)number;
+  const double value = dcsvm_rounded(number);
 $terms}
 """
 )
@@ -314,15 +320,14 @@ class RowCode:
     def _value(self) -> str:
         """Return the expression of a scaled value, a float."""
         scaling = self.scaling
-        if scaling is None:
-            return "(float)number"
-        if isinstance(scaling.features, Offsets):
-            value = "(float)(number - dcsvm_offsets[k])"
-        elif scaling.has_only_weights:
-            value = "(float)number"
-        else:
-            value = "(float)dcsvm_scaled(k, number)"
-        return value if scaling.weights is None else f"{value} * dcsvm_factors[k]"
+        value = "number"
+        if scaling is not None and isinstance(scaling.features, Offsets):
+            value = "number - dcsvm_offsets[k]"
+        elif scaling is not None and not scaling.has_only_weights:
+            value = "dcsvm_scaled(k, number)"
+        if scaling is None or scaling.weights is None:
+            return f"dcsvm_rounded({value})"
+        return f"dcsvm_rounded(dcsvm_rounded({value}) * dcsvm_factors[k])"
 
     def _maps(self) -> str:
         """Return the arrays and functions of the scaling."""

@@ -14,8 +14,9 @@ from dcsvm.kernel.kernels import Kernel
 
 PARTS = {
     "exact": {"levels": 0},
-    "early": {"early": True, "early_level": 1, "overlap": 1.0},
-    "early with overlap": {"early": True, "early_level": 2, "overlap": 1.5},
+    "early": {"early": True, "early_level": 1},
+    "two levels": {"early": True, "early_level": 2, "branching": 2},
+    "no overlap": {"early": True, "early_level": 2, "branching": 2, "overlap": 1.0},
 }
 N = 1000
 
@@ -31,7 +32,8 @@ def new_rows(n=N, seed=7):
 
 def trained(kernel, n_classes, part, **how):
     X, y = spots(600, n_classes, seed=n_classes)
-    return dcsvm.train(X, y, kernel=kernel.name, C=4.0, **kernel.parameters, **PARTS[part], **how)
+    C = 0.05 if kernel.name == "polynomial" else 4.0  # else larger terms cancel than float can hold
+    return dcsvm.train(X, y, kernel=kernel.name, C=C, **kernel.parameters, **PARTS[part], **how)
 
 
 @pytest.mark.parametrize("kernel", kernels_with(0.8, 0.5, 3), ids=lambda one: one.name)
@@ -82,6 +84,7 @@ def test_one_class_has_signs(program, probability):
         assert not hasattr(made.library, "dcsvm_probabilities")
 
 
+@pytest.mark.filterwarnings("ignore:decision values of held-out rows contradict")
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
 @pytest.mark.parametrize("part", ["exact", "early"])
 def test_probabilities_are_those_of_the_model(program, n_classes, part):
@@ -123,7 +126,7 @@ def test_a_model_without_vectors_has_its_constant(program):
 
 
 def test_a_vector_of_two_clusters_is_stored_once():
-    model = trained(Kernel("rbf", 2.0), 2, "early with overlap")
+    model = trained(Kernel("rbf", 2.0), 2, "early")
     assert len(np.unique(model.early.row_numbers)) < model.early.rows.n_samples
     assert "dcsvm_owner" in model.to_c()
 

@@ -11,6 +11,7 @@ from dcsvm.data.columns import MISSING_TEXTS
 pandas = pytest.importorskip("pandas")
 
 KERNELS = ["rbf", "laplacian", "exponential", "linear", "polynomial", "sigmoid"]
+PRODUCTS = KERNELS[3:]
 N = 1000
 
 
@@ -31,7 +32,8 @@ def test_rows_are_scaled_and_weighted(program, kernel, scale, weights):
     if scale is None:
         X, T = X / [5e3, 1e-3, 1, 1, 7], T / [5e3, 1e-3, 1, 1, 7]
     T[:20] *= 1.5  # beyond the ranges
-    model = dcsvm.train(X, y, kernel=kernel, gamma=0.5, C=2.0, scale=scale, feature_weights=weights)
+    C = 0.001 if kernel in PRODUCTS else 2.0  # else larger terms cancel than float can hold
+    model = dcsvm.train(X, y, kernel=kernel, gamma=0.5, C=C, scale=scale, feature_weights=weights)
     made = program(model)
     found, values = check(model, made, T, T)
     same_labels(made.labels(T), model.predict(T), values)
@@ -91,6 +93,7 @@ def frame_of(n, seed):
     return frame, target.to_numpy()
 
 
+@pytest.mark.filterwarnings("ignore:column .* categories that the training set lacks")
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("scale", ["auto", "quantile", None])
 @pytest.mark.parametrize("early", [False, True], ids=["exact", "early"])
@@ -165,7 +168,7 @@ def test_dates_are_days_and_times_are_hours(program):
     when[::50] = pandas.NaT
     duration = pandas.Series(rng.integers(0, 86400, N).astype("m8[s]"))
     X = pandas.DataFrame({"when": when, "duration": duration, "number": rng.normal(size=N)})
-    y = np.where(when.dt.month.fillna(1) + when.dt.weekday.fillna(0) + X["number"] > 9, 1, 0)
+    y = np.where(when.dt.month.fillna(1) + when.dt.day_of_week.fillna(0) + X["number"] > 9, 1, 0)
     model = dcsvm.train(X, y, gamma=0.5, scale="auto", C=5.0)
     (column,) = (one for one in model.table.columns if one.name == "when")
     assert column.parts == ("days", "year", "month", "weekday", "hour") and column.has_indicator
@@ -200,7 +203,7 @@ def test_an_array_with_missing_values_has_its_columns(program):
 def test_a_table_of_a_file_is_read_as_its_command_reads_it(program, tmp_path):
     pytest.importorskip("pyarrow")
     X, target = frame_of(400, 0)
-    X = X.assign(code=np.where(np.arange(400) % 3 == 0, "007", "01"))
+    X = X.assign(code=np.where(np.arange(400) % 3 == 0, "007", "A1"))
     X.assign(y=np.where(target > 0.5, "up", "down")).to_csv(tmp_path / "rows.csv", index=False)
     data = dcsvm.Dataset.read(tmp_path / "rows.csv", scale="quantile", label="y")
     dcsvm.train(data, gamma=0.3, kernel="exponential").save(tmp_path / "m")
