@@ -203,6 +203,11 @@ cdef extern from "kernel/kernel_matrix.h" namespace "dcsvm" nogil:
         double*) except +
 
 
+cdef extern from "kernel/sign_sums.h" namespace "dcsvm" nogil:
+    void c_sign_sums "dcsvm::sign_sums"(
+        const float*, size_t, const float*, size_t, size_t, const float*, float*) except +
+
+
 cdef extern from "kernel/kernel_kmeans.h" namespace "dcsvm" nogil:
     cdef cppclass NodeSamples:
         RowList rows

@@ -134,6 +134,24 @@ def sparse_sums(const double[:, ::1] matrix, weights, const int32_t[::1] rows,
     return sums
 
 
+def sign_sums(const float[:, ::1] rows, const float[:, ::1] others, const float[:, ::1] weights):
+    """Return weighted sums of the signs of rows (n, d) less others (m, d), float32 (m, d).
+
+    Entry (j, k) is the sum over i of weights[i, j] times the sign of rows[i, k] - others[j, k]; the
+    sign of 0 is 0. `weights` are (n, m).
+    """
+    n, m, d = rows.shape[0], others.shape[0], rows.shape[1]
+    if others.shape[1] != d or weights.shape[0] != n or weights.shape[1] != m:
+        raise ValueError("rows, others and weights do not have shapes (n, d), (m, d) and (n, m)")
+    sums = np.zeros((m, d), np.float32)
+    cdef float[:, ::1] out = sums
+    if sums.size > 0 and rows.shape[0] > 0:
+        with nogil:
+            c_sign_sums(&rows[0, 0], rows.shape[0], &others[0, 0], others.shape[0], rows.shape[1],
+                        &weights[0, 0], &out[0, 0])
+    return sums
+
+
 def may_step(size_t n_features, double origin, double step):
     """Return whether rows of bytes can be combined with rows of integers origin + step * k.
 

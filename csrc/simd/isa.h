@@ -97,6 +97,14 @@ struct SourceWeights {
   }
 };
 
+// Rows, a panel of others, and a weight of each row for each row of the panel.
+struct SignTile {
+  std::size_t n_rows, n_features;
+  const float* rows;     // n_rows x n_features
+  const float* panel;    // n_features x panel_rows
+  const float* weights;  // n_rows x panel_rows
+};
+
 // Lower limits of curvatures, so that equal or nearly equal rows give finite steps.
 // min_pair_curvature (LIBSVM's tau) limits K_ii + K_jj - 2 K_ij. min_share limits the curvature of
 // one variable while another follows at its optimum, as a fraction of K_ii.
@@ -151,6 +159,9 @@ struct Isa {
   // dot: <x, w>; add_multiple: w += weight x; x is a dense row of n features
   double (*dot)(const float* x, const double* w, std::size_t n);
   void (*add_multiple)(const float* x, double weight, std::size_t n, double* w);
+  // out[feature * panel_rows + lane] = sum over the rows of weights[row][lane] times the sign of
+  // rows[row][feature] - panel[feature][lane], which is 0 for equal values
+  void (*sign_sums)(const SignTile&, float* out);
 };
 
 const Isa& isa();

@@ -127,6 +127,7 @@ DCSVM_INLINE Vector square_root(Vector a) {
 #include "simd/kernel_value_impl.h"
 #include "simd/tiles_impl.h"
 #include "simd/sums_impl.h"
+#include "simd/sign_sums_impl.h"
 #include "simd/descent_impl.h"
 // clang-format on
 
@@ -137,7 +138,7 @@ static constexpr Loops<Real> loops_of = {
 
 static const Isa functions = {DCSVM_ISA_NAME, loops_of<float>,  loops_of<double>,
                               add_in_order,   subtract_product, dot,
-                              add_multiple};
+                              add_multiple,   sign_sums};
 
 }  // namespace DCSVM_ISA
 }  // namespace dcsvm
