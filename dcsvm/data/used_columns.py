@@ -211,3 +211,10 @@ def part_among(rows: Rows, others: Rows) -> float:
     )
     hashes, others_hashes = (row_hashes(side, by_value=True) for side in (rows, others))
     return float(np.isin(hashes, others_hashes).mean())
+
+
+def part_repeated(rows: Rows) -> float:
+    """Return the fraction of `rows` that equal another one, as `part_among` compares them."""
+    hashes = row_hashes(without_empty_columns(rows)[0], by_value=True)
+    counts = np.unique(hashes, return_counts=True)[1]
+    return float(counts[counts > 1].sum()) / max(rows.n_samples, 1)

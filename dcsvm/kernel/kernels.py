@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from dcsvm.data.rows import Rows
 
 MAX_FLOAT32 = (2 - 2.0**-23) * 2.0**127
+# gamma |u-v| below which slopes of exp(-gamma |u-v|) fall to 0: it has a cusp where rows are equal
+CUSP = 1e-3
 
 # Arguments of kernel functions, named as in csrc/simd/arguments_impl.h, which has their properties.
 PRODUCT, SQUARED_DISTANCE, ABSOLUTE_DISTANCE, GIVEN = (
@@ -53,8 +55,9 @@ class KernelType:
     diagonal : returns K(x, x) from |x|^2, a number or an array; None if |K| is at most 1.
     intermediate : returns bounds of the numbers computed for rows with at most this |x|^2.
     slopes : returns kernel values and slopes / slope_factor, float32 (n, m), at arguments float32
-        (n, m), which may be overwritten. A slope is dK/ds, where s is the inner product of the
-        rows. Landmarks are fitted by them; None if models cannot be compressed.
+        (n, m), which may be overwritten. A slope is -dK/ds for an absolute distance s, else dK/ds,
+        where s is the inner product of the rows. Landmarks are fitted by them. None if there are no
+        features.
     slope_factor : returns the constant factor of the slopes.
     is_in_libsvm : whether LIBSVM has the kernel.
     sklearn_name : name in scikit-learn; None if scikit-learn lacks the kernel.
@@ -142,6 +145,15 @@ def _decay(kernel: Kernel, argument: np.ndarray) -> tuple[np.ndarray, np.ndarray
     argument *= np.float32(-kernel.gamma)
     values = np.exp(argument, out=argument)
     return values, values
+
+
+def _root_decay(kernel: Kernel, argument: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    import numpy as np
+
+    distance = np.sqrt(argument, out=argument)
+    values = np.exp(np.float32(-kernel.gamma) * distance)
+    nearest = np.float32(CUSP / kernel.gamma if kernel.gamma > 0 else 1.0)
+    return values, values / np.maximum(distance, nearest, out=distance)
 
 
 def _power(kernel: Kernel, argument: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -249,6 +261,8 @@ KERNEL_TYPES = (
         inverse=_decay_inverse,
         scaled_distance="|u-v|_1",
         intermediate=lambda kernel, square: (kernel.gamma / math.log(2), 4 * square),
+        slopes=_decay,
+        slope_factor=lambda kernel: kernel.gamma,
         is_in_libsvm=False,
         sklearn_name=None,
         start=2.0,
@@ -264,6 +278,8 @@ KERNEL_TYPES = (
         power=0.5,
         scaled_distance="|u-v|",
         intermediate=lambda kernel, square: (kernel.gamma / math.log(2), 4 * square),
+        slopes=_root_decay,
+        slope_factor=lambda kernel: kernel.gamma,
         is_in_libsvm=False,
         sklearn_name=None,
         start=1.0,

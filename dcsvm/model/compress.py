@@ -1,13 +1,15 @@
 """Compress a model: landmarks in place of support vectors, as few as a loss or a size allows.
 
 Landmarks are fitted to the decision values of the model, so rows need no labels. The loss is the
-fraction of predicted labels that change. It is measured on test rows, with the upper bound of
-Clopper and Pearson. Training rows would underestimate it: labels change within the margin, which
-contains few training rows but many new rows.
+fraction of predicted labels that change, over all clusters of an early model. It is measured on
+test rows, with the upper bound of Clopper and Pearson, which holds for any number of rows and
+changes; a multiple of the standard error would be 0 where no label changes. Test rows must be new.
+Training rows would underestimate the loss: labels change within the margin, which contains few
+training rows but many new rows. So would the rows to fit to, which have chosen the landmarks.
 
 The landmarks of an exact model are fitted on all rows. An early model has separate landmarks for
 each cluster, and its tree of clusters has one center per cluster. Landmarks start at rows near the
-decision boundary.
+decision boundary. Scaled, weighted and encoded rows are those of the model.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import numpy as np
 
 from dcsvm.data.arrays import group_order
 from dcsvm.data.rows import Rows, stacked
-from dcsvm.data.used_columns import part_among
+from dcsvm.data.used_columns import part_among, part_repeated
 from dcsvm.machine import usable_threads
 from dcsvm.model.landmarks import (
     CONFIDENCE,
@@ -29,14 +31,16 @@ from dcsvm.model.landmarks import (
     Map,
     fewest_rows,
     fitted,
-    in_steps,
     most_changed,
+    moved_features,
     shares,
     values_on_the_way,
+    width_of,
     with_single_centers,
 )
 from dcsvm.model.parts import EarlyModel, ExactModel, ModelParts
 from dcsvm.model.predict import pairs_of_lines
+from dcsvm.model.rounding import roundings, shortest
 from dcsvm.problem.option_table import OptionError
 from dcsvm.problem.options import CompressOptions
 
@@ -68,7 +72,8 @@ def fit_target(model: ModelParts, rows: Rows, values: np.ndarray) -> FitTarget:
         scale = float(values.std()) or 1.0
     by_sign = not model.is_regression
     values = (filled / scale).astype(np.float32)
-    return FitTarget(rows, values, weights, by_sign, class_, near, scale)
+    moved = moved_features(model.kernel, rows)
+    return FitTarget(rows, values, weights, by_sign, class_, near, moved, scale)
 
 
 def _summed_by_pairs(model: ModelParts, part: ExactModel) -> ExactModel:
@@ -145,15 +150,19 @@ def _model_of_landmarks(
         coef = np.take_along_axis(coef, pairs_of_lines(class_, len(model.labels)), axis=1)
     n_sv = np.bincount(class_, minlength=len(model.labels)) if model.is_classifier else None
     numbers = np.arange(len(class_))
-    return ExactModel(rows, np.ascontiguousarray(coef.T), -offset, n_sv, numbers)
+    return ExactModel(rows, shortest(coef.T), -shortest(offset), n_sv, numbers)
 
 
 MAX_VALUES = 2**27  # features plus decision values, summed over the rows to fit
 MIN_TRIED = 8  # sizes tried to meet a loss: 2^-8, 2^-7, ... 2^-1 of the support vectors
-# MAX_STEPPED is the largest root mean square change of decision values by rounding landmarks, in
-# units of FitTarget.scale (the margin of a classifier). On MNIST with a tenth of the vectors it is
-# 0.003, and no label changes. At most ROWS_OF_STEPS rows are used to measure it.
-MAX_STEPPED, ROWS_OF_STEPS = 0.02, 2000
+# MAX_ROUNDED is the largest root mean square change of decision values by rounding landmarks, in
+# units of the margin of a classifier. On MNIST with a tenth of the vectors, rounded to integers, it
+# is 0.003, and no label changes. For a regression it is MAX_ROUNDED_ERROR times the error of the
+# landmarks. At most ROWS_OF_ROUNDING rows are used to measure it.
+MAX_ROUNDED, MAX_ROUNDED_ERROR, ROWS_OF_ROUNDING = 0.02, 0.1, 2000
+# Test rows may be among the rows to fit to by chance, where rows repeat: as many of them as of the
+# rows to fit to, up to this fraction.
+SHARED = 0.1
 
 
 @dataclass(frozen=True)
@@ -218,8 +227,6 @@ def compress(
     part = model.part(options.method)
     if model.kernel.is_precomputed:
         raise ValueError("a model of a precomputed kernel cannot be compressed: it has no vectors")
-    if model.kernel.type.slopes is None:
-        raise ValueError(f"a model of the kernel {model.kernel.name} cannot be compressed")
     if part.rows.n_samples < 2:
         raise ValueError(f"a model must have 2 support vectors or more, got {part.rows.n_samples}")
     for name, given in (("rows to fit to", rows), ("test rows", test)):
@@ -231,10 +238,22 @@ def compress(
             "the test rows include most of the support vectors: give rows that the model was not "
             "trained on"
         )
+    if rows is not None and test is not None:
+        _check_apart(rows, test)
     if options.loss is not None:
         _check_loss(model, test, options.loss)
     compression = Compressor(model, part, rows, test, options, tell)
     return compression.by_size() if options.loss is None else compression.by_loss(options.loss)
+
+
+def _check_apart(rows: Rows, test: Rows) -> None:
+    """Raise ValueError if more test rows are among the rows to fit to than rows usually repeat."""
+    shared = part_among(test, rows)
+    if shared > part_repeated(rows) + SHARED + 2 / np.sqrt(test.n_samples):
+        raise ValueError(
+            f"{100 * shared:.0f} % of the test rows are among the rows to fit to: give test rows that "
+            "no landmark was fitted to"
+        )
 
 
 def _check_loss(model: ModelParts, test: Rows | None, loss: float) -> None:
@@ -340,7 +359,7 @@ class Compressor:
             part = self.exact_landmarks(self.part, n_vectors)
         else:
             part = self.early_landmarks(self.part, n_vectors)
-        part = self.in_steps(part)
+        part = self.rounded(part)
         model = self.model.with_only(part)
         report = CompressionReport(
             vectors_before=self.part.rows.n_samples,
@@ -425,17 +444,28 @@ class Compressor:
         offset = np.where(is_known, offset, np.nan) * target.scale
         return _model_of_landmarks(model, class_, rows, coef, offset)
 
-    def in_steps(self, part: ExactModel | EarlyModel) -> ExactModel | EarlyModel:
-        """Round landmarks to evenly spaced integers if rows are bytes and values hardly change."""
-        is_of_bytes = self.model.kernel.type.is_of_distance and self.part.rows.is_bytes
-        vectors = in_steps(part.rows) if is_of_bytes else None
-        if vectors is None:
+    def rounded(self, part: ExactModel | EarlyModel) -> ExactModel | EarlyModel:
+        """Round dense landmarks if decision values hardly change."""
+        kernel, target = self.model.kernel, self.target
+        if kernel.type.is_linear or not part.rows.is_dense or part.rows.n_samples == 0:
             return part
-        stepped, rows = replace(part, rows=vectors), self.target.rows
-        rows = rows.take(np.arange(0, rows.n_samples, -(-rows.n_samples // ROWS_OF_STEPS)))
-        before, after = (self.values(self.model.with_only(p), rows) for p in (part, stepped))
-        change = (after - before) / self.target.scale
-        return stepped if np.sqrt(np.nanmean(change**2)) <= MAX_STEPPED else part
+        n = target.rows.n_samples
+        chosen = np.arange(0, n, -(-n // ROWS_OF_ROUNDING))
+        rows = target.rows.take(chosen)
+        before = self.values(self.model.with_only(part), rows) / target.scale
+        limit = MAX_ROUNDED
+        if not target.by_sign:
+            limit = MAX_ROUNDED_ERROR * _root_mean_square(before - target.values[chosen])
+        width = width_of(kernel, rows, len(target.moved))
+        are_for_bytes = self.part.rows.is_bytes
+        for vectors in roundings(
+            kernel, part.rows, target.moved, width, are_for_bytes=are_for_bytes
+        ):
+            short = replace(part, rows=vectors)
+            values = self.values(self.model.with_only(short), rows) / target.scale
+            if _root_mean_square(values - before) <= limit:
+                return short
+        return part
 
     def with_loss(
         self, report: CompressionReport, model: ModelParts, n_trials: int
@@ -450,6 +480,12 @@ class Compressor:
         n_changed = int(np.count_nonzero(predicted != self.expected))
         bound = most_changed(n_changed, n, n_trials)
         return replace(report, changed=n_changed / n, changed_at_most=bound)
+
+
+def _root_mean_square(changes: np.ndarray) -> float:
+    """Return the root of the mean square of changes, without nan; nan if all are."""
+    known = changes[~np.isnan(changes)]
+    return float(np.sqrt(np.mean(known**2))) if len(known) else np.nan
 
 
 def values_of_row(model: ModelParts, rows: Rows, threads: int) -> float:
