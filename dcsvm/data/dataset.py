@@ -310,8 +310,8 @@ class Dataset:
     ) -> Iterator[Dataset]:
         """Read a file piece by piece; for options see `read`.
 
-        Only one piece of a LIBSVM text is in memory; each has its own number of features. Rows of a
-        precomputed kernel are one piece.
+        Each piece of a LIBSVM text has its own number of features. The generator does not hold
+        pieces that it has yielded. Rows of a precomputed kernel are one piece.
         """
         name, scaling, reading = os.fspath(path), loaded(scale), FileOptions(**options)
         if reading.kernel_values:
@@ -331,6 +331,7 @@ class Dataset:
                 )
                 n_rows += data.n_rows
                 yield data
+                del data  # before the next piece is parsed
             first_line += text.count(b"\n")
         if n_rows == 0:
             raise DataError(f"{name}: no rows")

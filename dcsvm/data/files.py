@@ -24,6 +24,7 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from copy import copy
 from itertools import chain
 from typing import IO, TYPE_CHECKING, NamedTuple
 
@@ -84,6 +85,8 @@ class FileText:
     `name` is for errors. Raises DataError if the file cannot be read or has become shorter.
     """
 
+    whole: FileText | None = None  # keeps the file open for a part
+
     def __init__(self, file: IO[bytes], name: str):
         self.descriptor, self.name, self.offset = os.dup(file.fileno()), name, file.tell()
         self.size = os.fstat(self.descriptor).st_size - self.offset
@@ -115,6 +118,20 @@ class FileText:
     def skip(self, n_bytes: int) -> None:
         """Begin `n_bytes` later."""
         self.offset, self.size = self.offset + n_bytes, self.size - n_bytes
+
+    def part(self, piece: slice) -> FileText:
+        """Return some of the bytes as a text, without reading them."""
+        begin, end, _ = piece.indices(self.size)
+        part = copy(self)
+        part.offset, part.size, part.whole = self.offset + begin, end - begin, self
+        return part
+
+    def count(self, byte: bytes) -> int:
+        """Count the bytes that are `byte`."""
+        return sum(
+            self[batch : batch + BATCH_READ].count(byte)
+            for batch in range(0, self.size, BATCH_READ)
+        )
 
     def find(self, byte: bytes, begin: int) -> int:
         """Return the index of the first such byte from `begin` on, or -1."""
@@ -216,7 +233,7 @@ class TextForm(NamedTuple):
             ) from None
 
 
-def as_file(data: bytearray | FileText) -> IO[bytes]:
+def as_file(data: bytes | bytearray | FileText) -> IO[bytes]:
     """Return a file of the data, from the beginning."""
     if isinstance(data, FileText):
         return io.BufferedReader(_FileTextReader(data))
@@ -356,16 +373,16 @@ def module_for(start: bytes) -> str | None:
     return next((name for magic, name in COMPRESSED.items() if start.startswith(magic)), None)
 
 
-PIECE_BYTES = 2**25
+PIECE_BYTES = 2**24  # 1024 clusters of covtype then have 130 rows each, four panels of the core
 BATCH_READ = 2**18
 HEAD = 2**18
 
 
-def text_pieces(name: str, n_bytes: int | None = None) -> Iterator[bytes]:
+def text_pieces(name: str, n_bytes: int | None = None) -> Iterator[bytes | FileText]:
     """Yield the text of a file, decompressed, in pieces of whole lines, about `n_bytes` each.
 
-    "-" and /dev/stdin are the standard input. The pieces are UTF-8. Raises DataError for a file
-    that cannot be opened, read, decompressed or decoded.
+    "-" and /dev/stdin are the standard input. The pieces are UTF-8; those of a regular file are not
+    in memory. Raises DataError for a file that cannot be opened, read, decompressed or decoded.
     """
     n_bytes = n_bytes or PIECE_BYTES
     with opened(name) as file:
@@ -385,7 +402,7 @@ def text_pieces(name: str, n_bytes: int | None = None) -> Iterator[bytes]:
                 yield from _utf8_lines(iter(lambda: source.read(n_bytes), b""), name)
                 return
             data.skip(len(form.mark))
-            yield from (data[piece] for piece in slices_of_lines(data, n_bytes))
+            yield from map(data.part, slices_of_lines(data, n_bytes))
 
 
 def _utf8_lines(parts: Iterable[bytes], name: str) -> Iterator[bytes]:
@@ -406,7 +423,7 @@ def first_lines(name: str) -> bytes:
 
     Raises DataError as `text_pieces`.
     """
-    return next(text_pieces(name, HEAD), b"")
+    return bytes(next(text_pieces(name, HEAD), b""))
 
 
 def slices_of_lines(text: bytes | bytearray | FileText, n_bytes: int) -> Iterator[slice]:

@@ -5,7 +5,6 @@ The parser of LIBSVM text is in csrc/text.
 
 from __future__ import annotations
 
-import io
 import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -33,6 +32,7 @@ from dcsvm.data.files import (
     HEAD,
     DataError,
     FileText,
+    as_file,
     check_room,
     slices_of_lines,
     table_format,
@@ -54,7 +54,7 @@ from dcsvm.machine import usable_threads
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-PART_BYTES = 2**23  # bytes of text parsed at once into float64
+PART_BYTES = 2**21  # of text parsed at once into float64; scaling takes some ten bytes for each
 SHOWN = 3  # unknown categories in a warning
 
 Buffer = bytes | bytearray | FileText
@@ -320,9 +320,9 @@ class SvmlightRows(Source):
             line += part.n_lines
 
 
-def is_comment(text: bytes) -> bool:
+def is_comment(text: Buffer) -> bool:
     """Return whether all lines of a text are comments."""
-    return all(line.lstrip(b" \t").startswith(b"#") for line in io.BytesIO(text))
+    return all(line.lstrip(b" \t").startswith(b"#") for line in as_file(text))
 
 
 def check_lines(text: bytes, name: str, *, lenient: bool = False, first_index: int = 1) -> None:

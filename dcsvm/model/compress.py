@@ -160,8 +160,8 @@ MIN_TRIED = 8  # sizes tried to meet a loss: 2^-8, 2^-7, ... 2^-1 of the support
 # is 0.003, and no label changes. For a regression it is MAX_ROUNDED_ERROR times the error of the
 # landmarks. At most ROWS_OF_ROUNDING rows are used to measure it.
 MAX_ROUNDED, MAX_ROUNDED_ERROR, ROWS_OF_ROUNDING = 0.02, 0.1, 2000
-# Test rows may be among the rows to fit to by chance, where rows repeat: as many of them as of the
-# rows to fit to, up to this fraction.
+# Where rows repeat, new rows equal known ones by chance, as often as known ones equal each other.
+# SHARED is the fraction by which they may do so more often.
 SHARED = 0.1
 
 
@@ -232,28 +232,38 @@ def compress(
     for name, given in (("rows to fit to", rows), ("test rows", test)):
         if given is not None and given.n_samples == 0:
             raise ValueError(f"there are no {name}")
-    # labels of training rows change less than those of new rows
-    if test is not None and part_among(part.rows, test) > 0.5:
-        raise ValueError(
-            "the test rows include most of the support vectors: give rows that the model was not "
-            "trained on"
-        )
-    if rows is not None and test is not None:
-        _check_apart(rows, test)
+    if test is not None:
+        _check_new(test, part.rows, rows)
     if options.loss is not None:
         _check_loss(model, test, options.loss)
     compression = Compressor(model, part, rows, test, options, tell)
     return compression.by_size() if options.loss is None else compression.by_loss(options.loss)
 
 
-def _check_apart(rows: Rows, test: Rows) -> None:
-    """Raise ValueError if more test rows are among the rows to fit to than rows usually repeat."""
-    shared = part_among(test, rows)
-    if shared > part_repeated(rows) + SHARED + 2 / np.sqrt(test.n_samples):
+def _check_new(test: Rows, vectors: Rows, rows: Rows | None) -> None:
+    """Raise ValueError if test rows are training rows, or rows to fit to, more than by chance.
+
+    Labels of these rows change less than those of new rows.
+    """
+    share = part_among(vectors, test)
+    if share > max(0.5, _repeated_by_chance(test, vectors.n_samples)):
         raise ValueError(
-            f"{100 * shared:.0f} % of the test rows are among the rows to fit to: give test rows that "
-            "no landmark was fitted to"
+            "the test rows include most of the support vectors: give rows that the model was not "
+            "trained on"
         )
+    if rows is None:
+        return
+    share = part_among(test, rows)
+    if share > _repeated_by_chance(rows, test.n_samples):
+        raise ValueError(
+            f"{100 * share:.0f} % of the test rows are among the rows to fit to: give test rows "
+            "that no landmark was fitted to"
+        )
+
+
+def _repeated_by_chance(rows: Rows, n: int) -> float:
+    """Return the largest likely fraction of n new rows that are among `rows`."""
+    return part_repeated(rows) + SHARED + 2 / n**0.5
 
 
 def _check_loss(model: ModelParts, test: Rows | None, loss: float) -> None:

@@ -201,6 +201,7 @@ class Model(ModelParts):
                     predicted = model.labels[probabilities.argmax(axis=1)]
                 labels = data.labels[block] if data.has_labels else np.empty(0)
                 yield Outcome(labels, predicted, values, probabilities, n_features=data.n_features)
+            del data  # its memory is free for the next one
 
     def measurement(self, *, is_kept: bool = False) -> Measurement:
         """Return what measures predictions of this model; metrics need that they `is_kept`."""

@@ -156,7 +156,9 @@ class Predictor:
         batch_size = min(
             BATCH_VALUES // row_size, BATCH_PAIR_VALUES // max(self.n_pairs, 1), BATCH_PREDICTED
         )
-        for batch in slices(rows.n_samples, batch_size):
+        # equal blocks of up to 1.5 times this size: a short one would leave panels of lanes empty
+        n_blocks = max(round(rows.n_samples / max(batch_size, 1)), 1)
+        for batch in slices(rows.n_samples, -(-rows.n_samples // n_blocks)):
             block = rows.part(batch).with_features(sources.rows.n_features)
             block = block.in_form_of(sources.rows, threads)
             values = np.empty((block.n_samples, self.n_pairs))

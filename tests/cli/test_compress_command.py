@@ -5,6 +5,7 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from reference import labelled_rows, libsvm, program
 
@@ -70,6 +71,41 @@ def test_a_range_file_that_cannot_be_written_is_told_before_compression(run, inv
     assert not os.path.exists("m.small")
 
 
+@pytest.mark.parametrize("kernel", [5, 6])
+@pytest.mark.parametrize("early", [[], ["--early", "--early-level", 1]], ids=["exact", "early"])
+@pytest.mark.parametrize("scale", ["auto", "quantile"])
+def test_models_as_dcsvm_easy_makes_them_are_compressed(
+    run, invoke, training, test_file, kernel, early, scale
+):
+    options = ["-t", kernel, "-g", "2/median", "-c", 4, "--scale", scale, "--weights", "learn"]
+    assert run("-q", *options, *early, training, "m").exit_code == 0
+    done = invoke(compress.main, "--vectors", 40, "--steps", 50, "--rows", training,
+                  "--test", test_file, "m")  # fmt: skip
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "of 2000 test rows" in done.stdout
+    model, small = dcsvm.load_model("m"), dcsvm.load_model("m.small")
+    assert small.weights_by_index == model.weights_by_index
+    assert small.part().rows.n_samples == 40
+    assert invoke(predict.main, test_file, "m.small", "out").exit_code == 0
+
+
+def test_a_table_is_compressed_by_its_files(run, invoke, tmp_path):
+    pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(0)
+    for name, n in (("train.csv", 300), ("test.csv", 200)):
+        ages, jobs = rng.uniform(18, 80, n).round(2), rng.choice(["clerk", "smith"], n)
+        labels = np.where((ages > 40) == (jobs == "clerk"), "over 50", "below")
+        lines = map(",".join, zip(ages.astype(str), jobs, labels, strict=True))
+        (tmp_path / name).write_text("\n".join(["age,job,income", *lines, ""]))
+    train, test = tmp_path / "train.csv", tmp_path / "test.csv"
+    options = ["-t", 5, "-g", "2/median", "-c", 4, "--scale", "auto", "--label", "income"]
+    assert run("-q", *options, train, "m").exit_code == 0
+    done = invoke(compress.main, "-q", "--vectors", 20, "--rows", train, "--test", test, "m")
+    assert (done.exit_code, done.output) == (0, "")
+    assert invoke(predict.main, test, "m.small", "out").exit_code == 0
+    assert set(Path("out").read_text().splitlines()) == {"over 50", "below"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "sentence"),
     [(["m"], 2, "vectors, times or loss is required"),
@@ -119,6 +155,13 @@ def test_test_rows_that_were_trained_on_are_refused(invoke, training, model_file
     done = invoke(compress.main, "--vectors", 5, "--test", training, "m")
     assert done.exit_code == 1
     assert "m: the test rows include most of the support vectors" in done.stderr
+
+
+def test_test_rows_that_were_fitted_to_are_refused(invoke, model_file, test_file):
+    done = invoke(compress.main, "--vectors", 5, "--rows", test_file, "--test", test_file, "m")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "m: 100 % of the test rows are among the rows to fit to: give test rows" in done.stderr
+    assert not os.path.exists("m.small")
 
 
 def test_the_bar_begins_anew_with_the_next_size(monkeypatch):

@@ -1,6 +1,7 @@
 """Test that dcsvm-predict reads batches, with the same output, and answers a pipe by lines."""
 
 import subprocess
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ from reference import command_of, labelled_rows
 
 from dcsvm.cli import predict, train
 from dcsvm.data import files as data_files
+from dcsvm.data.dataset import Dataset
 
 
 @pytest.fixture
@@ -41,6 +43,26 @@ def test_pieces_give_the_lines_of_the_whole(invoke, files, monkeypatch, model, o
     assert whole.exit_code == parts.exit_code == 0
     assert (whole.stdout, whole.stderr) == (parts.stdout, parts.stderr)
     assert Path("whole").read_text() == Path("parts").read_text()
+
+
+@pytest.mark.parametrize("options", [[], ["--early"], ["--scale", "range"]], ids=str)
+def test_the_rows_of_a_piece_are_gone_before_the_next_is_parsed(
+    invoke, files, monkeypatch, options
+):
+    Path("range").write_text("x\n-1 1\n1 -2 2\n2 -1 1\n3 -1 1\n4 -1 1\n")
+    monkeypatch.setattr(data_files, "PIECE_BYTES", 3000)
+    of_text, pieces = Dataset.of_text, []
+
+    def recorded(*arguments, **how):
+        assert all(rows() is None for rows in pieces)
+        data = of_text(*arguments, **how)
+        pieces.append(weakref.ref(data.rows))
+        return data
+
+    monkeypatch.setattr(Dataset, "of_text", staticmethod(recorded))
+    done = invoke(predict.main, *options, files["labels"], "m", "out")
+    assert done.exit_code == 0
+    assert len(pieces) > 3
 
 
 def test_an_error_in_a_later_piece_leaves_the_output_as_it_was(invoke, files, monkeypatch):

@@ -35,6 +35,8 @@ for d in (1, 7, 30, 90, 300):
             weights = np.linspace(-1, 1, 75)
             for double in (False, True):
                 values.append(_core.kernel_product(data.setup, *args, weights, double, 1).ravel())
+    pulls = rng.normal(size=(75, 75)).astype(np.float32)
+    values.append(_core.sign_sums(integers, integers[::-1].copy(), pulls).ravel().astype(float))
 X = rng.random((700, 5)).astype(np.float32)
 y = np.where(np.sin(9 * X[:, 0]) + X[:, 1] > 0.8, 1.0, -1.0)
 for C, gamma in ((1, 5.0), (1e4, 0.01)):

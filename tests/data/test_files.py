@@ -11,7 +11,7 @@ import pytest
 
 from dcsvm.data import files
 from dcsvm.data.dataset import Dataset
-from dcsvm.data.files import DataError, text_pieces
+from dcsvm.data.files import DataError, FileText, text_pieces
 
 LINES = [f"{k % 2} 1:{k} 3:{k / 7:.5f}\n".encode() for k in range(3000)]
 TEXT = b"".join(LINES)
@@ -52,11 +52,15 @@ def test_pieces_are_the_text_in_whole_lines(kind, is_pipe, text, tmp_path, pipe)
     else:
         name = str(tmp_path / "file")
         (tmp_path / "file").write_bytes(data)
-    found = list(text_pieces(name))
+    pieces = list(text_pieces(name))
+    found = list(map(bytes, pieces))
     assert b"".join(found) == text
     assert all(piece.endswith(b"\n") for piece in found[:-1])
     if not is_pipe or kind != "plain":
         assert max(map(len, found)) <= 5000 + 700 + 20_100
+    if not is_pipe and kind == "plain":
+        assert all(isinstance(piece, FileText) for piece in pieces)  # not in memory
+        assert sum(piece.count(b"\n") for piece in pieces) == text.count(b"\n")
 
 
 def test_a_line_of_a_pipe_is_a_piece_when_it_comes(pipe):
