@@ -136,12 +136,12 @@ def test_a_one_class_model_is_compressed(kernel):
 def test_each_of_many_clusters_has_its_share_of_landmarks(kernel):
     X, y = rings(3000, 0)
     model = dcsvm.train(
-        X, y, kernel=kernel, gamma="4/median", C=10, scale="auto", early=True, early_level=3,
-        threads=1,
+        X, y, kernel=kernel, gamma="4/median", C=10, scale="auto", early=True, early_level=2,
+        branching=5, threads=1,
     )  # fmt: skip
     small = model.compress(X, vectors=vectors_of(model) // 3, steps=60, threads=1)
     n_clusters = model.early.partition.n_clusters
-    assert n_clusters > 40
+    assert n_clusters > 20
     assert small.early.partition.n_clusters == n_clusters
     assert small.early.rho.shape == (n_clusters, 1)
     assert len(np.unique(small.early.cluster)) > n_clusters / 4
