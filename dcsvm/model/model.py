@@ -374,7 +374,8 @@ class Model(ModelParts):
             Rows to fit, such as the training rows. The default is the support vectors. A Dataset
             is made with `like=model`.
         test : array-like, sparse matrix, data frame (m, n_features) or Dataset, optional
-            Rows to measure the changes on. The model must not have been trained on them.
+            Rows to measure the changes on. The model must not have been trained on them, and they
+            must not be among the rows to fit.
         tell : callable, optional
             Called as tell(steps done, all steps).
         vectors : int, optional
