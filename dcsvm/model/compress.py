@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -24,15 +25,20 @@ from dcsvm.data.arrays import group_order
 from dcsvm.data.rows import Rows, stacked
 from dcsvm.data.used_columns import part_among, part_repeated
 from dcsvm.machine import usable_threads
+from dcsvm.model.greedy import can_choose, greedy
 from dcsvm.model.landmarks import (
     CONFIDENCE,
     MAX_START,
+    FitOptions,
     FitTarget,
     Map,
     fewest_rows,
     fitted,
+    kept,
+    loss_of,
     most_changed,
     moved_features,
+    refined,
     shares,
     values_on_the_way,
     width_of,
@@ -154,7 +160,8 @@ def _model_of_landmarks(
 
 
 MAX_VALUES = 2**27  # features plus decision values, summed over the rows to fit
-MIN_TRIED = 8  # sizes tried to meet a loss: 2^-8, 2^-7, ... 2^-1 of the support vectors
+# sizes tried to meet a loss, as fractions of the support vectors
+TRIED = (*(2.0**-power for power in range(8, 0, -1)), 0.75)
 # MAX_ROUNDED is the largest root mean square change of decision values by rounding landmarks, in
 # units of the margin of a classifier. On MNIST with a tenth of the vectors, rounded to integers, it
 # is 0.003, and no label changes. For a regression it is MAX_ROUNDED_ERROR times the error of the
@@ -272,7 +279,7 @@ def _check_loss(model: ModelParts, test: Rows | None, loss: float) -> None:
         raise OptionError("loss", "requires a classifier")
     if test is None:
         raise OptionError("loss", "requires test rows, which the model has not seen")
-    needed = fewest_rows(loss / 100, MIN_TRIED)
+    needed = fewest_rows(loss / 100, len(TRIED))
     if test.n_samples < needed:
         reason = f"of {loss:g} % requires at least {needed} test rows, got {test.n_samples}"
         raise OptionError("loss", reason)
@@ -350,16 +357,16 @@ class Compressor:
     def by_loss(self, loss: float) -> tuple[ModelParts, CompressionReport]:
         """Return the smallest model tried whose loss bound is at most `loss` percent."""
         n_sv, best = self.part.rows.n_samples, 1.0
-        for power in range(min(MIN_TRIED, n_sv.bit_length() - 1), 0, -1):
-            model, report = self.tried(n_sv >> power, MIN_TRIED)
+        for size in sorted({int(part * n_sv) for part in TRIED} - {0}):
+            model, report = self.tried(size, len(TRIED))
             assert report.changed_at_most is not None  # a classifier has it with test rows
             if 100 * report.changed_at_most <= loss:
                 return model, report
             best = min(best, report.changed_at_most)
         raise OptionError(
             "loss",
-            f"of {loss:g} % requires more than half of the {n_sv} support vectors: with fewer "
-            f"up to {100 * best:.3g} % of the labels may change",
+            f"of {loss:g} % requires more than three quarters of the {n_sv} support vectors: with "
+            f"fewer up to {100 * best:.3g} % of the labels may change",
         )
 
     def tried(self, n_vectors: int, n_trials: int) -> tuple[ModelParts, CompressionReport]:
@@ -387,8 +394,11 @@ class Compressor:
         """
         if self.model.kernel.type.is_linear and n_vectors >= self.model.n_pairs:
             return _summed_by_pairs(self.model, part)
+        vectors = np.arange(part.rows.n_samples)
         with side_by_side(self.threads) as each:
-            return self.landmarks(self.target, n_vectors, self.options.seed, each, self.tell)
+            return self.landmarks(
+                self.target, n_vectors, vectors, self.options.seed, each, self.tell
+            )
 
     def early_landmarks(self, part: EarlyModel, n_vectors: int) -> EarlyModel:
         """Fit at most n_vectors landmarks, divided among the clusters.
@@ -409,7 +419,8 @@ class Compressor:
             own = target.take(members[c])
             if len(members[c]) == 0:
                 return replace(_constant(self.model, own), rho=part.rho[c])
-            return self.landmarks(own, int(sizes[c]), self.options.seed + c)
+            vectors = np.flatnonzero(part.cluster == c)
+            return self.landmarks(own, int(sizes[c]), vectors, self.options.seed + c)
 
         # fit the clusters, several at a time, and join their landmarks
         local_models: list[ExactModel] = []
@@ -432,27 +443,80 @@ class Compressor:
         )
 
     def landmarks(
-        self, target: FitTarget, n: int, seed: int, each: Map = map, tell: Tell = None
+        self,
+        target: FitTarget,
+        n: int,
+        vectors: np.ndarray,
+        seed: int,
+        each: Map = map,
+        tell: Tell = None,
     ) -> ExactModel:
-        """Fit at most n landmarks to a target."""
-        model, chosen = self.model, target.starts(n, np.random.default_rng(seed))
+        """Fit at most n landmarks to a target, which some support vectors of the part predict.
+
+        Landmarks that move are best where few are enough. Where many are needed, some of the
+        vectors represent the others better. Both are fitted, and the better fit on other rows is
+        taken.
+        """
+        model, rng = self.model, np.random.default_rng(seed)
+        target, compared = target.divided(rng)
+        chosen = target.starts(n, rng)
         if len(chosen) == 0:
             return _constant(model, target)
+        options = FitOptions(seed, self.options.steps, each, tell)
         class_ = target.class_[chosen]
-        # a landmark has coefficients for the pairs with its class
-        used = np.ones((len(chosen), model.n_pairs), bool)
-        if model.n_pairs > 1:
-            used[:] = False
-            np.put_along_axis(used, pairs_of_lines(class_, len(model.labels)), True, axis=1)
-        rows, coef, offset = fitted(
-            model.kernel, target, target.rows.take(chosen), used,
-            seed=seed, steps=self.options.steps, each=each, tell=tell,
-        )  # fmt: skip
+        used = self.used_coefficients(class_)
+        fit = fitted(model.kernel, target, target.rows.take(chosen), used, options)
+        own_class, rows = self.represented(vectors, n)
+        if len(own_class):
+            least = loss_of(model.kernel, compared, fit)
+            used = self.used_coefficients(own_class)
+            other = kept(model.kernel, target, rows, used, options)
+            loss = loss_of(model.kernel, compared, other)
+            if loss < least:
+                fit, class_, least = other, own_class, loss
+                other = refined(model.kernel, target, other, used, options)
+                if loss_of(model.kernel, compared, other) < least:
+                    fit = other
+        rows, coef, offset = fit
         # a pair that no row votes in has no model
         is_known = target.weights.any(axis=0)
         coef = np.where(is_known, coef, 0.0) * target.scale
         offset = np.where(is_known, offset, np.nan) * target.scale
         return _model_of_landmarks(model, class_, rows, coef, offset)
+
+    def used_coefficients(self, class_: np.ndarray) -> np.ndarray:
+        """Mark the coefficients for pairs with a landmark's class, bool (m, n_pairs)."""
+        used = np.ones((len(class_), self.model.n_pairs), bool)
+        if self.model.n_pairs > 1:
+            used[:] = False
+            pairs = pairs_of_lines(class_, len(self.model.labels))
+            np.put_along_axis(used, pairs, True, axis=1)
+        return used
+
+    def represented(self, vectors: np.ndarray, n: int) -> tuple[np.ndarray, Rows]:
+        """Choose at most n support vectors that represent the others: their classes and rows."""
+        if not can_choose(self.model.kernel, len(vectors), n):
+            return np.empty(0, np.int32), self.part.rows.take([])
+        rows = self.part.rows.take(vectors)
+        chosen = greedy(self.model.kernel, rows, self.own_sums[vectors], n)
+        class_ = self.own_class[vectors[chosen]]
+        order = np.argsort(class_, kind="stable")
+        return class_[order], rows.take(chosen[order])
+
+    @cached_property
+    def own_sums(self) -> np.ndarray:
+        """Kernel sums of the support vectors, float64 (n_sv, n_pairs)."""
+        predictor = self.model.predictor(self.options.method)
+        return predictor.sums(np.arange(self.part.rows.n_samples, dtype=np.int32))
+
+    @cached_property
+    def own_class(self) -> np.ndarray:
+        """Predicted class of the support vectors, int32 (n_sv,); 0 without classes."""
+        if not self.model.is_classifier:
+            return np.zeros(len(self.own_sums), np.int32)
+        rho = self.part.rho
+        own_rho = rho if isinstance(self.part, ExactModel) else rho[self.part.cluster]
+        return self.model.most_voted(self.own_sums - own_rho).astype(np.int32)
 
     def rounded(self, part: ExactModel | EarlyModel) -> ExactModel | EarlyModel:
         """Round dense landmarks if decision values hardly change."""

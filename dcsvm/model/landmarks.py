@@ -49,6 +49,8 @@ DECAYS = np.float32(0.9), np.float32(0.99)  # of Adam's first and second moments
 PAIRS_KEPT = 20
 SHARD_WORK, ROWS_OF_SHARD = 2**25, 64  # products above which Adam uses shards; rows of a shard
 BATCH_ROWS = 1024  # rows of a shard of L-BFGS
+# Rows on which fits are compared: a fraction of all, the fewest and the most.
+COMPARED, MIN_COMPARED, MAX_COMPARED = 0.1, 20, 2000
 BLOCK = 2**14  # numbers of an array updated at a time, to fit the second-level cache
 
 # `map` with one sequence, or a multithreaded equivalent
@@ -84,6 +86,18 @@ class FitTarget:
         values, weights, class_, near = (array[indices] for array in arrays)
         rows = self.rows.take(indices)
         return replace(self, rows=rows, values=values, weights=weights, class_=class_, near=near)
+
+    def divided(self, rng: np.random.Generator) -> tuple[FitTarget, FitTarget]:
+        """Divide the rows at random into those to fit and some to compare fits on.
+
+        Few rows are all in both.
+        """
+        n = len(self.near)
+        n_compared = min(int(COMPARED * n), MAX_COMPARED)
+        if n_compared < MIN_COMPARED:
+            return self, self
+        order = rng.permutation(n)
+        return self.take(np.sort(order[n_compared:])), self.take(np.sort(order[:n_compared]))
 
     def starts(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Choose at most n random rows, near ones first; return indices, sorted by class."""
@@ -344,7 +358,9 @@ def slope_gradient(
 
 
 MAX_STARTED = 20_000  # rows of the least squares fit, or 4 per landmark if that is more
+FAR_WEIGHT = 0.05  # weight of rows with large decision values, see started
 RIDGE = 1e-4  # relative to the mean diagonal of the normal equations
+KEPT_RIDGE = 1e-6  # likewise, for vectors that are not moved: coefficients may be large
 MAX_START = 1.5  # larger decision values are clipped: only their sign matters
 EPOCHS, MAX_STEPS, MIN_STEPS = 200, 6000, 400  # of Adam
 REFINED = 2  # row visits of L-BFGS / row visits of Adam
@@ -357,51 +373,97 @@ CONFIDENCE = 0.95
 Fit = tuple[Rows, np.ndarray, np.ndarray]  # landmarks (m, d), coefficients (m, p), offset (p,)
 
 
+@dataclass(frozen=True)
+class FitOptions:
+    """How landmarks are fitted.
+
+    Attributes
+    ----------
+    steps : steps of Adam; None for EPOCHS passes over the rows, clipped to [MIN_STEPS, MAX_STEPS].
+    each : a map; the result does not depend on its number of threads.
+    tell : called as tell(step, n_steps), if it is given.
+    """
+
+    seed: int = 0
+    steps: int | None = None
+    each: Map = map
+    tell: Callable[[int, int], None] | None = None
+
+    def steps_for(self, n_rows: int) -> int:
+        if self.steps is not None:
+            return self.steps
+        epoch = max(n_rows // ROWS_A_STEP, 1)
+        return min(max(EPOCHS * epoch, MIN_STEPS), MAX_STEPS)
+
+
 def fitted(
-    kernel: Kernel,
-    target: FitTarget,
-    chosen: Rows,
-    used: np.ndarray,
-    *,
-    seed: int,
-    steps: int | None = None,
-    each: Map = map,
-    tell: Callable[[int, int], None] | None = None,
+    kernel: Kernel, target: FitTarget, chosen: Rows, used: np.ndarray, options: FitOptions
 ) -> Fit:
     """Fit landmarks that start at the `chosen` rows (at least one).
 
     Coefficients float64 are 0 where `used` bool (m, p) is false; the offset float64 is added to the
-    kernel sums. By default `steps` is EPOCHS passes over the rows, clipped to [MIN_STEPS,
-    MAX_STEPS]. `each` is a map; the result does not depend on its number of threads. `tell(step,
-    n_steps)` reports progress.
+    kernel sums.
     """
-    rng = np.random.default_rng(seed)
-    coefficients, offset = started(kernel, target, chosen, used, rng)
-    start = chosen, coefficients, offset
-    if not target.rows.is_dense:
-        return start
-    if steps is None:
-        epoch = max(len(target.values) // ROWS_A_STEP, 1)
-        steps = min(max(EPOCHS * epoch, MIN_STEPS), MAX_STEPS)
-    tell = tell or (lambda _done, _total: None)
-    return _optimized(kernel, target, start, used, steps, rng, each, tell)
+    rng = np.random.default_rng(options.seed)
+    start = chosen, *started(kernel, target, chosen, used, rng)
+    return _optimized(kernel, target, start, used, options)
+
+
+def kept(
+    kernel: Kernel, target: FitTarget, chosen: Rows, used: np.ndarray, options: FitOptions
+) -> Fit:
+    """Fit the coefficients of support vectors that stay where they are; see `fitted`."""
+    rng = np.random.default_rng(options.seed)
+    return chosen, *started(kernel, target, chosen, used, rng, are_moved=False)
+
+
+def refined(
+    kernel: Kernel, target: FitTarget, start: Fit, used: np.ndarray, options: FitOptions
+) -> Fit:
+    """Improve a good fit by L-BFGS alone: the first steps of Adam would lose it; see `fitted`."""
+    return _optimized(kernel, target, start, used, options, has_descent=False)
+
+
+def loss_of(kernel: Kernel, target: FitTarget, fit: Fit) -> float:
+    """Return the mean loss of a fit on the rows of a target; inf if values are not finite."""
+    vectors, coefficients, offset = fit
+    targets, sources = two_sides(target.rows, vectors, kernel, 1)
+    total, n = 0.0, len(target.values)
+    size = max(BATCH_SIZE // max(vectors.n_samples, 1), 1)
+    for begin in range(0, n, size):
+        batch = np.arange(begin, min(begin + size, n), dtype=np.int32)
+        with np.errstate(over="ignore", invalid="ignore"):
+            outputs = sources.matrix(targets=targets, target_rows=batch) @ coefficients + offset
+        total += target.losses(outputs.astype(np.float32), batch)
+    return total / max(n, 1) if np.isfinite(total) else np.inf
 
 
 def started(
-    kernel: Kernel, target: FitTarget, chosen: Rows, used: np.ndarray, rng: np.random.Generator
+    kernel: Kernel,
+    target: FitTarget,
+    chosen: Rows,
+    used: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    are_moved: bool = True,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Fit the coefficients of the chosen rows, and the offset, on a random sample.
 
-    This is a ridge regression. Raises ValueError if kernel values are too large.
+    This is a ridge regression. If only signs matter, values are clipped for vectors that will be
+    moved. Other vectors can represent large values, whose rows have small weights instead. Raises
+    ValueError if kernel values are too large.
     """
     # a sample of the rows is enough
     n, m = len(target.values), chosen.n_samples
     if n > max(MAX_STARTED, 4 * m):
         indices = rng.choice(n, max(MAX_STARTED, 4 * m), replace=False)
         target = target.take(np.sort(indices))
-    values = target.values
-    if target.by_sign:
+    values, weights = target.values, np.ones(len(target.values), np.float32)
+    if target.by_sign and are_moved:
         values = np.clip(values, -MAX_START, MAX_START)
+    elif target.by_sign:
+        sizes = np.where(target.weights == 1, np.abs(values), np.inf).min(axis=1, initial=np.inf)
+        weights = FAR_WEIGHT + np.exp(-SHARPNESS * sizes)
     # the normal equations, summed in batches; the last unknown is the offset
     gram, products = np.zeros((m + 1, m + 1)), np.zeros((m + 1, values.shape[1]))
     targets, sources = two_sides(target.rows, chosen, kernel, 1)
@@ -411,12 +473,14 @@ def started(
         block = np.ones((len(batch), m + 1), np.float32)
         block[:, :m] = sources.matrix(targets=targets, target_rows=batch)
         with np.errstate(over="ignore", invalid="ignore"):
-            gram += block.T @ block
-            products += block.T @ values[batch]
+            weighted = (block * weights[batch, None]).T
+            gram += weighted @ block
+            products += weighted @ values[batch]
     if not (np.isfinite(gram).all() and np.isfinite(products).all()):
         raise ValueError("kernel values are too large to fit landmarks")
     # the ridge leaves the offset alone
-    gram[np.diag_indices(m)] += RIDGE * np.trace(gram) / (m + 1) + np.finfo(float).tiny
+    ridge = RIDGE if are_moved else KEPT_RIDGE
+    gram[np.diag_indices(m)] += ridge * np.trace(gram) / (m + 1) + np.finfo(float).tiny
     solution = _solution(gram, products, np.vstack((used, np.ones(used.shape[1], bool))))
     return solution[:-1], solution[-1]
 
@@ -439,10 +503,9 @@ def _optimized(
     target: FitTarget,
     start: Fit,
     used: np.ndarray,
-    steps: int,
-    rng: np.random.Generator,
-    each: Map,
-    tell: Callable[[int, int], None],
+    options: FitOptions,
+    *,
+    has_descent: bool = True,
 ) -> Fit:
     """Minimize the loss over the moved features of vectors, coefficients and offset.
 
@@ -450,7 +513,7 @@ def _optimized(
     """
     chosen, coefficients, offset = start
     width = width_of(kernel, target.rows, len(target.moved))
-    if width == 0:  # all rows are equal
+    if width == 0 or not target.rows.is_dense:  # width 0: all rows are equal
         return start
     features, vectors = target.rows.as_floats().features, chosen.as_floats().features.copy()
     columns = np.flatnonzero(features.any(axis=0) | vectors.any(axis=0))
@@ -464,14 +527,17 @@ def _optimized(
         width,
         np.flatnonzero(np.isin(columns, target.moved)),
     )
+    rng = np.random.default_rng(options.seed)
     sample, row_weights = _refined_rows(target, vectors.shape[0], rng)
-    refined = target.take(sample)
-    refined = replace(refined, weights=refined.weights * row_weights[:, None])
+    sampled = target.take(sample)
+    sampled = replace(sampled, weights=sampled.weights * row_weights[:, None])
+    steps, each = options.steps_for(len(target.values)), options.each
     more = min(max(steps * ROWS_A_STEP * REFINED // max(len(sample), 1), 1), steps)
+    tell, steps = options.tell or (lambda _done, _total: None), steps if has_descent else 0
     descend(moving, target, steps, rng, each, lambda done: tell(done, steps + more))
     if moving.is_finite:
         before = moving.parts
-        refine(moving, refined, more, each, lambda done: tell(steps + done, steps + more))
+        refine(moving, sampled, more, each, lambda done: tell(steps + done, steps + more))
         if not moving.is_finite:
             moving.set(before)
     if not moving.is_finite:  # a steep polynomial overflows

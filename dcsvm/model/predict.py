@@ -284,15 +284,16 @@ class Predictor:
             if not is_seen(bound, self.margin):
                 return False
         sample = distinct(np.linspace(0, n_sv - 1, SAMPLED).astype(np.int32))
-        rounded, exact = (self._values_without_rho(sample, float64) for float64 in (False, True))
+        rounded, exact = (self.sums(sample, float64=float64) for float64 in (False, True))
         margin = float(np.std(exact)) if self.is_regression else self.margin
         error = float(np.max(np.abs(rounded - exact)))  # nan if values exceed float32
         return is_seen(error, margin, is_regression=self.is_regression)
 
-    def _values_without_rho(self, sample: np.ndarray, float64: bool) -> np.ndarray:
-        """Compute decision values of the support vectors `sample`, which must ascend.
+    def sums(self, sample: np.ndarray, *, float64: bool = False) -> np.ndarray:
+        """Compute the kernel sums of the support vectors `sample`, int32, which must ascend.
 
-        In an early model each value uses the support vectors of the same cluster.
+        These are their decision values without the offsets, float64 (n, n_pairs). In an early model
+        each value uses the support vectors of the same cluster.
         """
         sources, cluster = self.sources.encoded(), self.cluster
         if cluster is None:

@@ -139,7 +139,7 @@ def test_times_is_the_ratio_of_kernel_values_of_a_row(exact, early, method):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_loss_that_is_stated_is_kept_on_other_rows(exact, seed):
-    test, other = disc(3000, 10 + seed)[0], disc(20_000, 20 + seed)[0]
+    test, other = disc(3000, 30 + seed)[0], disc(20_000, 40 + seed)[0]
     small = exact.compress(disc(2000, 0)[0], test=test, loss=5, seed=seed, threads=1)
     report = small.report
     assert report.changed == changed(exact, small, test)

@@ -8,6 +8,7 @@ from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.model.landmarks import (
     RIDGE,
+    FitOptions,
     FitTarget,
     fitted,
     moved_features,
@@ -85,7 +86,7 @@ def test_unused_landmarks_have_no_coefficients():
     used = np.ones((8, 2), bool)
     used[:4, 0] = used[6:, 1] = False
     target = target_of(dense_rows(X), values, by_sign=True)
-    _, coefficients, _ = fitted(Kernel("rbf"), target, dense_rows(X[:8]), used, seed=0, steps=50)
+    _, coefficients, _ = fitted(Kernel("rbf"), target, dense_rows(X[:8]), used, FitOptions(0, 50))
     assert np.all((coefficients != 0) == used)
 
 
@@ -96,7 +97,7 @@ def test_landmarks_that_move_are_nearer_to_what_is_wanted(by_sign, name, most):
     kernel, used = Kernel(name, gamma=2.0), np.ones((8, 1), bool)
     target = target_of(dense_rows(X), values, by_sign=by_sign)
     start = started(kernel, target, dense_rows(X[:8]), used, np.random.default_rng(0))
-    moved = fitted(kernel, target, dense_rows(X[:8]), used, seed=0)
+    moved = fitted(kernel, target, dense_rows(X[:8]), used, FitOptions(0))
 
     def loss(rows, coefficients, offset):
         outputs = kernel_values(kernel, X, rows.dense) @ coefficients + offset
@@ -111,7 +112,7 @@ def test_features_of_two_values_move_unless_the_kernel_is_of_a_distance(kernel):
     X[:, 2] = np.where(X[:, 2] > 0, 0.25, -3)
     target = target_of(dense_rows(X), values, by_sign=False, kernel=kernel)
     used = np.ones((20, 1), bool)
-    found = fitted(kernel, target, dense_rows(X[:20]), used, seed=0, steps=50)[0].dense
+    found = fitted(kernel, target, dense_rows(X[:20]), used, FitOptions(0, 50))[0].dense
     assert not np.array_equal(found[:, 0], X[:20, 0])
     assert np.array_equal(found[:, 2], X[:20, 2]) == kernel.type.is_of_distance
 
@@ -134,7 +135,7 @@ def test_landmarks_without_a_feature_to_move_have_better_coefficients(name):
     kernel, used = Kernel(name, gamma=0.5), np.ones((12, 1), bool)
     target = target_of(dense_rows(X), values, by_sign=True, kernel=kernel)
     first = started(kernel, target, dense_rows(X[:12]), used, np.random.default_rng(0))
-    rows, *found = fitted(kernel, target, dense_rows(X[:12]), used, seed=0, steps=90)
+    rows, *found = fitted(kernel, target, dense_rows(X[:12]), used, FitOptions(0, 90))
     np.testing.assert_array_equal(rows.dense, X[:12])
     K = kernel_values(kernel, X, X[:12])
     before, after = (target.losses(K @ a + b, np.arange(600)) for a, b in (first, found))
@@ -145,7 +146,7 @@ def test_landmarks_without_a_feature_to_move_have_better_coefficients(name):
 def test_landmarks_of_equal_rows_stay_there():
     X, values = np.repeat(waves(1)[0], 20, axis=0), np.ones((20, 1), np.float32)
     target = target_of(dense_rows(X), values, by_sign=True)
-    found = fitted(Kernel("rbf"), target, dense_rows(X[:1]), np.ones((1, 1), bool), seed=0)
+    found = fitted(Kernel("rbf"), target, dense_rows(X[:1]), np.ones((1, 1), bool), FitOptions(0))
     np.testing.assert_array_equal(found[0].dense, X[:1].astype(np.float32))
 
 
@@ -155,4 +156,4 @@ def test_values_that_are_too_large_are_an_error():
     kernel, used = Kernel("polynomial", gamma=1e3, degree=9), np.ones((8, 1), bool)
     target = target_of(dense_rows(X), values, by_sign=True)
     with pytest.raises(ValueError, match="too large"):
-        fitted(kernel, target, dense_rows(X[:8]), used, seed=0)
+        fitted(kernel, target, dense_rows(X[:8]), used, FitOptions(0))
