@@ -63,4 +63,5 @@ def test_three_quarters_of_the_vectors_predict_as_all_do(is_early, n_classes):
     part = model.early if is_early else model.exact
     n = int(0.75 * part.rows.n_samples)
     small = model.compress(X[:700], test=X[700:], vectors=n, method=method)
-    assert small.report.changed < 0.04
+    # early models lose their overlap, too
+    assert small.report.changed < (0.1 if is_early else 0.04)
