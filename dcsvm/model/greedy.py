@@ -14,8 +14,20 @@ import numpy as np
 from dcsvm.data.rows import Rows
 from dcsvm.kernel.kernel_rows import KernelRows
 from dcsvm.kernel.kernels import Kernel
+from dcsvm.model.landmarks import (
+    SHARPNESS,
+    Fit,
+    FitOptions,
+    FitTarget,
+    normal_equations,
+    sampled_for,
+    solved,
+)
 
 MAX_BASIS = 2**25  # values of the basis: 256 MB
+FAR_WEIGHT = 0.05  # weight of rows with large decision values, whose sign is sure
+RIDGE = 1e-4  # of the error in the feature space; 1e-6 and 1e-2 are as good on phoneme
+ROUNDED = 1e-6  # relative to K(x, x): rounding of kernel values
 SMALLEST = 1e-6  # squared distance of a vector from the span of the others that counts as none
 
 
@@ -50,3 +62,33 @@ def greedy(kernel: Kernel, rows: Rows, sums: np.ndarray, n: int) -> np.ndarray:
         power[best] = 0
         chosen.append(best)
     return np.array(chosen, np.int64)
+
+
+def kept(
+    kernel: Kernel,
+    target: FitTarget,
+    chosen: Rows,
+    sums: np.ndarray,
+    used: np.ndarray,
+    options: FitOptions,
+) -> Fit:
+    """Fit the coefficients of support vectors that stay where they are, and the offset.
+
+    `sums` float64 (m, p) are the kernel sums at the chosen support vectors, divided by the scale of
+    the target. The loss is the squared error on a random sample of the rows, most of it near the
+    decision boundary, and the error in the feature space of the kernel, |f - g|^2 = c'K c - 2 c'f
+    and a constant, for the coefficients c of g.
+    """
+    target = sampled_for(target, chosen.n_samples, np.random.default_rng(options.seed))
+    values = target.values.astype(np.float64)
+    weights = np.ones(len(values))
+    if target.by_sign:
+        own = np.where(target.weights == 1, np.abs(values), np.inf)
+        weights = FAR_WEIGHT + np.exp(-SHARPNESS * own.min(axis=1, initial=np.inf))
+    gram, products = normal_equations(kernel, target.rows, chosen, values, weights)
+    m = chosen.n_samples
+    ridge = RIDGE * np.trace(gram) / (m + 1)
+    gram[:m, :m] += ridge * KernelRows(chosen, kernel, 1).matrix()
+    products[:m] += ridge * sums
+    gram[np.diag_indices(m)] += ridge * ROUNDED
+    return chosen, *solved(gram, products, used)

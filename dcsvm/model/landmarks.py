@@ -49,8 +49,6 @@ DECAYS = np.float32(0.9), np.float32(0.99)  # of Adam's first and second moments
 PAIRS_KEPT = 20
 SHARD_WORK, ROWS_OF_SHARD = 2**25, 64  # products above which Adam uses shards; rows of a shard
 BATCH_ROWS = 1024  # rows of a shard of L-BFGS
-# Rows on which fits are compared: a fraction of all, the fewest and the most.
-COMPARED, MIN_COMPARED, MAX_COMPARED = 0.1, 20, 2000
 BLOCK = 2**14  # numbers of an array updated at a time, to fit the second-level cache
 
 # `map` with one sequence, or a multithreaded equivalent
@@ -86,18 +84,6 @@ class FitTarget:
         values, weights, class_, near = (array[indices] for array in arrays)
         rows = self.rows.take(indices)
         return replace(self, rows=rows, values=values, weights=weights, class_=class_, near=near)
-
-    def divided(self, rng: np.random.Generator) -> tuple[FitTarget, FitTarget]:
-        """Divide the rows at random into those to fit and some to compare fits on.
-
-        Few rows are all in both.
-        """
-        n = len(self.near)
-        n_compared = min(int(COMPARED * n), MAX_COMPARED)
-        if n_compared < MIN_COMPARED:
-            return self, self
-        order = rng.permutation(n)
-        return self.take(np.sort(order[n_compared:])), self.take(np.sort(order[:n_compared]))
 
     def starts(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Choose at most n random rows, near ones first; return indices, sorted by class."""
@@ -358,9 +344,7 @@ def slope_gradient(
 
 
 MAX_STARTED = 20_000  # rows of the least squares fit, or 4 per landmark if that is more
-FAR_WEIGHT = 0.05  # weight of rows with large decision values, see started
 RIDGE = 1e-4  # relative to the mean diagonal of the normal equations
-KEPT_RIDGE = 1e-6  # likewise, for vectors that are not moved: coefficients may be large
 MAX_START = 1.5  # larger decision values are clipped: only their sign matters
 EPOCHS, MAX_STEPS, MIN_STEPS = 200, 6000, 400  # of Adam
 REFINED = 2  # row visits of L-BFGS / row visits of Adam
@@ -409,14 +393,6 @@ def fitted(
     return _optimized(kernel, target, start, used, options)
 
 
-def kept(
-    kernel: Kernel, target: FitTarget, chosen: Rows, used: np.ndarray, options: FitOptions
-) -> Fit:
-    """Fit the coefficients of support vectors that stay where they are; see `fitted`."""
-    rng = np.random.default_rng(options.seed)
-    return chosen, *started(kernel, target, chosen, used, rng, are_moved=False)
-
-
 def refined(
     kernel: Kernel, target: FitTarget, start: Fit, used: np.ndarray, options: FitOptions
 ) -> Fit:
@@ -424,53 +400,45 @@ def refined(
     return _optimized(kernel, target, start, used, options, has_descent=False)
 
 
-def loss_of(kernel: Kernel, target: FitTarget, fit: Fit) -> float:
-    """Return the mean loss of a fit on the rows of a target; inf if values are not finite."""
-    vectors, coefficients, offset = fit
-    targets, sources = two_sides(target.rows, vectors, kernel, 1)
-    total, n = 0.0, len(target.values)
-    size = max(BATCH_SIZE // max(vectors.n_samples, 1), 1)
-    for begin in range(0, n, size):
-        batch = np.arange(begin, min(begin + size, n), dtype=np.int32)
-        with np.errstate(over="ignore", invalid="ignore"):
-            outputs = sources.matrix(targets=targets, target_rows=batch) @ coefficients + offset
-        total += target.losses(outputs.astype(np.float32), batch)
-    return total / max(n, 1) if np.isfinite(total) else np.inf
-
-
 def started(
-    kernel: Kernel,
-    target: FitTarget,
-    chosen: Rows,
-    used: np.ndarray,
-    rng: np.random.Generator,
-    *,
-    are_moved: bool = True,
+    kernel: Kernel, target: FitTarget, chosen: Rows, used: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Fit the coefficients of the chosen rows, and the offset, on a random sample.
 
-    This is a ridge regression. If only signs matter, values are clipped for vectors that will be
-    moved. Other vectors can represent large values, whose rows have small weights instead. Raises
-    ValueError if kernel values are too large.
+    This is a ridge regression. Raises ValueError if kernel values are too large.
     """
-    # a sample of the rows is enough
-    n, m = len(target.values), chosen.n_samples
-    if n > max(MAX_STARTED, 4 * m):
-        indices = rng.choice(n, max(MAX_STARTED, 4 * m), replace=False)
-        target = target.take(np.sort(indices))
-    values, weights = target.values, np.ones(len(target.values), np.float32)
-    if target.by_sign and are_moved:
+    target = sampled_for(target, chosen.n_samples, rng)
+    values = target.values
+    if target.by_sign:
         values = np.clip(values, -MAX_START, MAX_START)
-    elif target.by_sign:
-        sizes = np.where(target.weights == 1, np.abs(values), np.inf).min(axis=1, initial=np.inf)
-        weights = FAR_WEIGHT + np.exp(-SHARPNESS * sizes)
-    # the normal equations, summed in batches; the last unknown is the offset
+    weights = np.ones(len(values), np.float32)
+    gram, products = normal_equations(kernel, target.rows, chosen, values, weights)
+    # the ridge leaves the offset alone
+    m = chosen.n_samples
+    gram[np.diag_indices(m)] += RIDGE * np.trace(gram) / (m + 1) + np.finfo(float).tiny
+    return solved(gram, products, used)
+
+
+def sampled_for(target: FitTarget, m: int, rng: np.random.Generator) -> FitTarget:
+    """Return a random sample that is enough for least squares with m vectors."""
+    n, most = len(target.values), max(MAX_STARTED, 4 * m)
+    return target if n <= most else target.take(np.sort(rng.choice(n, most, replace=False)))
+
+
+def normal_equations(
+    kernel: Kernel, rows: Rows, chosen: Rows, values: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sum the normal equations in batches of rows, float64; the last unknown is the offset.
+
+    A batch is summed in the precision of the values. Raises ValueError if kernel values are too large.
+    """
+    n, m = len(values), chosen.n_samples
     gram, products = np.zeros((m + 1, m + 1)), np.zeros((m + 1, values.shape[1]))
-    targets, sources = two_sides(target.rows, chosen, kernel, 1)
+    targets, sources = two_sides(rows, chosen, kernel, 1)
     size = max(BATCH_SIZE // m, 1)
-    for begin in range(0, len(values), size):
-        batch = np.arange(begin, min(begin + size, len(values)), dtype=np.int32)
-        block = np.ones((len(batch), m + 1), np.float32)
+    for begin in range(0, n, size):
+        batch = np.arange(begin, min(begin + size, n), dtype=np.int32)
+        block = np.ones((len(batch), m + 1), values.dtype)
         block[:, :m] = sources.matrix(targets=targets, target_rows=batch)
         with np.errstate(over="ignore", invalid="ignore"):
             weighted = (block * weights[batch, None]).T
@@ -478,24 +446,23 @@ def started(
             products += weighted @ values[batch]
     if not (np.isfinite(gram).all() and np.isfinite(products).all()):
         raise ValueError("kernel values are too large to fit landmarks")
-    # the ridge leaves the offset alone
-    ridge = RIDGE if are_moved else KEPT_RIDGE
-    gram[np.diag_indices(m)] += ridge * np.trace(gram) / (m + 1) + np.finfo(float).tiny
-    solution = _solution(gram, products, np.vstack((used, np.ones(used.shape[1], bool))))
-    return solution[:-1], solution[-1]
+    return gram, products
 
 
-def _solution(gram: np.ndarray, products: np.ndarray, used: np.ndarray) -> np.ndarray:
-    """Solve the normal equations of each column for the unknowns that `used` marks."""
+def solved(
+    gram: np.ndarray, products: np.ndarray, used: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Solve the normal equations of each column for the `used` coefficients and the offset."""
     if used.all():
-        return np.linalg.solve(gram, products)
+        solution = np.linalg.solve(gram, products)
+        return solution[:-1], solution[-1]
     solution = np.zeros_like(products)
     for column, mask in enumerate(used.T):
-        unknowns = np.flatnonzero(mask)
+        unknowns = np.append(np.flatnonzero(mask), len(used))
         solution[unknowns, column] = np.linalg.solve(
             gram[np.ix_(unknowns, unknowns)], products[unknowns, column]
         )
-    return solution
+    return solution[:-1], solution[-1]
 
 
 def _optimized(
