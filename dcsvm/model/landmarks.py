@@ -430,7 +430,8 @@ def normal_equations(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sum the normal equations in batches of rows, float64; the last unknown is the offset.
 
-    A batch is summed in the precision of the values. Raises ValueError if kernel values are too large.
+    A batch is summed in the precision of the values. Raises ValueError if kernel values are too
+    large.
     """
     n, m = len(values), chosen.n_samples
     gram, products = np.zeros((m + 1, m + 1)), np.zeros((m + 1, values.shape[1]))
