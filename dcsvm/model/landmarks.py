@@ -574,37 +574,27 @@ def width_of(kernel: Kernel, rows: Rows, n_moved: int) -> float:
 def with_single_centers(partition: Partition) -> Partition:
     """Replace the sampled rows of each cluster by one center, and remove the overlap.
 
-    The center is their mean, with few digits, and rows are assigned by Euclidean distance. For
-    absolute distances it is their median in each feature, which minimizes the sum of these
-    distances: rows are assigned by the kernel of the clusters. Sparse samples are kept, since their
-    centers would not be sparse.
+    The center is their mean, with few digits, and rows are assigned by Euclidean distance. Medians
+    of clusters of absolute distances assign more rows to other clusters. Sparse samples are kept,
+    since their means would not be sparse.
     """
     if not partition.sample.is_dense:
         return replace(partition, blend=0.0)
-    has_medians = partition.kernel.type.argument == ABSOLUTE_DISTANCE
     sampled = partition.sample.as_floats().features
-    clusters, centers, first = [], [sampled[:0]], 0
+    clusters, means, first = [], [], 0
     for split in partition.splits:
         cluster, begins = np.unique(split.cluster, return_index=True)
-        for begin, end in zip(begins, [*begins[1:], len(split.cluster)], strict=False):
-            members = sampled[first + begin : first + end]
-            center = _median(members) if has_medians else members.mean(axis=0)
-            centers.append(center[None])
+        members = sampled[first : first + len(split.cluster)]
+        sizes = np.diff([*begins, len(members)])[:, None]
+        means.append(np.add.reduceat(members, begins, axis=0) / sizes if len(members) else members)
         clusters.append(cluster)
         first += len(split.cluster)
-    rows = as_dense(np.concatenate(centers))
-    if not has_medians and rows.n_samples:
-        distance = math.sqrt(rows.mean_squared_distance())
-        if distance > 0:
-            rows = as_dense(rounded(rows.matrix, decimals_of(CENTER_STEP * distance)))
-    kernel = partition.kernel if has_medians else Kernel("linear")
+    rows = as_dense(np.concatenate(means).astype(np.float32))
+    distance = math.sqrt(rows.mean_squared_distance()) if rows.n_samples else 0.0
+    if distance > 0:
+        rows = as_dense(rounded(rows.matrix, decimals_of(CENTER_STEP * distance)))
     n_parts = np.concatenate([split.n_parts for split in partition.splits])
-    return partition_of(kernel, rows, n_parts, clusters, 0.0)
-
-
-def _median(rows: np.ndarray) -> np.ndarray:
-    """Return the lower median of each column, a value of a row."""
-    return np.sort(rows, axis=0)[(len(rows) - 1) // 2]
+    return partition_of(Kernel("linear"), rows, n_parts, clusters, 0.0)
 
 
 def values_on_the_way(partition: Partition) -> np.ndarray:

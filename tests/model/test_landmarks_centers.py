@@ -63,21 +63,3 @@ def test_sparse_centers_stay_samples(tree):
     sparse = replace(partition, sample=csr_rows(partition.sample.dense))
     found = with_single_centers(sparse)
     assert (found.sample, found.splits, found.blend) == (sparse.sample, sparse.splits, 0.0)
-
-
-def test_centers_of_absolute_distances_are_medians(tree):
-    X, partition = tree
-    partition = replace(partition, kernel=Kernel("laplacian", gamma=0.7))
-    single = with_single_centers(partition)
-    assert (single.kernel, single.blend) == (partition.kernel, 0.0)
-    first = partition.splits[0]
-    rows = partition.sample.dense[: len(first.child)]
-    for c, center in enumerate(single.sample.dense[:4]):
-        members = rows[first.cluster == c]
-        n_below, n_above = (members < center).sum(axis=0), (members > center).sum(axis=0)
-        assert (np.maximum(n_below, n_above) <= len(members) / 2).all()
-        assert np.isin(center, members).all()
-    distances = np.abs(X[:, None] - single.sample.dense[:4]).sum(axis=2)
-    parent = np.repeat(np.arange(4), partition.splits[1].n_parts)
-    nearest = parent[single.assign(dense_rows(X), 1)]
-    assert np.mean(nearest == distances.argmin(axis=1)) > 0.999
