@@ -8,8 +8,9 @@ Training rows would underestimate the loss: labels change within the margin, whi
 training rows but many new rows. So would the rows to fit to, which have chosen the landmarks.
 
 The landmarks of an exact model are fitted on all rows. An early model has separate landmarks for
-each cluster, and its tree of clusters has one center per cluster. Landmarks start at rows near the
-decision boundary. Scaled, weighted and encoded rows are those of the model.
+each cluster, and its tree of clusters has one center per cluster, unless these change too many
+labels. Landmarks start at rows near the decision boundary, or stay at support vectors. Scaled,
+weighted and encoded rows are those of the model.
 """
 
 from __future__ import annotations
