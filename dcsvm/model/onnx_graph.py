@@ -136,7 +136,7 @@ def estimator_nodes(
     **how: Any,
 ) -> EstimatorNodes:
     """Return the nodes of an estimator, see `Model.onnx_nodes`. Raises ValueError."""
-    graph = Graph(name_of)
+    graph = Graph(name_of, is_sorted=True)
     table = model.table
     columns = {name: tensor for name, (tensor, _) in given.items()}
     is_named = table is not None and any(one.name in columns for one in table.columns)

@@ -211,6 +211,9 @@ def _code(graph: Graph, column: Column, text: str) -> str:
     places = column.places
     if MISSING in places:
         places = dict.fromkeys(MISSING_TEXTS, places[MISSING]) | places
+    # files have text with a blank before or after it
+    for blanks in ("{} ", " {}", " {} "):
+        places = {blanks.format(one): place for one, place in places.items()} | places
     return graph.LabelEncoder(
         text, domain="ai.onnx.ml", keys_strings=list(places),
         values_int64s=list(places.values()), default_int64=-1,

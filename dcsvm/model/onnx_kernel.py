@@ -3,7 +3,7 @@
 A product of rows is a matrix product, and so is |x - z|^2 = |x|^2 - 2 x'z + |z|^2, of rows less a
 center, so that rows far from 0 keep their differences. A sum of |x_j - z_j| is one only if z_j has
 few values: with the values a < b, |x - z| is |x - a|, plus |x - b| - |x - a| where z = b. Other
-features are added one by one, all rows and vectors at once.
+features are added one by one, all rows and vectors at once, as 2 max(x, z) - x - z.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ import numpy as np
 from dcsvm.kernel.kernels import ABSOLUTE_DISTANCE, PRODUCT, SQUARED_DISTANCE, Kernel
 from dcsvm.model.onnx_nodes import DOUBLE, Graph, State, Step
 
-MAX_VALUES = 16  # of a feature in matrix products; a step from one to the next is a column
-# Kernel values of a block. Adding feature by feature is fast while they fit in the CPU cache.
-BLOCK_VALUES = {PRODUCT: 2**22, SQUARED_DISTANCE: 2**22, ABSOLUTE_DISTANCE: 2**17}
+MAX_VALUES = 32  # of a feature in matrix products; a step from one to the next is a column
+MAX_NODES = 100  # features that are added without a loop
+# Kernel values of a block. Sums feature by feature are fast while they fit in the cache of a core,
+# and products of at least so many rows.
+BLOCK_VALUES = {PRODUCT: 2**19, SQUARED_DISTANCE: 2**19, ABSOLUTE_DISTANCE: 2**17}
+MIN_ROWS, MAX_BLOCK_VALUES = 64, 2**25
 BLOCK_FEATURES = 2**21  # feature values of the rows of a block
 
 
@@ -60,104 +63,128 @@ class Steps:
 
 
 class KernelNodes:
-    """A kernel of rows and some of the `vectors` float32 (n, d), n at least 1."""
+    """A kernel of rows and vectors.
 
-    def __init__(self, kernel: Kernel, vectors: np.ndarray):
+    `vectors` are tensors of n rows, prepared from vectors float32 (n, d) with the tensor `given`.
+    """
+
+    def __init__(self, graph: Graph, kernel: Kernel, vectors: np.ndarray, given: str):
         self.kernel, self.argument = kernel, kernel.type.argument
-        if self.argument == ABSOLUTE_DISTANCE:
-            self.steps = Steps.of(vectors)
+        z = graph.cast(given, DOUBLE)
+        if self.argument == PRODUCT:
+            self.vectors = [self._for_products(graph, z)]
         elif self.argument == SQUARED_DISTANCE:
             self.center = vectors.mean(axis=0, dtype=np.float64)
+            self.vectors = [self._for_squared_distances(graph, z)]
+        else:
+            self.steps = Steps.of(vectors)
+            self.center = vectors[:, self.steps.others].mean(axis=0, dtype=np.float64)
+            self.vectors = self._for_absolute_distances(graph, given, z)
 
-    def values(self, graph: Graph, rows: str, vectors: str) -> str:
-        """Compute K (m, n) of rows float64 (m, d) and vectors float32 (n, d)."""
-        arguments = {
-            PRODUCT: self._products,
-            SQUARED_DISTANCE: self._squared_distances,
-            ABSOLUTE_DISTANCE: self._absolute_distances,
+    def values(self, graph: Graph, rows: str, vectors: list[str]) -> str:
+        """Compute K (m, n) of rows float64 (m, d) and vectors, some rows of the prepared ones."""
+        left = {
+            PRODUCT: self._of_products,
+            SQUARED_DISTANCE: self._of_squared_distances,
+            ABSOLUTE_DISTANCE: self._of_absolute_distances,
         }
-        argument = arguments[self.argument](graph, rows, vectors)
+        right = graph.Transpose(vectors[0], perm=[1, 0])
+        argument = graph.MatMul(left[self.argument](graph, rows), right)
+        if len(vectors) > 1:
+            argument = self._less_maxima(graph, argument, rows, vectors[1])
         return FUNCTIONS[self.kernel.type.function](graph, self.kernel, argument)
 
     def block(self, n_vectors: int, n_features: int) -> int:
         """Return the number of rows whose values with `n_vectors` are computed at once."""
-        argument, width = self.argument, n_features
-        if argument == ABSOLUTE_DISTANCE:
-            argument = argument if len(self.steps.others) else PRODUCT
+        width = n_features
+        if self.argument == ABSOLUTE_DISTANCE:
             width = max(width, len(self.steps.owner))
-        return max(min(BLOCK_VALUES[argument] // n_vectors, BLOCK_FEATURES // width), 1)
+        most = min(BLOCK_FEATURES // width, MAX_BLOCK_VALUES // n_vectors)
+        return max(min(max(BLOCK_VALUES[self.argument] // n_vectors, MIN_ROWS), most), 1)
 
-    def _products(self, graph: Graph, rows: str, vectors: str) -> str:
-        """Compute gamma x'z + coef0, or x'z without gamma."""
-        z = graph.cast(vectors, DOUBLE)
+    # products: [gamma x, coef0] times [z, 1], or x times z without gamma. onnxruntime rounds a
+    # factor of a product, so gamma is none
+
+    def _for_products(self, graph: Graph, z: str) -> str:
         if not self.kernel.type.has_gamma:
-            return graph.MatMul(rows, graph.Transpose(z, perm=[1, 0]))
-        # [gamma x, coef0] times [z, 1]; a product times gamma has a gamma of float32 in onnxruntime
-        left = graph.Concat(
-            graph.Mul(rows, self.kernel.gamma), _column(graph, rows, self.kernel.coef0), axis=1
-        )
-        right = graph.Concat(z, _column(graph, z, 1.0), axis=1)
-        return graph.MatMul(left, graph.Transpose(right, perm=[1, 0]))
+            return z
+        return graph.Concat(z, _column(graph, z, 1.0), axis=1)
 
-    def _squared_distances(self, graph: Graph, rows: str, vectors: str) -> str:
-        """Compute -(gamma s^power)^(1 / power) of the squared distances s."""
+    def _of_products(self, graph: Graph, rows: str) -> str:
+        if not self.kernel.type.has_gamma:
+            return rows
+        offset = _column(graph, rows, self.kernel.coef0)
+        return graph.Concat(graph.Mul(rows, self.kernel.gamma), offset, axis=1)
+
+    # minus squared distances, times gamma^(1 / power): [-2 x, |x|^2, 1] times [z, 1, |z|^2]
+
+    def _for_squared_distances(self, graph: Graph, z: str) -> str:
+        z = graph.Sub(z, self.center)
+        squares = graph.sum_of(graph.Mul(z, z), 1)
+        return graph.Concat(z, _column(graph, z, 1.0), squares, axis=1)
+
+    def _of_squared_distances(self, graph: Graph, rows: str) -> str:
         factor = -(self.kernel.gamma ** (1 / self.kernel.type.power))
-        x, z = (graph.Sub(tensor, self.center) for tensor in (rows, graph.cast(vectors, DOUBLE)))
-        x_squares, z_squares = (graph.sum_of(graph.Mul(one, one), 1) for one in (x, z))
-        # [-2 x, |x|^2, 1] times [z, 1, |z|^2]
-        left = graph.Concat(
-            graph.Mul(x, -2 * factor), graph.Mul(x_squares, factor), _column(graph, x, factor),
-            axis=1,
-        )  # fmt: skip
-        right = graph.Concat(z, _column(graph, z, 1.0), z_squares, axis=1)
-        negative = graph.MatMul(left, graph.Transpose(right, perm=[1, 0]))
-        return graph.Min(negative, 0.0)
+        x = graph.Sub(rows, self.center)
+        squares = graph.Mul(graph.sum_of(graph.Mul(x, x), 1), factor)
+        return graph.Concat(graph.Mul(x, -2 * factor), squares, _column(graph, x, factor), axis=1)
 
-    def _absolute_distances(self, graph: Graph, rows: str, vectors: str) -> str:
-        """Compute -gamma s of the sums of absolute differences s."""
-        steps, negative = self.steps, None
-        factor = -self.kernel.gamma
+    # minus sums of absolute differences, times gamma: the first column is the sum of |x - a| less
+    # that of the other x, the second one the sum of the other z, further ones are steps
+
+    def _for_absolute_distances(self, graph: Graph, given: str, z: str) -> list[str]:
+        steps, gamma = self.steps, self.kernel.gamma
+        columns, others = [_column(graph, z, -gamma)], []
+        if len(steps.others):
+            z = graph.Sub(graph.columns(z, steps.others), self.center)
+            columns.append(graph.Mul(graph.sum_of(z, 1), gamma))
+            others.append(graph.Mul(z, 2 * gamma))
+        if len(steps.owner):
+            # onnxruntime computes Less, and not GreaterOrEqual, once when a file is loaded
+            is_before = graph.Less(graph.columns(given, steps.owner), steps.upper)
+            columns.append(graph.cast(graph.Not(is_before), DOUBLE))
+        return [graph.joined(columns), *others]
+
+    def _of_absolute_distances(self, graph: Graph, rows: str) -> str:
+        steps, gamma = self.steps, self.kernel.gamma
+        columns, sums = [], []
         if len(steps.features):
             first = graph.Sub(graph.columns(rows, steps.features), steps.first)
-            left = graph.sum_of(graph.Abs(first), 1)
-            right = _column(graph, vectors, factor)
-            if len(steps.owner):
-                own = graph.columns(rows, steps.owner)
-                far, near = (
-                    graph.Abs(graph.Sub(own, end.astype(np.float64)))
-                    for end in (steps.upper, steps.lower)
-                )
-                beyond = graph.GreaterOrEqual(graph.columns(vectors, steps.owner), steps.upper)
-                longer = graph.Mul(graph.Sub(far, near), factor)
-                left = graph.Concat(left, longer, axis=1)
-                right = graph.Concat(right, graph.cast(beyond, DOUBLE), axis=1)
-            negative = graph.MatMul(left, graph.Transpose(right, perm=[1, 0]))
-        if not len(steps.others):
-            assert negative is not None  # there are features
-            return negative
-        x = graph.Mul(graph.columns(rows, steps.others), factor)
-        z = graph.Mul(graph.columns(graph.cast(vectors, DOUBLE), steps.others), factor)
+            sums.append(graph.sum_of(graph.Abs(first), 1))
+        if len(steps.others):
+            sums.append(graph.Neg(graph.sum_of(self._others(graph, rows), 1)))
+            columns.append(_column(graph, rows, 1.0))
+        if len(steps.owner):
+            own = graph.columns(rows, steps.owner)
+            far, near = (
+                graph.Abs(graph.Sub(own, end.astype(np.float64)))
+                for end in (steps.upper, steps.lower)
+            )
+            columns.append(graph.Mul(graph.Sub(near, far), gamma))
+        return graph.joined([graph.Sum(*sums), *columns])
+
+    def _others(self, graph: Graph, rows: str) -> str:
+        return graph.Sub(graph.columns(rows, self.steps.others), self.center)
+
+    def _less_maxima(self, graph: Graph, argument: str, rows: str, z: str) -> str:
+        """Subtract 2 gamma max(x_j, z_j) of each of the other features."""
+        n, both = len(self.steps.others), 2 * self.kernel.gamma
+        x = graph.Mul(self._others(graph, rows), both)
         z = graph.Transpose(z, perm=[1, 0])
+        if n > MAX_NODES:
 
-        def difference(inner: Graph, which: str) -> str:
-            """Compute gamma |x_j - z_j| of a feature (1,) of `others`."""
-            own, others = (inner.Gather(one, which, axis=axis) for one, axis in ((x, 1), (z, 0)))
-            return inner.Abs(inner.Sub(own, others))
+            def step(inner: Graph, number: str, total: str) -> Step:
+                which = inner.Add(number, [0])
+                own, other = (inner.Gather(one, which, axis=k) for one, k in ((x, 1), (z, 0)))
+                added: list[State] = []
+                return None, [inner.Sub(total, inner.Max(own, other))], added
 
-        begin = 0
-        if negative is None:
-            negative, begin = graph.Neg(difference(graph, graph.constant([0]))), 1
-
-        def step(inner: Graph, number: str, total: str) -> Step:
-            which = inner.Add(number, [begin])
-            added: list[State] = []
-            return None, [inner.Sub(total, difference(inner, which))], added
-
-        n_left = len(steps.others) - begin
-        if n_left == 0:
-            return negative
-        (total,) = graph.loop(graph.constant(n_left), [(negative, DOUBLE)], step)
-        return total
+            (argument,) = graph.loop(graph.constant(n), [(argument, DOUBLE)], step)
+            return argument
+        columns, lines = (graph.split(one, [1] * n, k) for one, k in ((x, 1), (z, 0)))
+        for own, other in zip(columns, lines, strict=True):
+            argument = graph.Sub(argument, graph.Max(own, other))
+        return argument
 
 
 def _column(graph: Graph, matrix: str, value: float) -> str:
@@ -184,9 +211,9 @@ def _power(graph: Graph, kernel: Kernel, argument: str) -> str:
 FUNCTIONS: dict[str, Callable[[Graph, Kernel, str], str]] = {
     "identity": lambda _graph, _kernel, argument: argument,
     "power": _power,
-    "decay": lambda graph, _kernel, argument: graph.Exp(argument),
+    "decay": lambda graph, _kernel, argument: graph.Exp(graph.Min(argument, 0.0)),
     "tanh": lambda graph, _kernel, argument: graph.Tanh(argument),
     "root_decay": lambda graph, _kernel, argument: graph.Exp(
-        graph.Neg(graph.Sqrt(graph.Neg(argument)))
+        graph.Neg(graph.Sqrt(graph.Neg(graph.Min(argument, 0.0))))
     ),
 }

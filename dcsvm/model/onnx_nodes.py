@@ -1,9 +1,7 @@
 """Build graphs of ONNX operators: nodes, constants and loops.
 
 The operators have one form in all versions of ai.onnx from 13 to 22, so that the nodes also fit
-graphs of skl2onnx; ReduceMax, for example, has another one since version 18. skl2onnx sorts nodes
-by the longest way from the inputs, without a look into loops: what a loop uses must be computed by
-fewer nodes in a row than its number of steps.
+graphs of skl2onnx; ReduceMax, for example, has another one since version 18.
 """
 
 from __future__ import annotations
@@ -33,11 +31,21 @@ class Graph:
     `name_of` makes a word a name that no tensor has yet. An operator is a method: `graph.Add(a, b)`
     adds a node and returns the name of its output. Numbers and arrays among the inputs become
     constants, of float64 or int64 if they are Python's.
+
+    If `is_sorted`, somebody sorts the nodes by their inputs without a look into loops. Then the
+    number of steps of a loop is made of all that it uses.
     """
 
-    def __init__(self, name_of: Callable[[str], str], outer: Graph | None = None):
-        self.name_of = name_of
+    def __init__(
+        self,
+        name_of: Callable[[str], str],
+        outer: Graph | None = None,
+        *,
+        is_sorted: bool = False,
+    ):
+        self.name_of, self.is_sorted = name_of, is_sorted
         self.nodes: list[Any] = []
+        self.used: set[str] = set()  # by nodes, or by those of their loops
         self.constants: list[Any] = [] if outer is None else outer.constants
         self.names: dict[Any, str] = {} if outer is None else outer.names  # by their content
 
@@ -50,6 +58,7 @@ class Graph:
         """Add a node; return the name of its output, or a list of names for `n_outputs`."""
         outputs = [self.name_of(op_type) for _ in range(max(n_outputs, 1))]
         names = [one if isinstance(one, str) else self.constant(one) for one in inputs]
+        self.used.update(names)
         # skl2onnx gives its own nodes names such as Add and Add1
         name = f"node_{outputs[0]}"
         self.nodes.append(helper.make_node(op_type, names, outputs, name, **attributes))
@@ -65,7 +74,7 @@ class Graph:
             self.constants.append(numpy_helper.from_array(array, name))
         return self.names[key]
 
-    def cast(self, tensor: str, kind: int) -> str:
+    def cast(self, tensor: Any, kind: int) -> str:
         return self.add("Cast", tensor, to=kind)
 
     def filled(self, shape: Any, value: float) -> str:
@@ -81,6 +90,16 @@ class Graph:
         """Return a column (n,) of a matrix."""
         return self.add("Reshape", self.columns(tensor, [number]), [-1])
 
+    def joined(self, matrices: Sequence[str]) -> str:
+        """Return the columns of matrices as one."""
+        return self.add("Concat", *matrices, axis=1) if len(matrices) > 1 else matrices[0]
+
+    def split(self, tensor: str, sizes: Any, axis: int) -> list[str]:
+        """Return pieces of these sizes."""
+        sizes = np.asarray(sizes, np.int64)
+        pieces: list[str] = self.add("Split", tensor, sizes, n_outputs=len(sizes), axis=axis)
+        return pieces
+
     def n_rows(self, tensor: str) -> str:
         """Return the first dimension of a tensor (1,)."""
         return self.add("Slice", self.add("Shape", tensor), [0], [1])
@@ -90,19 +109,44 @@ class Graph:
         return self.add("ReduceSum", tensor, [axis], keepdims=1)
 
     def matrix(self, values: np.ndarray) -> str:
-        """Store a matrix (n, m): the numbers other than 0 and the gaps between, if that is less."""
+        """Store a matrix (n, m) in few bytes; return its tensor.
+
+        Of columns with many zeros only other numbers are stored, each with the gap to the one
+        before. If all of them are the same number, only the gaps are stored.
+        """
+        is_filled, size = values != 0, values.itemsize
+        n_filled = is_filled.sum(axis=0)
+        first = values[is_filled.argmax(axis=0), np.arange(values.shape[1])]  # 0 if all are
+        is_single = (~is_filled | (values == first)).all(axis=0)
+        is_dense = ~is_single & ((size + 1) * n_filled >= size * len(values))
+        parts, order = [], []
+        for of_kind in (is_dense, ~(is_dense | is_single), is_single):
+            which = np.flatnonzero(of_kind)
+            if len(which):
+                own = values[:, which]
+                single = first[which] if of_kind is is_single else None
+                parts.append(
+                    self.constant(own) if of_kind is is_dense else self._sparse(own, single)
+                )
+                order.append(which)
+        if len(parts) == 1:
+            return parts[0]
+        return self.columns(self.joined(parts), np.argsort(np.concatenate(order)))
+
+    def _sparse(self, values: np.ndarray, single: np.ndarray | None) -> str:
+        """Store the numbers of a matrix (n, m) other than 0; `single` (m,) are those of columns."""
+        zero = numpy_helper.from_array(np.zeros(1, values.dtype))
         places = np.flatnonzero(values)
+        if len(places) == 0:
+            return self.add("ConstantOfShape", list(values.shape), value=zero)
         gaps = np.diff(places, prepend=0)
-        gaps = gaps.astype(np.min_scalar_type(int(gaps.max(initial=0))))
-        n_bytes = len(places) * values.itemsize + gaps.nbytes
-        if gaps.dtype == np.uint64 or not 0 < n_bytes < values.nbytes:
-            return self.constant(values)
-        zeros = self.add(
-            "ConstantOfShape", [values.size],
-            value=numpy_helper.from_array(np.zeros(1, values.dtype)),
-        )  # fmt: skip
+        gaps = gaps.astype(np.min_scalar_type(int(gaps.max())))
         index = self.add("CumSum", self.cast(self.constant(gaps), INT64), 0)
-        flat = self.add("ScatterElements", zeros, index, values.ravel()[places], axis=0)
+        numbers = values.ravel()[places]
+        if single is not None:
+            numbers = self.add("Gather", single, self.add("Mod", index, [len(single)]))
+        zeros = self.add("ConstantOfShape", [values.size], value=zero)
+        flat = self.add("ScatterElements", zeros, index, numbers, axis=0)
         return self.add("Reshape", flat, list(values.shape))
 
     def loop(self, n_steps: str, states: Sequence[State], body: Callable[..., Step]) -> list[str]:
@@ -131,6 +175,13 @@ class Graph:
                 for one in zip(names, kinds, strict=True)
             ],
         )  # fmt: skip
+        made |= {step, go, *(name for name, _ in own)}
+        used = inner.used - made
+        self.used |= used
+        if self.is_sorted:
+            sizes = [self.add("Size", name) for name in sorted(used - set(self.names.values()))]
+            nothing = self.add("Mul", self.add("Min", *sizes), np.array(0))
+            n_steps = self.add("Add", n_steps, nothing)
         given = [n_steps, np.array(True), *(name for name, _ in states)]
         return self.add("Loop", *given, n_outputs=len(kinds) - 1, body=graph)
 
@@ -172,4 +223,16 @@ def in_blocks(
     graph: Graph, n: str, block: int, width: int, body: Callable[[Graph, str], str]
 ) -> str:
     """Compute numbers (n, width) of n items in blocks; `n` int64 (1,), `body` as of `in_groups`."""
-    return in_groups(graph, graph.filled(n, 0), block, width, lambda g, items, _: body(g, items))
+    size = graph.Min(n, [block])
+    items = graph.Range(0, graph.Squeeze(n), 1)
+
+    def step(inner: Graph, number: str) -> Step:
+        begin = inner.Mul(size, number)
+        own = inner.Slice(items, begin, inner.Add(begin, size))
+        n_missing = inner.Sub(size, inner.Shape(own))
+        rest = inner.filled(inner.Concat(n_missing, [width], axis=0), 0.0)
+        return None, [], [(inner.Concat(body(inner, own), rest, axis=0), DOUBLE)]
+
+    n_steps = graph.Squeeze(graph.Div(graph.Add(n, [block - 1]), [block]))
+    (numbers,) = graph.loop(n_steps, [], step)
+    return graph.Slice(graph.Reshape(numbers, [-1, width]), [0], n)

@@ -9,10 +9,10 @@ from scipy import sparse
 
 from dcsvm.kernel.kernels import Kernel
 from dcsvm.kernel.sources import Partition
-from dcsvm.model.onnx_clusters import ClusterNodes
+from dcsvm.model.onnx_clusters import ClusterNodes, near_rows
 from dcsvm.model.onnx_input import RowNodes
 from dcsvm.model.onnx_kernel import BLOCK_FEATURES, KernelNodes
-from dcsvm.model.onnx_nodes import DOUBLE, Graph, Step, in_blocks, in_groups
+from dcsvm.model.onnx_nodes import AFTER_ALL, DOUBLE, INT64, Graph, Step, in_blocks, in_groups
 from dcsvm.model.parts import EarlyModel, ExactModel
 from dcsvm.model.predict import pairs_of_lines
 
@@ -56,14 +56,20 @@ class Machines:
         vectors = np.concatenate([given, np.zeros((len(empty), given.shape[1]), np.float32)])
         coef = np.concatenate([part.dual_coef.T, np.zeros((len(empty), len(part.dual_coef)))])
         self.rows, self.n_classes = rows, len(part.dual_coef) + 1
-        self.kernel = KernelNodes(kernel, vectors)
         self.start = np.searchsorted(cluster[order], np.arange(n_clusters + 1))
-        self._store(graph, vectors[order], part.row_numbers, order)
+        vectors = vectors[order]
+        self.kernel = KernelNodes(
+            graph, kernel, vectors, _stored(graph, vectors, part.row_numbers, order)
+        )
         self.coef, self.rho = graph.matrix(coef[order]), graph.constant(rho)
+        self.coef_of_class: list[str] = []  # of the only machine
         # where the classes begin and end within their cluster
         ends = np.arange(n_clusters)[:, None] * self.n_classes + np.arange(self.n_classes + 1)
         number = (cluster * self.n_classes + class_)[order]
         self.ends = np.searchsorted(number, ends) - self.start[:-1, None]
+        self.n_of_class = np.diff(self.ends[0])
+        if isinstance(part, ExactModel):
+            self.coef_of_class = graph.split(self.coef, self.n_of_class[self.n_of_class > 0], 0)
         most = int(np.diff(self.start).max())
         self.block = min(
             self.kernel.block(most, vectors.shape[1]),
@@ -72,33 +78,14 @@ class Machines:
         )
         self.block = max(self.block, 1)
 
-    def _store(
-        self, graph: Graph, vectors: np.ndarray, row_numbers: np.ndarray | None, order: np.ndarray
-    ) -> None:
-        """Store the vectors, those of several clusters once."""
-        self.index: str | None = None
-        if row_numbers is not None:
-            more = -1 - np.arange(len(order) - len(row_numbers))  # of empty clusters
-            numbers = np.concatenate([row_numbers, more])[order]
-            _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
-            if len(first) < len(numbers) and np.array_equal(vectors[first][inverse], vectors):
-                vectors, self.index = vectors[first], graph.constant(inverse.astype(np.int32))
-        self.vectors = graph.matrix(vectors)
-
     def values(self, graph: Graph, items: str, cluster: str | None = None) -> str:
         """Compute the values (m, n_pairs) of rows by the machine of a cluster (1,)."""
-        vectors, coef = self.vectors, self.coef
-        if cluster is not None:
-            begin, end = (graph.Gather(self.start, graph.Add(cluster, [more])) for more in (0, 1))
-            coef = graph.Slice(coef, begin, end)
-            if self.index is None:
-                vectors = graph.Slice(vectors, begin, end)
-            else:
-                vectors = graph.Gather(vectors, graph.Slice(self.index, begin, end))
-        else:
+        vectors, coef = self.kernel.vectors, self.coef
+        if cluster is None:
             cluster = graph.constant([0])
-            if self.index is not None:
-                vectors = graph.Gather(vectors, self.index)
+        else:
+            begin, end = (graph.Gather(self.start, graph.Add(cluster, [more])) for more in (0, 1))
+            coef, *vectors = (graph.Slice(one, begin, end) for one in (coef, *vectors))
         K = self.kernel.values(graph, self.rows.taken(graph, items), vectors)
         sums = graph.MatMul(K, coef) if self.n_classes == 2 else self._sums(graph, K, coef, cluster)
         return graph.Sub(sums, graph.Gather(self.rho, cluster))
@@ -109,6 +96,29 @@ class Machines:
         The sum of the pair (i, j) is that of class i with coefficient j - 1, and that of class j
         with coefficient i.
         """
+        k = self.n_classes
+        if self.coef_of_class:
+            sums = self._sums_of_classes(graph, K)
+        else:
+            sums = self._sums_of_cluster(graph, K, coef, cluster)
+        i, j = np.triu_indices(k, 1)
+        first, second = i * (k - 1) + j - 1, j * (k - 1) + i
+        return graph.Add(graph.columns(sums, first), graph.columns(sums, second))
+
+    def _sums_of_classes(self, graph: Graph, K: str) -> str:
+        """Sum the values of each class with its coefficients, (m, k (k - 1)), of all vectors."""
+        is_there, k = self.n_of_class > 0, self.n_classes
+        zeros = graph.filled(graph.Concat(graph.n_rows(K), [k - 1], axis=0), 0.0)
+        sums = [zeros] * k
+        own = graph.split(K, self.n_of_class[is_there], 1)
+        for c, values, coef in zip(
+            np.flatnonzero(is_there).tolist(), own, self.coef_of_class, strict=True
+        ):
+            sums[c] = graph.MatMul(values, coef)
+        return graph.joined(sums)
+
+    def _sums_of_cluster(self, graph: Graph, K: str, coef: str, cluster: str) -> str:
+        """Sum the values of each class with its coefficients, (m, k (k - 1)), of a cluster."""
         k = self.n_classes
         ends = graph.Reshape(graph.Gather(self.ends, cluster), [-1])
         last = graph.Sub(graph.Gather(ends, [k]), [1])
@@ -126,10 +136,7 @@ class Machines:
 
         (products,) = graph.loop(graph.constant(k), [], step)  # (k, m, k - 1)
         by_row = graph.Transpose(products, perm=[1, 0, 2])
-        sums = graph.Reshape(by_row, [-1, k * (k - 1)])
-        i, j = np.triu_indices(k, 1)
-        first, second = i * (k - 1) + j - 1, j * (k - 1) + i
-        return graph.Add(graph.columns(sums, first), graph.columns(sums, second))
+        return graph.Reshape(by_row, [-1, k * (k - 1)])
 
 
 class LinearMachines:
@@ -168,6 +175,20 @@ class LinearMachines:
         return graph.Sub(sums, graph.Gather(self.rho, cluster))
 
 
+def _stored(
+    graph: Graph, vectors: np.ndarray, row_numbers: np.ndarray | None, order: np.ndarray
+) -> str:
+    """Return a tensor of the vectors (n, d); those of several clusters are stored once."""
+    if row_numbers is not None:
+        more = -1 - np.arange(len(order) - len(row_numbers))  # of empty clusters
+        numbers = np.concatenate([row_numbers, more])[order]
+        _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+        if len(first) < len(numbers) and np.array_equal(vectors[first][inverse], vectors):
+            index = inverse.astype(np.min_scalar_type(len(first)))
+            return graph.Gather(graph.matrix(vectors[first]), graph.cast(index, INT64))
+    return graph.matrix(vectors)
+
+
 def _clusters(part: ExactModel | EarlyModel) -> np.ndarray:
     """Return the cluster of each support vector, int64 (n_sv,)."""
     if isinstance(part, EarlyModel):
@@ -185,14 +206,13 @@ def _of_clusters(
         return in_groups(graph, nearest, machines.block, n_pairs, machines.values)
     # rows near a boundary follow the others once more, in their second cluster
     n = rows.count(graph)
-    near = graph.Reshape(graph.NonZero(graph.Less(distance, blend)), [-1])
-    places = graph.Concat(graph.Range(0, graph.Squeeze(n), 1), near, axis=0)
+    near, places = near_rows(graph, n, distance, blend)
     cluster = graph.Concat(nearest, graph.Gather(second, near), axis=0)
     values = in_groups(
         graph, cluster, machines.block, n_pairs,
         lambda inner, items, own: machines.values(inner, inner.Gather(places, items), own),
     )  # fmt: skip
-    own, across = graph.Slice(values, [0], n), graph.Slice(values, n, [2**62])
+    own, across = graph.Slice(values, [0], n), graph.Slice(values, n, [AFTER_ALL])
     share = graph.Mul(graph.Add(graph.Div(graph.Gather(distance, near), blend), 1.0), 0.5)
     share = graph.Unsqueeze(share, [1])
     first = graph.Gather(own, near)
