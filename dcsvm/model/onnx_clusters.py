@@ -127,8 +127,7 @@ class Level:
         begin, end = (graph.Gather(self.start, graph.Add(node, [more])) for more in (0, 1))
         n, first = graph.Gather(self.n_parts, node), graph.Gather(self.first_child, node)
         children = graph.Range(0, graph.Squeeze(n), 1)
-        sample = [graph.Slice(one, begin, end) for one in self.kernel.vectors]
-        K = self.kernel.values(graph, rows, sample)
+        K = self.kernel.values(graph, rows, self.kernel.some_vectors(graph, begin, end))
         part = graph.cast(graph.Slice(self.child, begin, end), INT64)
         is_own = graph.cast(graph.Equal(graph.Unsqueeze(part, [1]), children), DOUBLE)
         means = graph.MatMul(K, graph.Div(is_own, graph.sum_of(is_own, 0)))

@@ -65,31 +65,36 @@ class Steps:
 class KernelNodes:
     """A kernel of rows and vectors.
 
-    `vectors` are tensors of n rows, prepared from vectors float32 (n, d) with the tensor `given`.
+    `vectors` are tensors with n columns, made of vectors float32 (n, d) with the tensor `given`.
     """
 
     def __init__(self, graph: Graph, kernel: Kernel, vectors: np.ndarray, given: str):
         self.kernel, self.argument = kernel, kernel.type.argument
         z = graph.cast(given, DOUBLE)
         if self.argument == PRODUCT:
-            self.vectors = [self._for_products(graph, z)]
+            prepared = [self._for_products(graph, z)]
         elif self.argument == SQUARED_DISTANCE:
             self.center = vectors.mean(axis=0, dtype=np.float64)
-            self.vectors = [self._for_squared_distances(graph, z)]
+            prepared = [self._for_squared_distances(graph, z)]
         else:
             self.steps = Steps.of(vectors)
             self.center = vectors[:, self.steps.others].mean(axis=0, dtype=np.float64)
-            self.vectors = self._for_absolute_distances(graph, given, z)
+            prepared = self._for_absolute_distances(graph, given, z)
+        # a product with a transposed matrix fails in onnxruntime 1.17
+        self.vectors = [graph.Transpose(one, perm=[1, 0]) for one in prepared]
+
+    def some_vectors(self, graph: Graph, begin: str, end: str) -> list[str]:
+        """Return `vectors` from `begin` (1,) to `end` (1,)."""
+        return [graph.Slice(one, begin, end, [1]) for one in self.vectors]
 
     def values(self, graph: Graph, rows: str, vectors: list[str]) -> str:
-        """Compute K (m, n) of rows float64 (m, d) and vectors, some rows of the prepared ones."""
+        """Compute K (m, n) of rows float64 (m, d) and `vectors`, all or some."""
         left = {
             PRODUCT: self._of_products,
             SQUARED_DISTANCE: self._of_squared_distances,
             ABSOLUTE_DISTANCE: self._of_absolute_distances,
         }
-        right = graph.Transpose(vectors[0], perm=[1, 0])
-        argument = graph.MatMul(left[self.argument](graph, rows), right)
+        argument = graph.MatMul(left[self.argument](graph, rows), vectors[0])
         if len(vectors) > 1:
             argument = self._less_maxima(graph, argument, rows, vectors[1])
         return FUNCTIONS[self.kernel.type.function](graph, self.kernel, argument)
@@ -170,7 +175,6 @@ class KernelNodes:
         """Subtract 2 gamma max(x_j, z_j) of each of the other features."""
         n, both = len(self.steps.others), 2 * self.kernel.gamma
         x = graph.Mul(self._others(graph, rows), both)
-        z = graph.Transpose(z, perm=[1, 0])
         if n > MAX_NODES:
 
             def step(inner: Graph, number: str, total: str) -> Step:

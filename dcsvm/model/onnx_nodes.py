@@ -18,7 +18,7 @@ BOOL, DOUBLE, FLOAT, INT64, STRING = (
     TensorProto.BOOL, TensorProto.DOUBLE, TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING,
 )  # fmt: skip
 OPSETS = {"": 13, "ai.onnx.ml": 2}
-IR_VERSION = 7  # the first with these opsets
+IR_VERSION = 10  # onnxruntime before 1.18 rejects it: its second answer of a file can be wrong
 AFTER_ALL = 2**62  # place of an item that is none
 
 State = tuple[str, int]  # a tensor and the type of its elements

@@ -85,7 +85,8 @@ class Machines:
             cluster = graph.constant([0])
         else:
             begin, end = (graph.Gather(self.start, graph.Add(cluster, [more])) for more in (0, 1))
-            coef, *vectors = (graph.Slice(one, begin, end) for one in (coef, *vectors))
+            coef = graph.Slice(coef, begin, end)
+            vectors = self.kernel.some_vectors(graph, begin, end)
         K = self.kernel.values(graph, self.rows.taken(graph, items), vectors)
         sums = graph.MatMul(K, coef) if self.n_classes == 2 else self._sums(graph, K, coef, cluster)
         return graph.Sub(sums, graph.Gather(self.rho, cluster))

@@ -8,7 +8,7 @@ ensembles also look for the class of each estimator in a table, to which `Regist
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -35,15 +35,14 @@ class Registration(MetaPathFinder):
         self.classes: list[type] = []
 
     def add(self, estimator: type) -> None:
+        """Register the class of an estimator."""
         self.classes.append(estimator)
         if TABLE in sys.modules:
             self._fill(sys.modules[TABLE])
         elif self not in sys.meta_path:
             sys.meta_path.insert(0, self)
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, fullname: str, *_: Any) -> ModuleSpec | None:
         """Return the module of the table, which is filled after its execution."""
         if fullname != TABLE:
             return None
