@@ -160,7 +160,8 @@ class Graph:
         step, go = self.name_of("step"), self.name_of("go")
         own = [(self.name_of("state"), kind) for _, kind in states]
         goes_on, ended, results = body(inner, step, *(name for name, _ in own))
-        inputs = [(step, INT64, []), (go, BOOL, []), *((name, kind, None) for name, kind in own)]
+        inputs: list[tuple[str, int, list[int] | None]] = [(step, INT64, []), (go, BOOL, [])]
+        inputs += [(name, kind, None) for name, kind in own]
         kinds = [BOOL, *(kind for _, kind in states), *(kind for _, kind in results)]
         made = {name for node in inner.nodes for name in node.output}
         names = [
