@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -165,6 +166,9 @@ MAX_VALUES = 2**27  # features plus decision values, summed over the rows to fit
 # Fraction of labels that single centers of clusters may change, on up to ROWS_OF_ROUTING rows.
 MAX_REROUTED, ROWS_OF_ROUTING = 0.01, 20_000
 MUCH_WORSE = 1.5  # ratio of losses; on phoneme 2.3 is not made up for, 1.1 is
+# Features of two values are moved if the ratio of losses is less than MUCH_BETTER, and the landmarks
+# are at most FEW_LANDMARKS times the features: the file has more digits, but remains small.
+MUCH_BETTER, FEW_LANDMARKS = 0.7, 2
 # sizes tried to meet a loss, as fractions of the support vectors
 TRIED = (*(2.0**-power for power in range(8, 0, -1)), 0.75)
 # MAX_ROUNDED is the largest root mean square change of decision values by rounding landmarks, in
@@ -175,6 +179,14 @@ MAX_ROUNDED, MAX_ROUNDED_ERROR, ROWS_OF_ROUNDING = 0.02, 0.1, 2000
 # Where rows repeat, new rows equal known ones by chance, as often as known ones equal each other.
 # SHARED is the fraction by which they may do so more often.
 SHARED = 0.1
+
+
+class Trial(NamedTuple):
+    """A fit, its loss on new rows, and the classes of its landmarks."""
+
+    loss: float
+    fit: Fit
+    class_: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -311,6 +323,7 @@ class Compressor:
         self.target = fit_target(self.model, rows, self.values(self.model, rows))
         self.before = values_of_row(self.model, rows, self.threads)
         self.test = test
+        self.are_codes_moved = False  # features of two values were moved
         self.expected = None if test is None else self.predictions(self.model, test)
 
     def sampled(self, rows: Rows) -> Rows:
@@ -486,46 +499,52 @@ class Compressor:
         if len(chosen) == 0:
             return _constant(model, target)
         options = FitOptions(seed, self.options.steps, each, tell)
-        class_ = target.class_[chosen]
-        used = self.used_coefficients(class_)
-        fit = fitted(model.kernel, target, target.rows.take(chosen), used, options)
+        class_, start = target.class_[chosen], target.rows.take(chosen)
+        used, compared = self.used_coefficients(class_), self.compared(target, rng)
+
+        def trial(fit: Fit, class_: np.ndarray) -> Trial:
+            return Trial(loss_of(model.kernel, compared, fit), fit, class_)
+
+        best = moved = trial(fitted(model.kernel, target, start, used, options), class_)
         if can_choose(model.kernel, len(vectors), n):
-            fit, class_ = self.better(fit, class_, target, vectors, n, options)
-        rows, coef, offset = fit
+            best = self.of_vectors(best, trial, target, vectors, n, options)
+        is_small = isinstance(self.part, ExactModel) and n <= FEW_LANDMARKS * start.n_features
+        has_codes = target.rows.is_dense and len(target.moved) < start.n_features
+        if best is moved and is_small and has_codes:
+            free = replace(target, moved=np.arange(start.n_features))
+            moved = trial(fitted(model.kernel, free, start, used, options), class_)
+            if moved.loss < MUCH_BETTER * best.loss:
+                best, self.are_codes_moved = moved, True
+        rows, coef, offset = best.fit
         # a pair that no row votes in has no model
         is_known = target.weights.any(axis=0)
         coef = np.where(is_known, coef, 0.0) * target.scale
         offset = np.where(is_known, offset, np.nan) * target.scale
-        return _model_of_landmarks(model, class_, rows, coef, offset)
+        return _model_of_landmarks(model, best.class_, rows, coef, offset)
 
-    def better(
+    def of_vectors(
         self,
-        fit: Fit,
-        class_: np.ndarray,
+        best: Trial,
+        trial: Callable[[Fit, np.ndarray], Trial],
         target: FitTarget,
         vectors: np.ndarray,
         n: int,
         options: FitOptions,
-    ) -> tuple[Fit, np.ndarray]:
-        """Return a fit and the classes of its landmarks, or a better one of support vectors.
+    ) -> Trial:
+        """Return the best trial, or a better one whose landmarks are support vectors.
 
         Support vectors that are much worse as they are remain so if they are moved.
         """
         kernel = self.model.kernel
-        own_class, rows, sums = self.represented(vectors, n)
-        if len(own_class) == 0:
-            return fit, class_
-        compared = self.compared(target, np.random.default_rng(options.seed))
-        least = loss_of(kernel, compared, fit)
-        used = self.used_coefficients(own_class)
-        own = kept(kernel, target, rows, sums / target.scale, used, options)
-        if loss_of(kernel, compared, own) > MUCH_WORSE * least:
-            return fit, class_
-        for other in (own, refined(kernel, target, own, used, options)):
-            loss = loss_of(kernel, compared, other)
-            if loss < least:
-                fit, class_, least = other, own_class, loss
-        return fit, class_
+        class_, rows, sums = self.represented(vectors, n)
+        if len(class_) == 0:
+            return best
+        used = self.used_coefficients(class_)
+        own = trial(kept(kernel, target, rows, sums / target.scale, used, options), class_)
+        if own.loss > MUCH_WORSE * best.loss:
+            return best
+        more = trial(refined(kernel, target, own.fit, used, options), class_)
+        return min(best, own, more, key=lambda one: one.loss)
 
     def compared(self, target: FitTarget, rng: np.random.Generator) -> FitTarget:
         """Return rows to compare fits on: new ones, as fits are too close to the rows of a target.
@@ -582,11 +601,10 @@ class Compressor:
         limit = MAX_ROUNDED
         if not target.by_sign:
             limit = MAX_ROUNDED_ERROR * _root_mean_square(before - target.values[chosen])
-        width = width_of(kernel, rows, len(target.moved))
+        moved = np.arange(rows.n_features) if self.are_codes_moved else target.moved
+        width = width_of(kernel, rows, len(moved))
         are_for_bytes = self.part.rows.is_bytes
-        for vectors in roundings(
-            kernel, part.rows, target.moved, width, are_for_bytes=are_for_bytes
-        ):
+        for vectors in roundings(kernel, part.rows, moved, width, are_for_bytes=are_for_bytes):
             short = replace(part, rows=vectors)
             values = self.values(self.model.with_only(short), rows) / target.scale
             if _root_mean_square(values - before) <= limit:

@@ -44,10 +44,14 @@ def between(kernel: Kernel, target: FitTarget, rng: np.random.Generator) -> Rows
 
 
 def loss_of(kernel: Kernel, target: FitTarget, fit: Fit) -> float:
-    """Return the mean loss of a fit on the rows of a target; inf if values are not finite."""
+    """Return how much the mean loss of a fit exceeds that of the model, on the rows of a target.
+
+    It is inf if values are not finite.
+    """
     vectors, coefficients, offset = fit
     targets, sources = two_sides(target.rows, vectors, kernel, 1)
-    total, n = 0.0, len(target.values)
+    n = len(target.values)
+    total = -target.losses(target.values, np.arange(n))
     size = max(BATCH_SIZE // max(vectors.n_samples, 1), 1)
     for begin in range(0, n, size):
         batch = np.arange(begin, min(begin + size, n), dtype=np.int32)
