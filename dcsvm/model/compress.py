@@ -166,8 +166,8 @@ MAX_VALUES = 2**27  # features plus decision values, summed over the rows to fit
 # Fraction of labels that single centers of clusters may change, on up to ROWS_OF_ROUTING rows.
 MAX_REROUTED, ROWS_OF_ROUTING = 0.01, 20_000
 MUCH_WORSE = 1.5  # ratio of losses; on phoneme 2.3 is not made up for, 1.1 is
-# Features of two values are moved if the ratio of losses is less than MUCH_BETTER, and the landmarks
-# are at most FEW_LANDMARKS times the features: the file has more digits, but remains small.
+# Features of two values are moved if the ratio of losses is less than MUCH_BETTER, and there are at
+# most FEW_LANDMARKS landmarks for each feature: the file has more digits, but remains small.
 MUCH_BETTER, FEW_LANDMARKS = 0.7, 2
 # sizes tried to meet a loss, as fractions of the support vectors
 TRIED = (*(2.0**-power for power in range(8, 0, -1)), 0.75)
