@@ -46,6 +46,7 @@ from dcsvm.sklearn.fitted import (
     is_linear,
     is_precomputed,
     kernel_type,
+    lacks_kernel,
     of_columns,
     pair_values,
     primal_coefficients,
@@ -517,11 +518,16 @@ class Estimator(OnnxMethods, BaseEstimator):
         Raises
         ------
         ValueError
-            For an early model, which has a decision function per cluster; for a model that scales
-            rows; and for a kernel that scikit-learn lacks.
+            For an early model, which has a decision function per cluster; and for a model that
+            scales rows.
+
+        Notes
+        -----
+        A kernel that scikit-learn lacks becomes a function, which needs dcsvm: `support_` are then
+        the numbers of the support vectors, and `support_vectors_` are in the function's rows.
         """
         self._check_is_fitted()
-        check_is_sklearns(self.kernel, self.model_ if self._reference is None else None)
+        check_is_sklearns(self.model_ if self._reference is None else None)
         if self._reference is not None:
             return deepcopy(self._reference)
         state = {name: getattr(self, name) for name in SHARED if hasattr(self, name)}
@@ -540,6 +546,14 @@ class Estimator(OnnxMethods, BaseEstimator):
         }
         if callable(self.kernel):
             state[X_FIT] = self._X_fit
+        elif lacks_kernel(self.kernel):  # a callable of the support vectors
+            vectors = dense(state["support_vectors_"])
+            state |= {
+                X_FIT: vectors,
+                "support_": np.arange(len(vectors), dtype=np.int32),
+                "support_vectors_": np.empty((0, 0)),
+                "_sparse": False,
+            }
         if self._svm_type == "one_class":
             state["offset_"] = -self._intercept_
         reference = sklearns_estimator(self._svm_type, self._trained_params(), self._gamma)

@@ -143,10 +143,8 @@ def lacks_kernel(kernel: object) -> bool:
     return getattr(kernel_type(kernel), "sklearn_name", "") is None
 
 
-def check_is_sklearns(kernel: object, model: Model | None) -> None:
-    """Raise ValueError if scikit-learn's estimators cannot have the kernel or the model."""
-    if getattr(kernel_type(kernel), "sklearn_name", None) is None:
-        raise ValueError(f"scikit-learn has no kernel {kernel!r}")
+def check_is_sklearns(model: Model | None) -> None:
+    """Raise ValueError if scikit-learn's estimators cannot have the model."""
     if model is None:  # scikit-learn fitted it
         return
     if model.exact is None:
