@@ -109,44 +109,51 @@ class Graph:
         return self.add("ReduceSum", tensor, [axis], keepdims=1)
 
     def matrix(self, values: np.ndarray) -> str:
-        """Store a matrix (n, m) in few bytes; return its tensor.
+        """Store a matrix (n, m), n at least 1, in few bytes; return its tensor.
 
-        Of columns with many zeros only other numbers are stored, each with the gap to the one
-        before. If all of them are the same number, only the gaps are stored.
+        Of a column with a usual number, as 0, only others are stored, each with the gap to the one
+        before. If these are the same number, only the gaps are stored.
         """
-        is_filled, size = values != 0, values.itemsize
-        n_filled = is_filled.sum(axis=0)
-        first = values[is_filled.argmax(axis=0), np.arange(values.shape[1])]  # 0 if all are
-        is_single = (~is_filled | (values == first)).all(axis=0)
-        is_dense = ~is_single & ((size + 1) * n_filled >= size * len(values))
+        usual = np.partition(values, len(values) // 2, axis=0)[len(values) // 2]
+        usual = np.where(2 * (values == usual).sum(axis=0) > len(values), usual, 0)
+        is_other, size = values != usual, values.itemsize
+        n_others = is_other.sum(axis=0)
+        first = values[is_other.argmax(axis=0), np.arange(values.shape[1])]
+        is_single = (~is_other | (values == first)).all(axis=0)
+        is_dense = ~is_single & ((size + 1) * n_others >= size * len(values))
         parts, order = [], []
         for of_kind in (is_dense, ~(is_dense | is_single), is_single):
             which = np.flatnonzero(of_kind)
-            if len(which):
-                own = values[:, which]
+            if len(which) == 0:
+                continue
+            own = values[:, which]
+            if of_kind is is_dense:
+                parts.append(self.constant(own))
+            else:
                 single = first[which] if of_kind is is_single else None
-                parts.append(
-                    self.constant(own) if of_kind is is_dense else self._sparse(own, single)
-                )
-                order.append(which)
+                parts.append(self._sparse(own, usual[which].astype(values.dtype), single))
+            order.append(which)
         if len(parts) == 1:
             return parts[0]
         return self.columns(self.joined(parts), np.argsort(np.concatenate(order)))
 
-    def _sparse(self, values: np.ndarray, single: np.ndarray | None) -> str:
-        """Store the numbers of a matrix (n, m) other than 0; `single` (m,) are those of columns."""
-        zero = numpy_helper.from_array(np.zeros(1, values.dtype))
-        places = np.flatnonzero(values)
+    def _sparse(self, values: np.ndarray, usual: np.ndarray, single: np.ndarray | None) -> str:
+        """Store the numbers of a matrix (n, m) that are not `usual` (m,).
+
+        `single` (m,) are the others of a column, if they are the same.
+        """
+        filled = self.add("Expand", usual, list(values.shape))
+        places = np.flatnonzero(values != usual)
         if len(places) == 0:
-            return self.add("ConstantOfShape", list(values.shape), value=zero)
+            return filled
         gaps = np.diff(places, prepend=0)
         gaps = gaps.astype(np.min_scalar_type(int(gaps.max())))
         index = self.add("CumSum", self.cast(self.constant(gaps), INT64), 0)
         numbers = values.ravel()[places]
         if single is not None:
             numbers = self.add("Gather", single, self.add("Mod", index, [len(single)]))
-        zeros = self.add("ConstantOfShape", [values.size], value=zero)
-        flat = self.add("ScatterElements", zeros, index, numbers, axis=0)
+        flat = self.add("Reshape", filled, [-1])
+        flat = self.add("ScatterElements", flat, index, numbers, axis=0)
         return self.add("Reshape", flat, list(values.shape))
 
     def loop(self, n_steps: str, states: Sequence[State], body: Callable[..., Step]) -> list[str]:
