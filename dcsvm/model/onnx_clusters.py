@@ -43,14 +43,14 @@ class ClusterNodes:
         for level in levels:
             if second is None or distance is None:
                 route = partial(self._routed, level=level)
-                placed = in_groups(graph, nearest, level.block, level.width, route)
+                placed = graph.Gather(*in_groups(graph, nearest, level.block, level.width, route))
                 nearest, _, _ = _columns(graph, placed, level.width)
                 continue
             # beyond a boundary of a level above, a row goes to a child of the cluster there
             near, which = near_rows(graph, n, distance, self.blend)
             node = graph.Concat(nearest, graph.Gather(second, near), axis=0)
             route = partial(self._routed, level=level, which=which)
-            placed = in_groups(graph, node, level.block, level.width, route)
+            placed = graph.Gather(*in_groups(graph, node, level.block, level.width, route))
             own, beyond = graph.Slice(placed, [0], n), graph.Slice(placed, n, [AFTER_ALL])
             nearest, across, closest = _columns(graph, own, level.width)
             assert across is not None and closest is not None

@@ -196,11 +196,12 @@ class Graph:
 
 def in_groups(
     graph: Graph, group: str, block: int, width: int, body: Callable[[Graph, str, str], str]
-) -> str:
-    """Compute numbers (n, width) of n items, group by group, in blocks of at most `block` items.
+) -> tuple[str, str]:
+    """Compute numbers of n items, group by group, in blocks of at most `block` items.
 
     `group` int64 (n,) is the group of each item. body(graph, items, group) returns the float64
-    numbers (m, width) of `items` int64 (m,), all of one `group` (1,).
+    numbers (m, width) of `items` int64 (m,), all of one `group` (1,). Returns a matrix with `width`
+    columns, and the row of each item in it, int64 (n,).
     """
     n = graph.Shape(group)
     sorted_group, order = graph.TopK(group, n, n_outputs=2, axis=0, largest=0)
@@ -224,7 +225,7 @@ def in_groups(
     n_steps = graph.Squeeze(graph.Shape(end))
     _, numbers, places = graph.loop(n_steps, [(begin, INT64)], step)
     _, back = graph.TopK(graph.Reshape(places, [-1]), n, n_outputs=2, axis=0, largest=0)
-    return graph.Gather(graph.Reshape(numbers, [-1, width]), back)
+    return graph.Reshape(numbers, [-1, width]), back
 
 
 def in_blocks(

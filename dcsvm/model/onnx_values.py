@@ -204,16 +204,19 @@ def _of_clusters(
     blend = partition.blend
     nearest, second, distance = ClusterNodes(graph, partition, rows).place(graph)
     if second is None or distance is None:
-        return in_groups(graph, nearest, machines.block, n_pairs, machines.values)
+        return graph.Gather(*in_groups(graph, nearest, machines.block, n_pairs, machines.values))
     # rows near a boundary follow the others once more, in their second cluster
     n = rows.count(graph)
     near, places = near_rows(graph, n, distance, blend)
     cluster = graph.Concat(nearest, graph.Gather(second, near), axis=0)
-    values = in_groups(
+    values, back = in_groups(
         graph, cluster, machines.block, n_pairs,
         lambda inner, items, own: machines.values(inner, inner.Gather(places, items), own),
     )  # fmt: skip
-    own, across = graph.Slice(values, [0], n), graph.Slice(values, n, [AFTER_ALL])
+    own, across = (
+        graph.Gather(values, graph.Slice(back, begin, end))
+        for begin, end in (([0], n), (n, [AFTER_ALL]))
+    )
     share = graph.Mul(graph.Add(graph.Div(graph.Gather(distance, near), blend), 1.0), 0.5)
     share = graph.Unsqueeze(share, [1])
     first = graph.Gather(own, near)

@@ -136,6 +136,14 @@ def test_sums_of_absolute_differences_of_few_values_are_products(change, part):
     close(outputs(model, T)["values"][:, 0], model.decision_function(T))
 
 
+@pytest.mark.parametrize("part", ["exact", "early"])
+def test_many_features_are_added_in_a_loop(part, monkeypatch):
+    model, X = trained(Kernel("laplacian", 2.0), 2, part), new_rows()
+    unrolled = outputs(model, X)["values"]
+    monkeypatch.setattr(onnx_kernel, "MAX_NODES", 2)
+    close(outputs(model, X)["values"], unrolled, SAME)
+
+
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_a_linear_model_is_a_vector_for_each_pair(part, n_classes, monkeypatch):
@@ -157,6 +165,7 @@ def test_blocks_of_rows_do_not_change_an_answer(part, n, monkeypatch):
     whole = outputs(model, X)
     small = dict.fromkeys((PRODUCT, SQUARED_DISTANCE, ABSOLUTE_DISTANCE), 2000)
     monkeypatch.setattr(onnx_kernel, "BLOCK_VALUES", small)
+    monkeypatch.setattr(onnx_kernel, "MIN_ROWS", 1)
     monkeypatch.setattr(onnx_graph, "BLOCK", 160)
     for name, numbers in outputs(model, X).items():
         np.testing.assert_allclose(numbers, whole[name], atol=1e-12)

@@ -123,6 +123,17 @@ def test_columns_of_a_table_are_inputs(kernel, scale, early):
     same_labels(found["label"], labels, values[:, None])
 
 
+def test_text_may_have_a_blank_before_or_after_it():
+    X, target = frame_of(300, 0)
+    X = X[["number", "gap"]]
+    model = dcsvm.train(X, np.where(target > 0.5, 1, 0), gamma=0.2)
+    given = text_of(X, "gap")
+    found = outputs(model, given)["values"]
+    for text in (" {}", "{} ", " {} "):
+        blanks = given.assign(gap=[text.format(one) for one in given["gap"]])
+        assert np.array_equal(outputs(model, blanks)["values"], found)
+
+
 def test_columns_without_a_weight_are_inputs_too():
     X, target = frame_of(300, 0)
     X = X[["number", "word", "whole number"]]
