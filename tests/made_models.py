@@ -1,9 +1,10 @@
-"""Models with random numbers and any number of classes, for tests of prediction; text of models as
-svm-train writes it."""
+"""Models with random numbers and any number of classes, and frames, for tests of prediction; text
+of models as svm-train writes it."""
 
 from itertools import combinations
 
 import numpy as np
+import pytest
 from reference import dense_rows
 
 from dcsvm.kernel.kernels import Kernel
@@ -61,3 +62,26 @@ def made_model(k, *, form=dense_rows, svm_type="c_svc", seed=0):
     early = EarlyModel(1, partition, cluster, class_, form(X[30:]), coef, rho, np.arange(30, 70))
     probability = Probability(-1 - rng.random(n_pairs), rng.normal(size=n_pairs))
     return Model(Kernel("rbf", 0.5), np.arange(k) * 2.0 - 3, exact, early, svm_type, probability)
+
+
+def mixed_frame(n, seed, categories):
+    """Return a data frame of n rows with columns of every kind, and a target; needs pandas.
+
+    The word "red" must be among the categories.
+    """
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(seed)
+    number, words = rng.normal(size=n), rng.choice(categories, n)
+    frame = pandas.DataFrame(
+        {
+            "number": np.where(rng.random(n) < 0.1, np.nan, number),
+            "word": words,
+            "whole number": rng.integers(0, 9, n),
+            "flag": rng.random(n) < 0.5,
+            "kind": pandas.Categorical(rng.integers(1, 4, n)),
+            "gap": np.where(rng.random(n) < 0.2, None, words),
+            "constant": np.ones(n),
+        }
+    )
+    target = number + 2.0 * (words == "red") - (frame["whole number"] > 4) + frame["flag"]
+    return frame, target.to_numpy()

@@ -500,27 +500,33 @@ class Compressor:
             return _constant(model, target)
         options = FitOptions(seed, self.options.steps, each, tell)
         class_, start = target.class_[chosen], target.rows.take(chosen)
-        used, compared = self.used_coefficients(class_), self.compared(target, rng)
-
-        def trial(fit: Fit, class_: np.ndarray) -> Trial:
-            return Trial(loss_of(model.kernel, compared, fit), fit, class_)
-
-        best = moved = trial(fitted(model.kernel, target, start, used, options), class_)
-        if can_choose(model.kernel, len(vectors), n):
-            best = self.of_vectors(best, trial, target, vectors, n, options)
+        used = self.used_coefficients(class_)
+        fit = fitted(model.kernel, target, start, used, options)
+        # other fits, compared with this one
         is_small = isinstance(self.part, ExactModel) and n <= FEW_LANDMARKS * start.n_features
         has_codes = target.rows.is_dense and len(target.moved) < start.n_features
-        if best is moved and is_small and has_codes:
-            free = replace(target, moved=np.arange(start.n_features))
-            moved = trial(fitted(model.kernel, free, start, used, options), class_)
-            if moved.loss < MUCH_BETTER * best.loss:
-                best, self.are_codes_moved = moved, True
-        rows, coef, offset = best.fit
+        may_stay = can_choose(model.kernel, len(vectors), n)
+        if may_stay or (is_small and has_codes):
+            compared = self.compared(target, rng)
+
+            def trial(fit: Fit, class_: np.ndarray) -> Trial:
+                return Trial(loss_of(model.kernel, compared, fit), fit, class_)
+
+            best = moved = trial(fit, class_)
+            if may_stay:
+                best = self.of_vectors(best, trial, target, vectors, n, options)
+            if best is moved and is_small and has_codes:
+                free = replace(target, moved=np.arange(start.n_features))
+                moved = trial(fitted(model.kernel, free, start, used, options), class_)
+                if moved.loss < MUCH_BETTER * best.loss:
+                    best, self.are_codes_moved = moved, True
+            fit, class_ = best.fit, best.class_
+        rows, coef, offset = fit
         # a pair that no row votes in has no model
         is_known = target.weights.any(axis=0)
         coef = np.where(is_known, coef, 0.0) * target.scale
         offset = np.where(is_known, offset, np.nan) * target.scale
-        return _model_of_landmarks(model, best.class_, rows, coef, offset)
+        return _model_of_landmarks(model, class_, rows, coef, offset)
 
     def of_vectors(
         self,

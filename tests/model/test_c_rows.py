@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from c_runs import Program, check, same_labels
+from made_models import mixed_frame
 from reference import libsvm_text, uneven_rows
 
 import dcsvm
@@ -75,22 +76,7 @@ def test_shifted_rows_keep_their_differences(program, kernel):
 
 
 def frame_of(n, seed):
-    rng = np.random.default_rng(seed)
-    number = rng.normal(size=n)
-    words = rng.choice(["red", "green", "blue", "odd one", 'Ö??/ \\ "q"'], n)
-    frame = pandas.DataFrame(
-        {
-            "number": np.where(rng.random(n) < 0.1, np.nan, number),
-            "word": words,
-            "whole number": rng.integers(0, 9, n),
-            "flag": rng.random(n) < 0.5,
-            "kind": pandas.Categorical(rng.integers(1, 4, n)),
-            "gap": np.where(rng.random(n) < 0.2, None, words),
-            "constant": np.ones(n),
-        }
-    )
-    target = number + 2.0 * (words == "red") - (frame["whole number"] > 4) + frame["flag"]
-    return frame, target.to_numpy()
+    return mixed_frame(n, seed, ["red", "green", "blue", "odd one", 'Ö??/ \\ "q"'])
 
 
 @pytest.mark.filterwarnings("ignore:column .* categories that the training set lacks")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from made_models import mixed_frame
 from onnx_runs import SAME, close, outputs, run, same_labels, session_of, values_in_float64
 from reference import libsvm_text, uneven_rows
 
@@ -70,22 +71,7 @@ def test_shifted_rows_are_double(kernel):
 
 
 def frame_of(n, seed):
-    rng = np.random.default_rng(seed)
-    number = rng.normal(size=n)
-    words = rng.choice(["red", "green", "blue", " odd one "], n)
-    frame = pandas.DataFrame(
-        {
-            "number": np.where(rng.random(n) < 0.1, np.nan, number),
-            "word": words,
-            "whole number": rng.integers(0, 9, n),
-            "flag": rng.random(n) < 0.5,
-            "kind": pandas.Categorical(rng.integers(1, 4, n)),
-            "gap": np.where(rng.random(n) < 0.2, None, words),
-            "constant": np.ones(n),
-        }
-    )
-    target = number + 2.0 * (words == "red") - (frame["whole number"] > 4) + frame["flag"]
-    return frame, target.to_numpy()
+    return mixed_frame(n, seed, ["red", "green", "blue", " odd one "])
 
 
 def text_of(frame, *names):
