@@ -72,6 +72,7 @@ lint: $(VENV)/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell
 	$(BIN)/mypy
+	$(BIN)/python docs/docstrings.py
 	$(BIN)/python tests/core/negative_indices.py dcsvm/*.pyx dcsvm/*.px[di]
 	$(BIN)/clang-format --dry-run -Werror csrc/*/*.cc csrc/*/*.h $(NATIVE_TESTS)
 

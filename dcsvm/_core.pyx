@@ -43,7 +43,13 @@ MAX_SECONDS = 1e9  # 30 years; the clock counts nanoseconds in 64 bits
 
 
 class Stopped(Exception):
-    """A computation was stopped by a request; it returned no result."""
+    """A computation was stopped by a request; it returned no result.
+
+    Parameters
+    ----------
+    reason : str
+        The message of the exception.
+    """
 
     def __init__(self, reason="stopped before a model existed"):
         super().__init__(reason)
@@ -66,6 +72,7 @@ cdef class Stop:
             self.stop.set_deadline(seconds)
 
     def request(self):
+        """Request the stop, from any thread."""
         self.stop.request()
 
     @property

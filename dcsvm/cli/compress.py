@@ -29,12 +29,12 @@ from dcsvm.problem.options import CompressOptions
 EXAMPLES = (
     ("dcsvm-compress --vectors 250 --rows ijcnn1 ijcnn1.model", "250 vectors, ijcnn1.model.small"),
     ("dcsvm-compress --times 10 --early --rows covtype.tr covtype.tr.model", "an early model"),
-    ("dcsvm-compress --loss 1 --rows train --test new model small", "at most 1 % other labels"),
+    ("dcsvm-compress --loss 1 --rows train --test new model small", "change at most 1 % of labels"),
 )
 FILES = (
     ("MODEL_FILE", "a model of dcsvm-train or svm-train"),
     ("OUTPUT_FILE", "the new model; svm-predict can read an exact one"),
-    ("OUTPUT_FILE.range", "the ranges, if the model is of --scale auto; for svm-scale"),
+    ("OUTPUT_FILE.range", "the ranges for svm-scale, if the model was trained with --scale auto"),
 )
 
 
@@ -47,16 +47,16 @@ class CompressJob(DataJob):
     output_file: str | None = option(None, OUTPUT.optional, "[OUTPUT_FILE]")
     rows_file: str | None = option(None, INPUT.optional, "--rows FILE",
         "fit to these rows: the training file, or similar rows",
-        "Labels are not used. Without this option the model is fitted on its support vectors only, "
-        "which are a poor sample of the rows to predict.",
+        "Labels are not used. Without this option, the fit uses only the support vectors, which "
+        "are a poor sample of the rows to predict.",
         group="Rows", is_basic=True)
     test_file: str | None = option(None, INPUT.optional, "--test FILE",
-        "report changed labels on these rows, not used so far",
+        "count changed labels on new rows: those of this file",
         "Labels are not used.",
         group="Rows", is_basic=True)
     early: bool = option(False, Rule.flag(), "--early",
         "compress the early model, not the exact solution",
-        "Not needed for a model that has no exact solution.",
+        "Not needed for a model without an exact solution.",
         group="Method", is_basic=True)
     scale: str | None = scale_by_file()
 
@@ -92,9 +92,9 @@ OWN = set(CompressJob.names()) - {
 def main(**given: Any) -> None:
     """Write a model with fewer vectors, fitted to the predictions of a larger one.
 
-    Landmarks replace the support vectors of MODEL_FILE. Their positions and weights are optimized
-    until the decision values approximate the model. The default OUTPUT_FILE is the name
-    of the model with .small appended, in the current folder.
+    The new vectors and their coefficients are optimized until the decision values agree with those
+    of MODEL_FILE as well as possible. The default OUTPUT_FILE is the name of the model with .small
+    appended, in the current folder.
     """
     given["method"] = "early" if given["early"] else None
     if given["output_file"] is None:

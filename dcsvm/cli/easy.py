@@ -33,13 +33,13 @@ from dcsvm.problem.options import SearchOptions, TrainOptions
 
 EXAMPLES = (
     ("dcsvm-easy heart_scale", "choose all settings, write heart_scale.model"),
-    ("dcsvm-easy --time-limit 600 covtype.tr covtype.te", "ten minutes; predict covtype.te, too"),
+    ("dcsvm-easy --time-limit 600 covtype.tr covtype.te", "ten minutes, then predict"),
     ("dcsvm-easy --metric auc ijcnn1 ijcnn1.t", "choose by the area under the ROC curve"),
 )
 FILES = (
     ("TRAINING_SET_FILE", DATA_FILE),
     ("TEST_FILE", "the same format; also without labels"),
-    ("MODEL_FILE", "for dcsvm-predict; it has the scaling and the feature weights"),
+    ("MODEL_FILE", "for dcsvm-predict; it contains the scaling and the feature weights"),
 )
 
 
@@ -52,23 +52,25 @@ class EasyJob(DataJob):
     test_file: str | None = option(None, INPUT.optional, "[TEST_FILE]")
     time_limit: float = of_search(60.0, SECONDS, "--time-limit SEC",
         "seconds for the search and the training",
-        "Reading and prediction come on top. With a longer limit, more trials use more rows.",
+        "Reading and prediction are not included. With more time, more settings are tried on more "
+        "rows.",
         is_basic=True)
     metric: str | None = of_search(None, SearchOptions.rule("metric"), "--metric NAME",
-        "choose by accuracy, auc, f1, rmse, ...",
+        "choose settings by accuracy, auc, f1, rmse, ...",
         SearchOptions.details("metric"),
         default_text="accuracy, rmse", is_basic=True)
     svm_type: str | None = of_search(None, TrainOptions.rule("svm_type").optional, "-s --type TYPE",
-        "0: classes, 2: one-class, 3: regression",
-        "By default, text and up to 32 different whole numbers are classes. one-class needs no "
-        "labels: nu and gamma are those whose boundary depends least on which rows are trained.",
+        "0: classification, 2: outliers, 3: regression",
+        "By default, text and up to 32 different whole numbers are classes. 2 (one-class) finds "
+        "outliers without labels: it chooses the nu and gamma whose boundary depends least on the "
+        "choice of training rows.",
         default_text="by the labels", is_basic=True)
     probability: bool = of_search(False, Rule.flag(), "-b 0|1",
-        "1: fit probabilities, too",
-        "It takes five more trainings.")
+        "1: also fit class probabilities",
+        "This adds five trainings.")
     balanced: bool = of_search(False, Rule.flag(), "--balanced",
-        "class weights n / (classes * n_class)",
-        "-w balanced is the same.")
+        "give all classes the same total weight",
+        "-w balanced is the same option.")
     model_file: str | None = of_output(None, OUTPUT.optional, "--model FILE",
         "the model file",
         default_text="TRAINING_SET_FILE.model", is_basic=True)
@@ -76,8 +78,8 @@ class EasyJob(DataJob):
         "the predictions of TEST_FILE",
         default_text="TEST_FILE.predict")
     quiet: bool = of_other(False, Rule.flag(), "-q",
-        "print only errors, warnings of training, last lines",
-        "The warnings about data are omitted.")
+        "print only errors, convergence warnings, last lines",
+        "Warnings about the data are omitted.")
 
 
 OF_EASY: Conditions = (
@@ -121,10 +123,11 @@ TITLES = ("Search", "Output", "Files", "Other")
 def main(**given: Any) -> None:
     """Choose the settings of a model, train it on all rows, and predict TEST_FILE.
 
-    Kernel, scaling, feature weights, C, gamma and epsilon are chosen on held-out rows. The model is
-    exact, or early if that is better or faster on many rows. The last lines have the setting as a
-    dcsvm-train command, and the loss on held-out rows. The model file and the predictions are
-    written into the current folder.
+    dcsvm-easy chooses kernel, scaling, feature weights, C, gamma and epsilon by the error on rows
+    that were not used in training. With many rows, the model is an early one if that is more
+    accurate or if an exact one would take too long. The last lines printed are the dcsvm-train
+    command of the chosen settings and the accuracy to expect on new rows. The model file and the
+    predictions are written into the current folder.
     """
     for name, path, ending in (("model", "training_set", "model"), ("output", "test", "predict")):
         if given[f"{name}_file"] is None:

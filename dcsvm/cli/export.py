@@ -44,7 +44,7 @@ class ExportJob(DataJob):
     output_file: str = option("", OUTPUT, "OUTPUT_FILE")
     early: bool = option(False, Rule.flag(), "--early",
         "export the early model, not the exact solution",
-        "Not needed for a model that has no exact solution.",
+        "Not needed for a model without an exact solution.",
         group="Method", is_basic=True)
     quiet: bool = of_other(False, Rule.flag(), "-q", "print only errors", is_basic=True)
 
@@ -74,9 +74,9 @@ OF_EXPORT: Conditions = (
 def main(**given: Any) -> None:
     """Write a model as ONNX or as C, for programs without dcsvm.
 
-    The ending of OUTPUT_FILE decides: .onnx or .c. The exact solution is exported if the model has
-    one, otherwise the early level. The file has the scaling, the encoding of columns, the labels
-    and the probabilities of the model. ONNX needs the extra onnx.
+    The name of OUTPUT_FILE selects the format: it ends in .onnx or .c. The exact solution is
+    exported if the model contains one, otherwise the early model. The file includes the scaling,
+    the encoding of table columns, the labels and the probabilities. ONNX requires the extra onnx.
     """
     threads, job = TrainOptions.check("threads", given.pop("threads")), ExportJob.taken(given)
     check([OF_EXPORT], job)

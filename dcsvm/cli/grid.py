@@ -121,30 +121,30 @@ class GridJob(SearchOptions, TrainingJob):
 
     log2c: tuple[float, ...] = of_settings(powers_of_two("-5,15,2"), POWERS,
         "-log2c BEGIN,END,STEP|null",
-        "exponents of C: powers of 2",
-        "null: C is that of -c.",
+        "C: powers of 2 with these exponents",
+        "With null, C is the value of -c.",
         default_text="-5,15,2", is_basic=True)
     log2g: tuple[float, ...] = of_settings(powers_of_two("3,-15,-2"), POWERS,
         "-log2g BEGIN,END,STEP|null",
-        "exponents of gamma: powers of 2",
-        "null: gamma is that of -g. Kernels without gamma ignore it.",
+        "gamma: powers of 2 with these exponents",
+        "With null, gamma is the value of -g. Kernels without gamma ignore this option.",
         default_text="3,-15,-2", is_basic=True)
     log2p: tuple[float, ...] = of_settings((), POWERS, "-log2p BEGIN,END,STEP|null",
-        "exponents of epsilon of eps-SVR",
-        "null: epsilon is that of -p.",
+        "epsilon of eps-SVR, likewise",
+        "With null, epsilon is the value of -p.",
         default_text="null")
     gamma_unit: str = of_settings("1", Rule.choice("1", MEDIAN), "--gamma-unit UNIT",
-        "unit of the powers of -log2g: 1 or median",
-        "median: a power F stands for -g F/median. The last line has gamma itself.")
+        "unit of gamma in the grid: 1 or median",
+        "With median, a power F of -log2g means -g F/median. The last line has gamma itself.")
     n_folds: int = of_settings(5, Rule.integer(2), "-v N",
         "number of cross-validation folds",
         is_basic=True)
     test_file: str | None = of_settings(None, INPUT.optional, "--test FILE",
-        "score on the rows of this file, not on folds",
+        "score on the rows of this file instead of folds",
         "Models are then trained on all rows of the training set.")
     time_limit: float | None = of_long_runs(None, SECONDS.optional, "--time-limit SEC",
         "stop after SEC seconds, print the best so far",
-        "The time includes reading. No model is trained after a stop. -resume continues.")
+        "The time includes reading. After a stop, no model is trained; -resume continues.")
     out_file: str | None = of_files(None, OUTPUT.optional, "-out FILE|null",
         "write a line per scored setting to this file",
         "null writes no file.",
@@ -152,17 +152,16 @@ class GridJob(SearchOptions, TrainingJob):
     resume_file: str | None = of_files(None, Rule.path(continued_by="out_file").optional,
         "-resume [FILE]",
         "continue from this -out file",
-        "Data and options must be the same. The default FILE, if an option or the training set "
-        "follows, is that of -out.")
+        "Use the same data and options. Without FILE, the file of -out is continued.")
     png_file: str | None = of_files(None, OUTPUT.optional, "-png FILE",
-        "draw a map of the rates", "Requires matplotlib.")
+        "draw a map of the scores", "This needs matplotlib (extra plot).")
     svmtrain: str | None = option(None, Rule.text().optional, "-svmtrain PATH",
         "ignored: training is built in", group=IGNORED)
     gnuplot: str | None = option(None, Rule.text().optional, "-gnuplot PATH",
         "ignored: see -png", group=IGNORED)
     quiet: bool = of_other(False, Rule.flag(), "-q",
         "print only errors, warnings of the search, last line",
-        "The warnings about data are omitted.")
+        "Warnings about the data are omitted.")
 
 
     def grid(self, options: TrainOptions) -> Any:
@@ -217,13 +216,14 @@ OF_GRID_TOO = [name for name, option, _ in TrainOptions.entries() if option.in_g
 def main(**given: Any) -> None:
     """Choose C and gamma by cross-validation.
 
-    Each setting of a grid is scored on held-out rows. One line per setting has its rate and the
-    best setting so far; the last line has the best setting: C, gamma, rate. Ties are broken by the
-    smaller C. If MODEL_FILE is given, a model of the best setting is trained on all rows.
+    Each setting is scored on rows that were not used to train it. One line per setting shows its
+    score and the best setting so far. The last line is the best setting: C, gamma and its score.
+    Among equal scores, the smallest C wins. If you give MODEL_FILE, a model with the best setting
+    is trained on all rows.
 
-    The rate is the accuracy in percent, for regressions the mean squared error. Without --early, it
-    equals the result of dcsvm-train -v up to the tolerance (-e): at most about one row in 1000
-    differs.
+    The score is the accuracy in percent; for regressions, it is the mean squared error. Without
+    --early, it equals the result of dcsvm-train -v up to the tolerance (-e): at most about one row
+    in 1000 differs.
     """
     options = training_options(given)
     # svm-grid names the file of results by the training set; "null" writes none

@@ -395,21 +395,21 @@ class TrainingJob(DataJob):
     training_set_file: str = option("", INPUT, "TRAINING_SET_FILE")
     model_file: str | None = option(None, OUTPUT.optional, "[MODEL_FILE]")
     balanced: bool = of_problem(False, Rule.flag(), "--balanced",
-        "C-SVC: class weights n / (classes * n_class)",
-        "-w balanced is the same.")
+        "C-SVC: give all classes the same total weight",
+        "The weight of a class is n / (classes * its rows). -w balanced is the same option.")
     n_folds: int | None = of_problem(None, Rule.integer(2).optional, "-v N",
         "N-fold cross-validation; writes no model",
         "It prints the accuracy, or the errors of a regression.",
         is_basic=True)
     test_file: str | None = of_levels(None, INPUT.optional, "--test FILE",
-        "choose the early level by the error on these rows",
+        "choose the early level by the error on this file",
         "For --early with --early-level auto. The search starts from the finest level and goes to "
         "coarser ones while they are better.")
     time_limit: float | None = of_long_runs(None, SECONDS.optional, "--time-limit SEC",
         "stop after SEC seconds, write the current model",
         "The time includes reading.")
     shrinking: bool = of_other(True, Rule.flag(), "-h 0|1",
-        "shrinking of LIBSVM: accepted, no effect",
+        "LIBSVM's shrinking: accepted, without effect",
         "Shrinking is always on; all gradients are reconstructed at the end.")
 
     @property

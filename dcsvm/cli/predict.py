@@ -51,31 +51,31 @@ class PredictJob(DataJob):
     model_file: str = option("", MODEL, "MODEL_FILE")
     output_file: str = option("", OUTPUT, "OUTPUT_FILE")
     early: bool = option(False, Rule.flag(), "--early",
-        "early prediction: only the nearest clusters' models",
+        "predict each row by the model of its nearest cluster",
         group="Method", is_basic=True)
     probability: bool = of_output(False, Rule.flag(), "-b 0|1",
-        "1: write class probabilities, too",
-        "They follow the label. The first line is a header with the labels. For a regression the "
-        "sigma of the noise is printed instead.",
+        "1: also write class probabilities",
+        "They follow the label. The first line is a header with the labels. For a regression, the "
+        "width of the noise (sigma) is printed instead.",
         is_basic=True)
     decision_values: bool = of_output(False, Rule.flag(), "--decision-values",
-        "write decision values, too",
+        "also write decision values",
         "A positive value stands for the first label of the model. For more than two classes there "
         "is one value per pair of classes, and the first line is a header with the pairs.",
         is_basic=True)
     has_metrics: bool = of_output(False, Rule.flag(), "--metrics",
-        "print precision, recall, F1, AUC, ... , too",
-        "For classes: precision, recall and F1 of each class, balanced accuracy, mean F1, the AUC "
+        "also print precision, recall, F1, AUC and more",
+        "For classes: precision, recall and F1 of each class, balanced accuracy, macro F1, the AUC "
         "of two classes, with -b 1 the log loss and the AUC of more classes, and the confusion "
         "matrix. For a regression: MAE, RMSE and R2.",
         is_basic=True)
     described: str | None = of_output(None, MODEL.optional, "--describe MODEL",
-        "print what a model is, with its feature weights",
-        "No other argument is then needed. The features of the largest weights come first.")
+        "describe a model, with its feature weights",
+        "This needs no other argument. Features with the largest weights are printed first.")
     plotted: tuple[str, str] | None = of_output(None, Rule.paths(MODEL, OUTPUT).optional,
         "--plot MODEL PNG",
         "draw the largest feature weights of a model",
-        "No other argument is then needed. It needs matplotlib (extra plot).")
+        "This needs no other argument, but matplotlib (extra plot).")
     scale: str | None = scale_by_file()
     quiet: bool = of_other(False, Rule.flag(), "-q", "print only errors: no accuracy, no warnings")
 

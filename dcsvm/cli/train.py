@@ -81,8 +81,8 @@ class TrainJob(TrainingJob):
         "dcsvm, or libsvm for the format of LIBSVM only",
         "dcsvm: an exact model is in LIBSVM's format, followed by a section of dcsvm.")
     quiet: bool = of_other(False, Rule.flag(), "-q",
-        "print only errors, warnings of training, lines of -v",
-        "The warnings about data are omitted.")
+        "print only errors, convergence warnings, results of -v",
+        "Warnings about the data are omitted.")
 
     @property
     def remote_file(self) -> str | None:

@@ -188,8 +188,8 @@ def easy_file(job: EasyJob, options: TrainOptions) -> int:
     print_result(f"held-out {chosen['quality']} ({chosen['n_held']} rows)")
     status = 0 if report.converged else NOT_CONVERGED
     if job.test_file is not None:
+        progress.note(f"test file {job.test_file}, predictions in {job.output_file}:")
         status = predict_test(job) or status
-        progress.note(f"predictions of {job.test_file}: {job.output_file}")
     return status_of(interrupts.received, status)
 
 

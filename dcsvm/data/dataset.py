@@ -244,18 +244,18 @@ class Dataset:
         is_disposable : bool, default False
             The data are trained once: training may reorder the rows in place.
         format : str, optional
-            A format as of the option --format, such as "csv" or "libsvm". The default is told by
-            the ending of the name.
+            A format of the option --format, such as "csv" or "libsvm". By default, the name of the
+            file ends in its format.
         header : bool, optional
-            Whether the first line of CSV or TSV has the names of the columns. By default the lines
-            tell.
+            Whether the first line of CSV or TSV contains the column names. By default, this is
+            decided by the content.
         label : str, optional
-            Label column of a table, by name or number, by default the last one. Rows to predict may
-            lack labels, which are then nan or "".
+            Label column of a table, by name or number; the default is the last one. Rows to predict
+            may lack labels, which are then nan or "".
         is_labelled : bool, default True
             False for a training set without a label column, for one-class.
         drop : sequence of str, optional
-            Columns of a table to leave out, by name or number, or lists of them by commas.
+            Columns of a table to ignore: names or numbers, or comma-separated lists of them.
         category : sequence of str, optional
             Columns of a table whose numbers name categories, given as in `drop`.
         weight : str, optional
@@ -266,6 +266,11 @@ class Dataset:
             The file is LIBSVM text of a precomputed kernel.
         threads : int, optional
             Number of threads; the default is all available cores.
+
+        Returns
+        -------
+        Dataset
+            The rows and labels.
 
         Raises
         ------
@@ -308,10 +313,25 @@ class Dataset:
         scale: str | os.PathLike[str] | Scaling | None = None,
         **options: Any,
     ) -> Iterator[Dataset]:
-        """Read a file piece by piece; for options see `read`.
+        """Read a file piece by piece.
 
-        Each piece of a LIBSVM text has its own number of features. The generator does not hold
-        pieces that it has yielded. Rows of a precomputed kernel are one piece.
+        The generator does not hold pieces that it has yielded. Rows of a precomputed kernel are one
+        piece.
+
+        Parameters
+        ----------
+        path, like, scale, **options : as for `read`
+            The file and how to read it.
+
+        Yields
+        ------
+        Dataset
+            The next rows. Each piece of a LIBSVM text has its own number of features.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be opened or parsed.
         """
         name, scaling, reading = os.fspath(path), loaded(scale), FileOptions(**options)
         if reading.kernel_values:
@@ -364,7 +384,18 @@ class Dataset:
         return TableEncoding.of(frame_of(X) if is_frame(X) else frame_of_matrix(np.asarray(X)))
 
     def scaled(self, scale: str | Scaling | None) -> Dataset:
-        """Return the data set in a scaling, without weights; for `scale` see the constructor."""
+        """Return the data set in a scaling, without weights.
+
+        Parameters
+        ----------
+        scale : {"auto", "quantile"}, Scaling or None
+            The scaling, as for the constructor.
+
+        Returns
+        -------
+        Dataset
+            The scaled rows, with the same labels.
+        """
         return self._in_scaling(self._scaling_of(scale, None), is_scaling_stored=True)
 
     def shifted(
@@ -431,10 +462,24 @@ class Dataset:
         return data
 
     def weighted(self, weights: ArrayLike, columns: np.ndarray | None = None) -> Dataset:
-        """Multiply the scaled features by weights, float64 (n_features,), all at least 0.
+        """Multiply the scaled features by weights.
 
-        `columns`, ascending, are the columns of the weights if they are not all; others have
-        weight 0. Raises ValueError for invalid weights, or products beyond float32.
+        Parameters
+        ----------
+        weights : array of shape (n_features,)
+            The weights, at least 0.
+        columns : int array, ascending, optional
+            The columns of the weights if they are not all; the others have weight 0.
+
+        Returns
+        -------
+        Dataset
+            The weighted rows, with the same labels.
+
+        Raises
+        ------
+        ValueError
+            For invalid weights, or products beyond float32.
         """
         if isinstance(weights, str):
             raise ValueError(f"weights must be an array, got {weights!r}: dcsvm.train learns them")

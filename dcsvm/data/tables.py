@@ -444,18 +444,21 @@ def _described(reader: TableReader, rows: TableRows, choice: str) -> str:
     kinds = [one.kind == CATEGORY for one in encoding.columns]
     n_missing = sum(one.has_indicator for one in encoding.columns)
     numbers, texts = kinds.count(False), kinds.count(True)
-    parts = [f"{numbers} number{'s'[: numbers != 1]}", f"{texts} text column{'s'[: texts != 1]}"]
-    missing = f", {n_missing} with missing numbers" if n_missing else ""
+    missing = f" ({n_missing} with missing values)" if n_missing else ""
+    parts = [
+        f"{numbers} numeric column{'s'[: numbers != 1]}{missing}",
+        f"{texts} text column{'s'[: texts != 1]}",
+    ]
     label = "no label" if encoding.label is None else f"label {encoding.label} ({choice})"
     lines = [
-        f"table of {rows.n_rows} rows: {label}; {' and '.join(parts)}"
-        f"{missing} give {encoding.n_features} feature{'s'[: encoding.n_features != 1]}"
+        f"table of {rows.n_rows} rows: {label}; {' and '.join(parts)} become "
+        f"{encoding.n_features} feature{'s'[: encoding.n_features != 1]}"
     ]
     if reader.csv is not None and reader.csv.dialect.are_names_numbers:
         line, names = reader.csv.dialect.line_of_names, ", ".join(reader.names[:4])
         lines.append(
-            f"line {line} ({names}{', ...' if len(reader.names) > 4 else ''}) has the names of the "
-            "columns; --no-header makes it a row"
+            f"line {line} ({names}{', ...' if len(reader.names) > 4 else ''}) contains the "
+            "column names; with --no-header, it is a row of data"
         )
     return "\n".join([*lines, *encoding.notes])
 

@@ -62,9 +62,9 @@ def train(  # noqa: PLR0913 (a client and the arguments of dcsvm.train)
         sizes, must be chunked as X.
     sample_weight : array or dask array of shape (n,), or list of delayed chunks, optional
         The weight of each row, at least 0.
-    progress, stop, checkpoint, init_model, test, scale, feature_weights
-        As in `dcsvm.train`.
-    **options
+    progress, stop, checkpoint, init_model, test, scale, feature_weights : as for `dcsvm.train`
+        These arguments have the same meaning.
+    **options : dict
         As in `dcsvm.train`. `cache_mb` is the memory budget of a task in MB, 1000 by default. A
         worker runs one task per thread at a time.
 

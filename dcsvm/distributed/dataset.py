@@ -107,12 +107,17 @@ class RemoteDataset(Dataset):
     y : dask array of shape (n,), dask series, or list of delayed chunks, optional
         The labels or targets. A list, or an array with unknown chunk sizes, must be chunked as X.
     sample_weight : array or dask array of shape (n,), or list of delayed chunks, optional
-    scale, feature_weights : as for dcsvm.Dataset
+        The weight of each row, at least 0.
+    scale, feature_weights : as for `dcsvm.Dataset`
+        How features are scaled and weighted.
     encode_numbers : bool, default True
         Encode the columns of a data frame of numbers without gaps, too: rows to predict may then
         have gaps, and columns in another order.
 
-    Raises ValueError or TypeError for invalid input.
+    Raises
+    ------
+    ValueError, TypeError
+        For invalid input.
     """
 
     def __init__(

@@ -60,6 +60,7 @@ class OnWorkers(Estimator):
         Returns
         -------
         SVC or SVR
+            The estimator of dcsvm.sklearn.
         """
         local = self._local(**self._own_params())
         local.__dict__.update({name: one for name, one in vars(self).items() if name != "client"})
@@ -108,6 +109,7 @@ class OnWorkers(Estimator):
         Parameters
         ----------
         X : array, sparse matrix or dask collection of shape (n, d)
+            The rows.
         method : {"exact", "early"}, optional
             The part of the model to use; the default is "exact" if the model has it.
 
@@ -126,6 +128,7 @@ class OnWorkers(Estimator):
         Parameters
         ----------
         X : array, sparse matrix or dask collection of shape (n, d)
+            The rows.
         y, sample_weight : array or dask collection of shape (n,)
         """
         predicted, y, sample_weight = (
@@ -198,12 +201,14 @@ class DaskSVC(OnWorkers, SVC):
         Parameters
         ----------
         X : array, sparse matrix or dask collection of shape (n, d)
+            The rows.
         method : {"exact", "early"}, optional
             The part of the model to use; the default is "exact" if the model has it.
 
         Returns
         -------
         array or lazy dask array of float64, shape (n,), (n, n_classes) or (n, n_pairs)
+            As for SVC.
         """
         if not is_collection(X):
             return super().decision_function(X, method=method)
@@ -218,12 +223,14 @@ class DaskSVC(OnWorkers, SVC):
         Parameters
         ----------
         X : array, sparse matrix or dask collection of shape (n, d)
+            The rows.
         method : {"exact", "early"}, optional
             The part of the model to use; the default is "exact" if the model has it.
 
         Returns
         -------
         array or lazy dask array of float64, shape (n, n_classes)
+            The probabilities, in the order of classes_.
         """
         if is_collection(X):
             width = len(self.classes_)

@@ -181,7 +181,7 @@ class Outcome:
         ]
         yield from _aligned(rows)
         # the metrics of all classes together
-        yield f"balanced accuracy {self.balanced_accuracy:.4f}, mean F1 {self.macro_f1:.4f}"
+        yield f"balanced accuracy {self.balanced_accuracy:.4f}, macro F1 {self.macro_f1:.4f}"
         if not math.isnan(self.auc):
             kind = " (mean of one class against the rest)" if len(texts) > 2 else ""
             yield f"AUC {self.auc:.4f}{kind}"

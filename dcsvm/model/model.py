@@ -125,8 +125,8 @@ class Model(ModelParts):
 
         Parameters
         ----------
-        X, method, threads
-            As for `decision_function`.
+        X, method, threads : as for `decision_function`
+            The rows, the part of the model to use, and the number of threads.
 
         Returns
         -------
@@ -152,8 +152,8 @@ class Model(ModelParts):
 
         Parameters
         ----------
-        X, method, threads
-            As for `decision_function`.
+        X, method, threads : as for `decision_function`
+            The rows, the part of the model to use, and the number of threads.
 
         Returns
         -------

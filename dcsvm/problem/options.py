@@ -59,8 +59,8 @@ MAX_CACHE = 10**9  # MB
 MEGABYTES = Rule.number(f"positive and at most {MAX_CACHE}", lambda mb: 0 < mb <= MAX_CACHE)
 MAX_ITERATIONS = 2**62
 TOLERANCE_UNIT = (
-    "the unit is that of decision values, times, where this is below 1, the margin of nu-SVC, the "
-    "standard deviation of the targets of a regression, or nu n of one-class"
+    "in decision values, multiplied by a scale where that is below 1: the margin of nu-SVC, the "
+    "standard deviation of the targets of a regression, nu n of one-class"
 )
 
 of_problem, of_kernel, of_accuracy, of_levels, of_long_runs = (
@@ -122,32 +122,33 @@ class TrainOptions(OptionTable):
         "train C-SVC with a bias term, as LIBSVM does",
         "The other types always have a bias term.")
     probability: bool | str = of_problem(False, Rule.flag().or_word(CENTERED), "-b 0|1",
-        "1: fit a model of probabilities, too",
-        "It takes 5-fold cross-validation, also with --early, but not for one-class.",
+        "1: also fit class probabilities",
+        "This adds a 5-fold cross-validation, except for one-class. For a regression, the width of "
+        "the noise is fitted.",
         keyword='fit a model of probabilities by 5-fold cross-validation (one-class: to the '
         'training rows); "centered" gives probability 1/2 to decision value 0')
     kernel: str = of_kernel(DEFAULT, Rule.choice(*NAMES, spellings=SHORT_NAMES), "-t TYPE",
         numbered_names(),
-        "A name is accepted, too, in any case. The linear kernel is u'v. The file of a precomputed "
-        "kernel has kernel values in place of features.",
+        "You can also give a name, in any case. The linear kernel is u'v. The data file of a "
+        "precomputed kernel contains kernel values instead of features.",
         keyword=f"or {other_names()}",
         is_basic=True)
     degree: int = of_kernel(3, Rule.integer(0), "-d DEGREE", f"degree of {users_of('degree')}")
     gamma: float | str | None = of_kernel(None, GAMMA.optional, "-g GAMMA",
         f"gamma of {users_of('gamma')}; or auto, F/median",
         "0 selects the default, as in LIBSVM. auto is 1 / (features * variance of all values). "
-        f"F/median, such as 2/median, is {median_words()}. In 1/features a column of categories "
+        f"F/median, such as 2/median, is {median_words()}. In 1/features, a column of categories "
         "counts once.",
         keyword=f'gamma of {users_of("gamma")}; at least 0, or "auto": 1 / (features * variance '
         f'of all values), or "F/median", such as "2/median": {median_words()}; None is 1/features, '
-        "of which a column of categories is one",
+        "where a column of categories counts once",
         default_text="1/features", is_basic=True)
     coef0: float = of_kernel(0.0, FINITE, "-r COEF0", f"coef0 of {users_of('coef0')}")
     tolerance: float = of_accuracy(1e-3, POSITIVE, "-e TOL",
-        "tolerance: largest KKT violation of the solution",
-        f"{TOLERANCE_UNIT[0].upper()}{TOLERANCE_UNIT[1:]}. With --early it holds for each cluster. "
-        "The early level of an exact model is solved to at best 0.001.",
-        keyword=f"largest KKT violation of the solution; {TOLERANCE_UNIT}",
+        "tolerance: stop at this KKT violation",
+        f"{TOLERANCE_UNIT[0].upper()}{TOLERANCE_UNIT[1:]}. With --early, each cluster is solved to "
+        "TOL; the early level of an exact model is solved to TOL or 0.001, whichever is larger.",
+        keyword=f"largest KKT violation of the solution, {TOLERANCE_UNIT}",
         is_basic=True)
     gap: float | None = of_accuracy(None, POSITIVE.optional, "--gap GAP",
         "stop at this relative duality gap instead of -e",
@@ -155,11 +156,11 @@ class TrainOptions(OptionTable):
         keyword="stop at this duality gap, relative to the objective, instead of the tolerance",
         in_grid=False)
     certify: bool = of_accuracy(False, Rule.flag(), "--certify",
-        "verify every row with float64 kernel values",
-        "The default verifies a sample of rows and all possible violators.",
+        "check every row in float64 at the end",
+        "By default, a sample of the rows and all possible violators are checked.",
         is_free=True, in_grid=False)
     levels: int | None = of_levels(None, Rule.integer(0, MAX_LEVELS).optional, "-l --levels L",
-        "number of cluster levels, 0: none",
+        "number of cluster levels; 0: no clusters",
         "The finest level has branching^L clusters. The default is the early level, every second "
         "finer level down to 1000 rows per cluster, and level 2. Levels with fewer than 100 rows "
         "per cluster on average are skipped. Only C-SVC and epsilon-SVR use levels.",
@@ -180,9 +181,9 @@ class TrainOptions(OptionTable):
         keyword='each cluster of the coarser level is split; or "adaptive", k-means on support '
         'vectors of the finer level; "random", on random rows; "kmeans", a Euclidean tree')
     early: bool = of_levels(False, Rule.flag(), "--early",
-        "train one level only, a model per cluster: much faster",
-        "With -l and --early-level the finer levels run before it, each from the solution of the "
-        "one before.",
+        "train only the early model: an SVM per cluster of rows",
+        "With -l and --early-level, the finer levels are trained first, and each level starts from "
+        "the solution of the finer one.",
         keyword="train one level only, a local model for each of its clusters: much faster; with "
         "levels and early_level the finer levels run before it",
         is_basic=True)
@@ -206,13 +207,14 @@ class TrainOptions(OptionTable):
         "1.5 with early, otherwise 1",
         default_text="1.5; 1 without --early")
     seed: int = of_levels(0, Rule.integer(0), "--seed N",
-        "random seed of the samples and the folds (-v, -b)",
+        "random seed of sampling and of the folds (-v, -b)",
         keyword="random seed of the samples and the folds")
     cache_mb: int | None = of_long_runs(None, MEGABYTES.optional, "-m MB",
-        "MB for caches and copies",
-        "Kernel row caches, matrices and working copies of all threads together. The rows, 64 "
-        "bytes per row and 200 MB come on top. The default is half of the memory available to this "
-        "process, at most 8000 MB, and at most the memory that the rows leave.",
+        "memory for caches and working copies",
+        "Megabytes (10^6 bytes) for kernel row caches, matrices and working copies of all threads "
+        "together. The rows, 64 bytes per row and 200 MB for the program are not included. The "
+        "default is half of the memory available to this process, but at most 8000 MB and at most "
+        "the memory that remains beside the rows.",
         keyword="MB for caches, matrices and working copies; None is half of the memory available "
         "to this process, at most 8000",
         default_text="half of available memory", is_basic=True, is_free=True)
@@ -385,57 +387,58 @@ class DataOptions(OptionTable):
     # fmt: off
     format: str | None = of_files(None, Rule.choice(*FORMATS).optional, "--format NAME",
         f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}",
-        f"The ending of the file name tells the format by default: .{', .'.join(ENDINGS)}, also "
-        f"with {', '.join(PACKED)}; any other file is LIBSVM text. pyarrow "
-        "(extra tables) reads tables; without it only tables of numbers in csv or tsv.",
-        default_text="by its name")
+        f"By default, the name of the file ends in its format: .{', .'.join(ENDINGS)}, also "
+        f"followed by {', '.join(PACKED)}; any other file is LIBSVM text. Reading tables requires "
+        "pyarrow (extra tables), except for csv and tsv files of numbers.",
+        default_text="by the file name")
     label: str | None = of_files(None, Rule.text().optional, "--label COLUMN",
-        "label column of a table: name or number",
-        "The default is the last one. If only another one is named target, label, class or y, the "
-        "command asks for this option. One-class has no label by default.",
+        "label column of a table: its name or number",
+        "The default is the last column. If another column is named target, label, class or y, and "
+        "the last one is not, the command asks for this option. One-class has no label by default.",
         default_text="the last one")
     drop: tuple[str, ...] = of_files((), Rule.texts(), "--drop COLUMNS",
-        "columns to leave out: names or numbers, by commas",
-        "Quotes enclose a name with commas.",
+        "columns to ignore: comma-separated names or numbers",
+        "Put a name that contains a comma in quotes.",
         is_multiple=True)
     category: tuple[str, ...] = of_files((), Rule.texts(), "--category COLUMN",
-        "columns of categories, also numbers; as --drop",
-        "Numbers there are names, such as postal codes. Text with a value for nearly each row is "
-        "kept.",
+        "columns whose numbers are categories; as --drop",
+        "The numbers are then names, such as postal codes. Text columns are always categories; "
+        "those with a different value in nearly every row are dropped unless you name them here.",
         is_multiple=True)
     header: bool = of_files(False, Rule.flag(), "--header",
-        "line 1 of CSV or TSV has the names of the columns",
-        "By default the lines tell: names are words above columns of numbers, words that are not "
-        "among the values, or 0, 1, 2, ...")
+        "line 1 of CSV or TSV contains the column names",
+        "By default, this is decided by the content: names are words above columns of numbers, "
+        "words that do not occur as values, or 0, 1, 2, ...")
     no_header: bool = of_files(False, Rule.flag(), "--no-header",
-        "line 1 of CSV or TSV is a row")
+        "line 1 of CSV or TSV is a row of data")
     weight: str | None = of_files(None, Rule.text().optional, "--weight COLUMN",
         "column of a table with sample weights",
         "A row of weight 2 counts as two rows, also in the scores of dcsvm-grid and dcsvm-easy.")
     scale: str | None = of_files(None, Rule.path(AUTO_SCALE, QUANTILE, *STANDARD_INPUT).optional,
         "--scale NAME|FILE",
-        "scale: auto, quantile, or by a range file",
+        "scale features: auto, quantile, or a range file",
         "auto scales each feature of the training set to [-1, 1], as svm-scale does; quantile maps "
-        "its values to a normal distribution by their ranks. The model has the scaling and applies "
-        "it. auto also writes MODEL_FILE.range, which svm-scale can read. A range file that is "
-        "given is not stored: give it to dcsvm-predict, too. A file named auto is given as "
-        "./auto.",
+        "its values to a normal distribution by their ranks. The model stores this scaling and "
+        "applies it to the rows it predicts. auto also writes MODEL_FILE.range, which svm-scale "
+        "can read. If you give a range file, it is not stored: give it to dcsvm-predict as well. "
+        "For a file named auto, write ./auto.",
         keyword='"auto" scales each feature to [-1, 1], "quantile" to a normal distribution by the '
-        "ranks of its values; or a scaling, such as that of another model. The model has the "
+        "ranks of its values; or a scaling, such as another model's. The model stores the "
         "scaling and applies it to the rows it predicts")
     feature_weights: str | None = of_files(None, Rule.path(LEARN).optional, "--weights FILE",
-        "feature weights: learn, or those of a model file",
-        "The weights multiply the scaled features and show which of them matter. learn finds them "
-        "for kernels of a distance, from up to 3000 rows, and chooses by held-out rows among them; "
-        "without a gain they are 1. The model has them: see dcsvm-predict --describe. The weights "
-        "of a model file belong to the --scale it was trained with.",
+        "feature weights: learn, or from a model file",
+        "The weights multiply the scaled features and show which of them matter. learn finds "
+        "weights for the kernels rbf, laplacian and exponential, from up to 3000 rows; if they do "
+        "not lower the error on held-out rows, all weights are 1. The model stores them; "
+        "dcsvm-predict --describe prints them. Use the weights of a model file with the --scale "
+        "that the model was trained with.",
         keyword='array of shape (n_features,), factors of the scaled features; or "learn", which '
         "finds them for kernels of a distance from the slopes of decision values, and chooses by "
         "held-out rows; model_.scaling.weights has the result")
     lenient: bool = of_files(False, Rule.flag(), "--lenient",
         "accept malformed data lines that svm-train accepts",
-        "These are spaces after a colon, trailing words without a colon (ignored), and hexadecimal "
-        "numbers. nan, inf and index 0 remain errors.")
+        "Accepted are spaces after a colon, trailing words without a colon (ignored), and "
+        "hexadecimal numbers. nan, inf and index 0 remain errors.")
     # fmt: on
 
     def format_of(self, path: str) -> str | None:
@@ -507,12 +510,12 @@ class CompressOptions(OptionTable):
         "The clusters of an early model share them.")
     times: float | None = of_size(
         Rule.number("above 1 and finite", lambda value: 1 < value < math.inf).optional, "--times T",
-        "reduce kernel evaluations per row by this factor",
-        "The evaluations that assign a row to its cluster count, too.")
+        "compute T times fewer kernel values per row",
+        "Kernel values that assign a row to its cluster are included.")
     loss: float | None = of_size(
         Rule.number("above 0 and below 100", lambda value: 0 < value < 100).optional,
         "--loss PERCENT",
-        "labels that may change, in percent; needs --test",
+        "share of labels that may change; needs --test",
         "Several sizes are tried. The result is the smallest one that changes at most PERCENT of "
         "the labels with 95 % confidence, by the test rows.")
     method: str | None = option(None, Rule.choice("exact", "early").optional)

@@ -137,9 +137,9 @@ def easy(  # noqa: PLR0913 (a public function with keyword parameters)
         )  # fmt: skip
         choice = choose(search)
         if search.skipped:
-            tell_line(f"left out: {', '.join(search.skipped)}")
+            tell_line(f"not tried: {', '.join(search.skipped)}")
         elif clock.left() > 0:
-            tell_line(f"nothing is left to try after {clock.used:.1f} s")
+            tell_line(f"search complete after {clock.used:.1f} s")
         model, choice = _trained(choice, clock, control.progress, metric)
     model.report.set_selection(_described(search, choice), choice.trial.options)
     return model
@@ -169,7 +169,7 @@ def _novelty(
             skipped.append(f"all rows but {n_affordable}")
             rows = rows.take(sampled(np.arange(rows.n_rows), rows.labels, options, n_affordable))
         if skipped:
-            progress.note(f"left out: {', '.join(skipped)}")
+            progress.note(f"not tried: {', '.join(skipped)}")
         last = clock.stop_of_last(early=False)
         own = replace(chosen.options, probability=options.probability)
         model = train(rows.without_source(), progress=progress, stop=last, **own.values)

@@ -244,8 +244,9 @@ class EasySearch:
         if self.n_in_step is not None:
             best, n = self.best.candidate, self.n_in_step
             weights = "" if best.weighting is None else f", weights by {best.weighting}"
+            trials = f"{n} trial{'s'[: n != 1]}" if n else "no new setting"
             self.progress.note(
-                f"{self.step}: {n} trial{'s'[: n != 1]}; best: {best.kernel}, "
+                f"{self.step}: {trials}; best: {best.kernel}, "
                 f"{SCALING_NAMES[best.scale]}{weights}, C={best.C * self.scorer.target_std:.4g}, "
                 f"gamma={best.gamma:.3g}/median: {self.quality(self.best)}"
             )

@@ -120,7 +120,7 @@ class Clock:
 
 SLOPES, INFORMATION = "slopes", "information"  # kinds of feature weights
 GIVEN = "given"  # the scaling of a candidate that the data set has
-SCALING_NAMES = {"auto": "ranges", "quantile": "quantiles", GIVEN: "given"}
+SCALING_NAMES = {"auto": "scale auto", "quantile": "scale quantile", GIVEN: "given scale"}
 N_FOLDS = 5
 MAX_HELD = 4000
 TRIAL_TOLERANCE = 1e-2  # relative to the deviation of the targets

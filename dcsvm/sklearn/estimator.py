@@ -136,13 +136,15 @@ class Estimator(OnnxMethods, BaseEstimator):
         X : array, data frame or sparse matrix (n, d), or kernel values (n, n)
             Features are rounded to float32. Columns of a data frame may have text, categories and
             gaps, which are missing values. kernel='precomputed' takes kernel values.
-        y : labels or targets (n,)
+        y : array (n,)
+            Labels or targets.
         sample_weight : array (n,) or None
             Number of copies of each row; rows of weight 0 or less are ignored.
 
         Returns
         -------
-        self
+        object
+            This estimator.
 
         Raises
         ------
@@ -513,7 +515,8 @@ class Estimator(OnnxMethods, BaseEstimator):
 
         Returns
         -------
-        fitted : estimator of sklearn.svm with the same name
+        object
+            A fitted estimator of sklearn.svm with the same name.
 
         Raises
         ------
@@ -563,8 +566,17 @@ class Estimator(OnnxMethods, BaseEstimator):
     def save(self, path: str | os.PathLike[str], format: str = "dcsvm") -> None:
         """Write a model file for dcsvm-predict, and for svm-predict if the model is exact.
 
-        The format 'libsvm' omits dcsvm's extensions. Raises ValueError for string labels and for
-        values outside the range of float32.
+        Parameters
+        ----------
+        path : str or path-like
+            The file to write.
+        format : {'dcsvm', 'libsvm'}
+            'libsvm' omits dcsvm's extensions.
+
+        Raises
+        ------
+        ValueError
+            For string labels, and for values outside the range of float32.
         """
         self._check_is_fitted()
         if self.model_ is None:

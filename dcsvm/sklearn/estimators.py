@@ -245,12 +245,13 @@ class Classifier(ClassifierMixin, Estimator):
         Parameters
         ----------
         X : array, data frame or sparse matrix (n, d)
+            The rows.
         method : {'exact', 'early'} or None
             Part of the model; None is the exact one, if fitted.
 
         Returns
         -------
-        values : float64 array
+        float64 array
             (n,) for two classes; positive values stand for classes_[1]. For k > 2 classes (n, k),
             or (n, k (k - 1) / 2) if decision_function_shape is 'ovo'; positive values then stand
             for the first class of a pair.
@@ -266,12 +267,13 @@ class Classifier(ClassifierMixin, Estimator):
         Parameters
         ----------
         X : array, data frame or sparse matrix (n, d)
+            The rows.
         method : {'exact', 'early'} or None
             Part of the model; None is the exact one, if fitted.
 
         Returns
         -------
-        labels : array (n,)
+        array (n,)
             With probability=True the most probable classes, else the classes with most votes. Ties
             go to the first class; with break_ties they go to the highest decision value.
         """
@@ -296,9 +298,20 @@ class Classifier(ClassifierMixin, Estimator):
 
     @available_if(_check_probability)
     def predict_proba(self, X: Input, *, method: str | None = None) -> np.ndarray:
-        """Predict the probabilities of the classes, float64 (n, k).
+        """Predict the probabilities of the classes.
 
-        The label that predict returns has the highest probability. X and method are as for predict.
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix (n, d)
+            The rows.
+        method : {'exact', 'early'} or None
+            Part of the model; None is the exact one, if fitted.
+
+        Returns
+        -------
+        float64 array (n, k)
+            The probabilities, in the order of classes_. The label that predict returns has the
+            highest one.
         """
         self._check_is_fitted()
         if not len(self._probA):
@@ -425,7 +438,20 @@ class SVR(RegressorMixin, Estimator):
     _svm_type = "epsilon_svr"
 
     def predict(self, X: Input, *, method: str | None = None) -> np.ndarray:
-        """Predict targets, float64 (n,), with the 'exact' or 'early' part of the model."""
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix (n, d)
+            The rows.
+        method : {'exact', 'early'} or None
+            Part of the model; None is the exact one, if fitted.
+
+        Returns
+        -------
+        float64 array (n,)
+            The target of each row.
+        """
         return self._values(X, method)[:, 0]
 
 
@@ -447,7 +473,18 @@ class NuSVR(RegressorMixin, Estimator):
     _svm_type = "nu_svr"
 
     def predict(self, X: Input) -> np.ndarray:
-        """Predict targets, float64 (n,)."""
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix (n, d)
+            The rows.
+
+        Returns
+        -------
+        float64 array (n,)
+            The target of each row.
+        """
         return self._values(X, None)[:, 0]
 
 
@@ -474,20 +511,68 @@ class OneClassSVM(OutlierMixin, Estimator):
         y: ArrayLike | None = None,  # noqa: ARG002  scikit-learn's signature
         sample_weight: ArrayLike | None = None,
     ) -> Estimator:
-        """Fit the model; y is ignored. X and sample_weight are as for SVC."""
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix (n, d), or kernel values (n, n)
+            The rows, as for SVC.
+        y : object
+            Ignored.
+        sample_weight : array (n,) or None
+            Number of copies of each row; rows of weight 0 or less are ignored.
+
+        Returns
+        -------
+        OneClassSVM
+            This estimator.
+        """
         X = in_known_frame(X)
         return super().fit(X, np.ones(_num_samples(X)), sample_weight=sample_weight)
 
     def decision_function(self, X: Input) -> np.ndarray:
-        """Compute decision values, float64 (n,); negative values stand for outliers."""
+        """Compute decision values.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix (n, d)
+            The rows.
+
+        Returns
+        -------
+        float64 array (n,)
+            The decision values; negative values stand for outliers.
+        """
         return self._values(X, None)[:, 0]
 
     def score_samples(self, X: Input) -> np.ndarray:
-        """Compute decision values without the offset, float64 (n,)."""
+        """Compute decision values without the offset.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix (n, d)
+            The rows.
+
+        Returns
+        -------
+        float64 array (n,)
+            The decision values plus offset_.
+        """
         return self.decision_function(X) + self.offset_
 
     def predict(self, X: Input) -> np.ndarray:
-        """Predict +1 for inliers and -1 for outliers, int (n,)."""
+        """Predict which rows are outliers.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix (n, d)
+            The rows.
+
+        Returns
+        -------
+        int array (n,)
+            +1 for inliers, -1 for outliers.
+        """
         return np.where(self.decision_function(X) >= 0, 1, -1).astype(np.intp)
 
     @property

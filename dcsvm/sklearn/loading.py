@@ -28,9 +28,9 @@ def load(path: str | os.PathLike[str]) -> Estimator:
 
     Returns
     -------
-    fitted : SVC, NuSVC, SVR, NuSVR or OneClassSVM
-        Model files do not store C, nu and weights. n_features_in_ is the number of features up to
-        the last one of the support vectors. Integer labels become int64.
+    SVC, NuSVC, SVR, NuSVR or OneClassSVM
+        The fitted estimator. Model files do not store C, nu and weights. n_features_in_ is the
+        number of features up to the last one of the support vectors. Integer labels become int64.
 
     Raises
     ------
@@ -79,10 +79,12 @@ def from_sklearn(estimator: BaseEstimator) -> Estimator:
     Parameters
     ----------
     estimator : SVC, NuSVC, SVR, NuSVR or OneClassSVM of sklearn.svm
+        The estimator, fitted.
 
     Returns
     -------
-    fitted : estimator of dcsvm with the same decision function
+    object
+        A fitted estimator of dcsvm with the same decision function.
 
     Raises
     ------

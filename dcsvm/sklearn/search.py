@@ -147,14 +147,34 @@ class AutoSVC(ClassifierMixin, AutoEstimator):
         return indices.astype(np.float64), options
 
     def predict(self, X: Input) -> np.ndarray:
-        """Predict labels (n,)."""
+        """Predict labels.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix (n, d)
+            The rows; missing values are allowed.
+
+        Returns
+        -------
+        array (n,)
+            The label of each row.
+        """
         rows, model = self._rows(X)
         return self.classes_[model.predict(rows).astype(np.intp)]
 
     def decision_function(self, X: Input) -> np.ndarray:
         """Compute decision values, as SVC does.
 
-        Two classes have values (n,), positive for classes_[1]; k classes have scores (n, k).
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix (n, d)
+            The rows; missing values are allowed.
+
+        Returns
+        -------
+        float64 array
+            (n,) for two classes; positive values stand for classes_[1]. For k classes, scores
+            (n, k).
         """
         rows, model = self._rows(X)
         values = model.decision_function(rows)
@@ -162,7 +182,18 @@ class AutoSVC(ClassifierMixin, AutoEstimator):
 
     @available_if(has_probability)
     def predict_proba(self, X: Input) -> np.ndarray:
-        """Predict the probabilities of the classes (n, k)."""
+        """Predict the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix (n, d)
+            The rows; missing values are allowed.
+
+        Returns
+        -------
+        float64 array (n, k)
+            The probabilities, in the order of classes_.
+        """
         rows, model = self._rows(X)
         return model.predict_probability(rows)
 
@@ -191,7 +222,18 @@ class AutoSVR(RegressorMixin, AutoEstimator):
     _svm_type = "epsilon_svr"
 
     def predict(self, X: Input) -> np.ndarray:
-        """Predict values (n,)."""
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix (n, d)
+            The rows; missing values are allowed.
+
+        Returns
+        -------
+        float64 array (n,)
+            The target of each row.
+        """
         rows, model = self._rows(X)
         return model.predict(rows)
 

@@ -49,14 +49,17 @@ class GridResult:
 
     @property
     def best_C(self) -> float:  # noqa: N802 (C as in LIBSVM)
+        """C of the best setting."""
         return self.best.setting.C
 
     @property
     def best_gamma(self) -> float | None:
+        """Gamma of the best setting; None for a kernel without gamma."""
         return self.best.setting.gamma
 
     @property
     def best_epsilon(self) -> float | None:
+        """Epsilon of the best setting; None except for epsilon-SVR."""
         return self.best.setting.epsilon
 
     @property
@@ -311,8 +314,8 @@ def grid_search(  # noqa: PLR0913 (a public function with keyword parameters)
         Afterwards, score a fine grid around the best setting.
     sample_weight : array of shape (n,), optional
         Weights as for `dcsvm.train`. They also weight the losses.
-    scale, feature_weights
-        As for `dcsvm.train`. Weights are learned once, from all rows, before the search.
+    scale, feature_weights : as for `dcsvm.train`
+        Weights are learned once, from all rows, before the search.
     test : tuple (X, y) or dcsvm.Dataset, optional
         Score on these rows instead of folds; models are trained on all rows of X.
     stop : dcsvm.Stop, optional

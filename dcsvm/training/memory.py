@@ -87,16 +87,24 @@ class Plan:
     def describe(self) -> str:
         if self.choices:
             coarsest, finest = (self.branching ** self.choices[end] for end in (-1, 0))
-            text = f"an early level of {coarsest} to {finest} clusters"
+            text = f"{coarsest} to {finest} clusters (early level to be chosen)"
         elif not self.levels:
-            text = "no levels"
+            text = "no clusters"
         else:
             counts = ", ".join(str(self.branching**level) for level in self.levels)
-            text = f"levels of {counts} clusters (early level {self.early_level})"
+            names = ", ".join(map(str, self.levels))
+            is_one = self.levels == (self.early_level,)
+            early = "" if is_one else f"; early level {self.early_level}"
+            text = f"{counts} clusters (level{'s'[: len(self.levels) > 1]} {names}{early})"
         if self.skipped:
             names = ", ".join(map(str, self.skipped))
             text += f", level {names} skipped: fewer than {MIN_MEAN_CLUSTER} rows a cluster"
         return text
+
+
+def needs_rows(branching: int, n_rows: int) -> str:
+    """Say why so few rows have no early model."""
+    return f"needs at least {branching * MIN_MEAN_CLUSTER} different rows, got {n_rows}"
 
 
 def levels_asked(options: TrainOptions) -> int | None:
@@ -125,7 +133,7 @@ def plan_levels(options: TrainOptions, n_rows: int, largest: int) -> Plan:
         if options.early and plan.early_level is not None:  # the run ends there
             plan = replace(plan, levels=plan.levels[: plan.levels.index(plan.early_level) + 1])
     if options.early and plan.deepest == 0:
-        raise OptionError("early", f"needs a level, and {n_rows} rows are too few for one")
+        raise OptionError("early", needs_rows(options.branching, n_rows))
     return plan
 
 

@@ -39,7 +39,7 @@ from dcsvm.problem.options import TREES, OptionError, TrainOptions
 from dcsvm.training.engine import Prepared, of_square, prepare_rows
 from dcsvm.training.extraction import NoMarginError
 from dcsvm.training.held_out import Axis, Grid, Score, Setting, as_folds, best_of
-from dcsvm.training.memory import MB, early_plan
+from dcsvm.training.memory import MB, early_plan, needs_rows
 from dcsvm.training.probability import CrossValidationRun
 from dcsvm.training.report import Progress
 from dcsvm.training.scores import ClusterScorer, HeldOutLosses, Predictions
@@ -314,7 +314,7 @@ class Race:
         if isinstance(self.options.early_level, int):
             return self.options.early_level
         if self.options.early and plan.deepest == 0:
-            raise ValueError(f"early models need a level: {n_rows} rows are too few for one")
+            raise OptionError("early", needs_rows(options.branching, n_rows))
         held_share = np.count_nonzero(self.fold >= 0) / (self.fold.max() + 1) / len(self.fold)
         level, size = 1, n_rows * (1.0 - held_share) * options.early_overlap / options.branching
         while size > ROWS_OF_CLUSTER:

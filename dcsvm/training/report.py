@@ -337,6 +337,8 @@ class TrainReport(Costs):
         gap = "stationary point (indefinite kernel, no gap)"
         if self.duality_gap is not None:
             gap = f"duality gap {self.duality_gap:.3g}"
+            if self.relative_gap is not None:
+                gap += f" ({self.relative_gap:.1e} of the objective)"
         return (
             f"{outcome}violation {self.violation:.2g}, {gap}, "
             f"kernel error {self.kernel_error:.2g}; {time}"

@@ -378,9 +378,23 @@ MAX_SHARE = 0.05  # maximum share of the run time for storing checkpoints
 class Checkpoint:
     """The checkpoint of one run, in a folder that is created if missing.
 
-    `resume` continues the stored run. Raises CheckpointError if another process uses the folder,
-    `resume` finds no checkpoint, or a new run would overwrite one. `error` is the reason why the
-    last store failed, or None.
+    Parameters
+    ----------
+    folder : str or path-like
+        The folder of the checkpoint. Only one process can use it at a time.
+    resume : bool, default False
+        Continue the stored run.
+
+    Attributes
+    ----------
+    error : OSError or None
+        The reason why the last store failed.
+
+    Raises
+    ------
+    CheckpointError
+        If another process uses the folder, `resume` finds no checkpoint, or a new run would
+        overwrite one.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, resume: bool = False):

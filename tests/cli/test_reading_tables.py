@@ -37,7 +37,8 @@ def call(command, *arguments, status=0):
 def test_train_and_predict(folder):
     done = call(train, *OPTIONS, "--label", "income", "--drop", "w", "train.csv", "m")
     assert done.stderr.splitlines()[0] == (
-        "table of 200 rows: label income (given); 1 number and 1 text column give 3 features"
+        "table of 200 rows: label income (given); 1 numeric column and 1 text column become 3 "
+        "features"
     )
     done = call(predict, "--metrics", "test.csv", "m", "out")
     accuracy = float(done.stdout.split()[2].rstrip("%"))

@@ -86,9 +86,9 @@ def test_options_that_do_not_go_together_are_wrong_usage(run, options, message):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(["-k", "11", "--early"], "--early needs a level, and 1000 rows are too few for one"),
+    [(["-k", "11", "--early"], "--early needs at least 1100 different rows, got 1000"),
      (["--early", "--early-level", "9"], "early level 9 does not exist: levels are 1 to 1"),
-     (["-l", "1", "-k", "256", "--early"], "--early needs a level, and 1000 rows are too few"),
+     (["-l", "1", "-k", "256", "--early"], "--early needs at least 25600 different rows, got 1000"),
      (["-l", "30", "--early-level", "20"], "early level 20 does not exist"),
      (["-s", "1", "-n", "1"], "specified nu is infeasible")],
     ids=str,

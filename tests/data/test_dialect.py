@@ -176,7 +176,7 @@ def test_an_index_without_a_name_is_left_out(read):
     with pytest.warns(UserWarning, match="column 1 has no name and numbers the rows: left out"):
         data = read(written(rows, names=("", "0", "1", "2")))
     assert data.table.feature_names == ["0", "1"]
-    assert "line 1 (, 0, 1, 2) has the names of the columns" in data.description
+    assert "line 1 (, 0, 1, 2) contains the column names" in data.description
 
 
 def test_a_table_without_a_feature_is_refused(read):

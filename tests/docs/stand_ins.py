@@ -61,7 +61,7 @@ def write_all(folder: Path) -> None:
 def write_census(path: Path, n_rows: int, rng: np.random.Generator) -> None:
     """Write a table of numbers, categories and a label of text."""
     ages, jobs = rng.integers(18, 80, n_rows), rng.choice(["clerk", "smith", "none"], n_rows)
-    wages = np.where(rng.uniform(size=n_rows) < 0.1, "NA", rng.integers(0, 9, n_rows).astype(str))
+    wages = rng.integers(0, 9, n_rows).astype(str)
     is_high = (ages > 40) == (jobs == "clerk")
     is_high[:2] = False
     labels = np.where(is_high, "50000+", "- 50000")

@@ -4,9 +4,10 @@ Fenced blocks of README.md and docs/*.md run page by page, in order, in a separa
 files of stand_ins.py. `python` blocks of a page share one namespace; `sh` blocks run under bash. In
 `console` blocks the lines after "$ " run; a single command of ours runs in this process. The
 language may be followed by `status=N`, the expected exit status of the last command, and by
-`needs=NAME`, one of NEEDS; the block is skipped if that is missing. The first word of every output
-line in a console block has to appear; its numbers may differ. Blocks of other languages, such as
-`text`, are not run.
+`needs=NAME`, one of NEEDS; the block is skipped if that is missing. The output lines of a console
+block have to appear in this order, word for word; numbers may differ. " ..." at the end of a line
+cuts it, and a line "..." stands for any lines. Blocks of other languages, such as `text`, are not
+run.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.M | re.S)
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
 # needs no shell
 SIMPLE = re.compile(r"^dcsvm-(train|grid|predict|compress|export) [^|&;<>()$`\n]*$")
-NUMBER = re.compile(r"[-+]?\d\S*")
+NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?")
+CHOSEN = re.compile(r"(?<=best: ).*(?=: )")  # the setting that a search found
 
 
 def page_name(path: Path) -> str:
@@ -135,9 +137,27 @@ def commands_and_output(body: str) -> tuple[list[str], list[str]]:
     return commands, shown
 
 
-def first_word(line: str) -> str:
-    word = line.split()[0] if line.split() else ""
-    return NUMBER.sub("0", word)
+def masked(line: str) -> str:
+    """Return a line with a 0 for each number, the singular after it, and a space for each gap."""
+    line = NUMBER.sub("0", CHOSEN.sub("0", line))
+    return " ".join(re.sub(r"\b0 ((?:\w+ )?\w+)s\b", r"0 \1", line).split())
+
+
+def not_printed(shown: list[str], output: str) -> list[str]:
+    """Return the shown lines that the output lacks, or has earlier than the line shown before."""
+    printed = iter([masked(line) for line in output.splitlines()])
+    missing = []
+    for line in shown:
+        whole, cut = masked(line.removesuffix("...")), line.endswith(" ...")
+        seen = []
+        for one in printed:
+            seen.append(one)
+            if one.startswith(whole) if cut else one == whole:
+                break
+        else:
+            missing.append(line)
+            printed = iter(seen)  # report only this line
+    return missing
 
 
 @pytest.mark.parametrize("path", PAGES, ids=page_name)
@@ -158,9 +178,9 @@ def test_the_examples_of_a_page_run(path, files, tmp_path, monkeypatch):
         else:
             commands, shown = commands_and_output(body)
             assert commands, f"{where}: no command"
-            printed = {first_word(one) for one in run_block(commands, where, status).splitlines()}
-            missing = [one for one in shown if first_word(one) not in printed]
-            assert not missing, f"{where}: not printed: {missing}"
+            output = run_block(commands, where, status)
+            missing = not_printed(shown, output)
+            assert not missing, f"{where}: not printed: {missing}\n{output}"
 
 
 @pytest.mark.parametrize(

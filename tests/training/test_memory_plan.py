@@ -68,8 +68,8 @@ def test_branching_other_than_four_counts_its_own_clusters():
 
 
 def test_a_plan_describes_itself():
-    assert make_plan(10**6, 2, 4, None).describe() == "levels of 16, 4 clusters (early level 2)"
-    assert make_plan(10, None, 4, None).describe() == "no levels"
+    assert make_plan(10**6, 2, 4, None).describe() == "16, 4 clusters (levels 2, 1; early level 2)"
+    assert make_plan(10, None, 4, None).describe() == "no clusters"
     skipped = make_plan(1000, 3, 4, None).describe()
     assert skipped.endswith("level 3, 2 skipped: fewer than 100 rows a cluster")
 
@@ -77,7 +77,7 @@ def test_a_plan_describes_itself():
 def test_an_early_run_is_planned_to_end_at_its_level():
     options = TrainOptions(early=True, levels=4, early_level=3)
     plan = plan_levels(options, 10**6, 10**6)
-    assert plan.describe() == "levels of 256, 64 clusters (early level 3)"
+    assert plan.describe() == "256, 64 clusters (levels 4, 3; early level 3)"
     assert plan_levels(replace(options, early=False), 10**6, 10**6).levels == (4, 3, 2, 1)
 
 

@@ -600,7 +600,7 @@ def in_training(*arguments):
     line = [word for word in command(*arguments) if word != "-q"]
     started = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     said = started.stderr.readline()
-    assert "no levels" in said, said + started.communicate(timeout=60)[1]
+    assert "no clusters" in said, said + started.communicate(timeout=60)[1]
     time.sleep(1)
     return started
 
