@@ -23,6 +23,8 @@ autodoc_typehints = "none"
 smartquotes = False
 
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["manual.css"]
 html_title = f"dcsvm {release}"
 html_copy_source = False
 html_show_copyright = False

@@ -16,7 +16,7 @@ from dcsvm.problem.option_table import option_of
 from dcsvm.problem.options import TrainOptions
 
 PLACE = re.compile(r"^```\{(options|keywords|of-grid)\} *(\S*) *(.*)\n```$", re.M)
-OPTION = re.compile(r"(?<![\w-])(--[a-z][\w-]*|-[a-zA-Z](?!\w)(-\d+)?)")
+OPTION = re.compile(r"(?<![\w-])(-w(?:-1 5| balanced)|--[a-z][\w-]*|-[a-zA-Z](?!\w))")
 COMMANDS = {command.name: command for command in man.COMMANDS}
 
 

@@ -56,11 +56,11 @@ class EasyJob(DataJob):
         "rows.",
         is_basic=True)
     metric: str | None = of_search(None, SearchOptions.rule("metric"), "--metric NAME",
-        "choose settings by accuracy, auc, f1, rmse, ...",
+        "choose by accuracy, auc, f1, rmse, ...",
         SearchOptions.details("metric"),
         default_text="accuracy, rmse", is_basic=True)
     svm_type: str | None = of_search(None, TrainOptions.rule("svm_type").optional, "-s --type TYPE",
-        "0: classification, 2: outliers, 3: regression",
+        "0: classes, 2: outliers, 3: regression",
         "By default, text and up to 32 different whole numbers are classes. 2 (one-class) finds "
         "outliers without labels: it chooses the nu and gamma whose boundary depends least on the "
         "choice of training rows.",
@@ -78,7 +78,7 @@ class EasyJob(DataJob):
         "the predictions of TEST_FILE",
         default_text="TEST_FILE.predict")
     quiet: bool = of_other(False, Rule.flag(), "-q",
-        "print only errors, convergence warnings, last lines",
+        "print only errors, warnings of training, last lines",
         "Warnings about the data are omitted.")
 
 

@@ -81,7 +81,7 @@ class TrainJob(TrainingJob):
         "dcsvm, or libsvm for the format of LIBSVM only",
         "dcsvm: an exact model is in LIBSVM's format, followed by a section of dcsvm.")
     quiet: bool = of_other(False, Rule.flag(), "-q",
-        "print only errors, convergence warnings, results of -v",
+        "print only errors, warnings of training, results of -v",
         "Warnings about the data are omitted.")
 
     @property

@@ -118,7 +118,7 @@ def cross_validate_data(
     If there are more folds than rows, leave-one-out is used.
     """
     if n_folds > data.n_rows:
-        progress.note(f"warning: {n_folds} folds, but {data.n_rows} rows: leave-one-out instead")
+        progress.warn(f"{n_folds} folds, but {data.n_rows} rows: leave-one-out instead")
     measured, n_failed = cross_validate(data, options, min(n_folds, data.n_rows), progress)
     for line in measured.lines_of_folds():
         print_result(line)

@@ -94,7 +94,7 @@ class TrainOptions(OptionTable):
     svm_type: str = of_problem("c_svc",
         Rule.choice(*SVM_TYPES, spellings=SVM_NAMES, has_numbers=True), "-s TYPE",
         ", ".join(f"{number} {name}" for number, name in enumerate(SVM_NAMES)),
-        "A name is accepted, too, in any case: one of these, or of model files, such as nu_svc.",
+        "You can also give a name in any case, such as nu-SVC or nu_svc.",
         keyword='or "nu_svc", "one_class", "epsilon_svr", "nu_svr", also with -, or LIBSVM\'s '
         "number, 0 to 4",
         is_basic=True)
@@ -160,7 +160,7 @@ class TrainOptions(OptionTable):
         "By default, a sample of the rows and all possible violators are checked.",
         is_free=True, in_grid=False)
     levels: int | None = of_levels(None, Rule.integer(0, MAX_LEVELS).optional, "-l --levels L",
-        "number of cluster levels; 0: no clusters",
+        "number of cluster levels, 0 for none",
         "The finest level has branching^L clusters. The default is the early level, every second "
         "finer level down to 1000 rows per cluster, and level 2. Levels with fewer than 100 rows "
         "per cluster on average are skipped. Only C-SVC and epsilon-SVR use levels.",
@@ -210,14 +210,14 @@ class TrainOptions(OptionTable):
         "random seed of sampling and of the folds (-v, -b)",
         keyword="random seed of the samples and the folds")
     cache_mb: int | None = of_long_runs(None, MEGABYTES.optional, "-m MB",
-        "memory for caches and working copies",
+        "memory for caches and copies",
         "Megabytes (10^6 bytes) for kernel row caches, matrices and working copies of all threads "
         "together. The rows, 64 bytes per row and 200 MB for the program are not included. The "
         "default is half of the memory available to this process, but at most 8000 MB and at most "
         "the memory that remains beside the rows.",
         keyword="MB for caches, matrices and working copies; None is half of the memory available "
         "to this process, at most 8000",
-        default_text="half of available memory", is_basic=True, is_free=True)
+        default_text="half of free memory", is_basic=True, is_free=True)
     threads: int | None = threads_option(group="Long runs")
     max_iterations: int = of_long_runs(-1, Rule.integer(1, MAX_ITERATIONS, no_limit=-1),
         "--max-iter N",
@@ -392,7 +392,7 @@ class DataOptions(OptionTable):
         "pyarrow (extra tables), except for csv and tsv files of numbers.",
         default_text="by the file name")
     label: str | None = of_files(None, Rule.text().optional, "--label COLUMN",
-        "label column of a table: its name or number",
+        "label column of a table, name or number",
         "The default is the last column. If another column is named target, label, class or y, and "
         "the last one is not, the command asks for this option. One-class has no label by default.",
         default_text="the last one")

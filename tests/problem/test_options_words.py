@@ -8,7 +8,7 @@ from dcsvm.problem.options import SearchOptions, TrainOptions
 
 def test_an_option_has_its_type_and_sentence():
     assert TrainOptions.text("levels") == (
-        "int or None: number of cluster levels; 0: no clusters; from 0 to 30; None: by number of "
+        "int or None: number of cluster levels, 0 for none; from 0 to 30; None: by number of "
         "rows"
     )
     sentence = SearchOptions.text("refine").removeprefix("bool: ")
