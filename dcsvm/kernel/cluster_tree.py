@@ -26,7 +26,7 @@ from dcsvm.kernel.kmeans_runs import COST_ROWS, STARTS, best_of_runs, cluster_co
 from dcsvm.kernel.sources import MAX_PARTS, Assignment, NodeSplit, Partition, route_step
 
 # Sampled rows per cluster. More do not improve the clusters. With fewer at the top, cluster sizes
-# differ more (docs/benchmark.md, Constants).
+# differ more (examples/bench/README.md, Constants).
 MIN_SAMPLED, MAX_SAMPLED = 8, 64
 DRAWN = 4  # rows that are drawn first for each sampled one
 MAX_OF_NODE = 2048  # sampled rows of a node; the cost grows with the number of pairs

@@ -19,7 +19,7 @@ from dcsvm.kernel.kernels import Kernel
 STARTS = 8  # runs
 # A run may cost this many times as much as equal clusters, or as the cheapest run if no run is that
 # cheap. Of runs that cost about the same, the one with smaller kernel values between clusters has
-# the smaller gap; docs/how-it-works.md (Finding clusters) has the gaps.
+# the smaller gap; examples/bench/README.md (Clusterings) has the gaps.
 COST_LIMIT, MARGIN = 1.3, 1.15
 # Rows of the second sample: 16 for each of 256 clusters. The standard error of a cost is 1 to 3 %.
 COST_ROWS = 4096

@@ -6,7 +6,7 @@ computed: components are solved as independent problems. Inside a component, ker
 cutoff are omitted from sums if the bounding boxes of blocks of rows prove their distance.
 
 "Flat" below means that half or twice the value changes training times by at most 10 %, see
-Constants in docs/benchmark.md.
+Constants in examples/bench/README.md.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ class SolverSettings:
 
 
 # Sizes of the sample, of all problems together. The random rows are at most RANDOM_ROWS and at most
-# RANDOM_SHARE of the rows. docs/benchmark.md (Constants) has the effect of half and double.
+# RANDOM_SHARE of the rows. examples/bench/README.md (Constants) has the effect of half and double.
 RANDOM_ROWS = 10_000
 RANDOM_SHARE = 0.05
 NEAREST_ROWS = 1_000

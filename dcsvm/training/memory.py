@@ -20,12 +20,12 @@ from dcsvm.machine import default_cache_mb, usable_memory
 from dcsvm.problem.options import TREES, OptionError, TrainOptions
 
 # minimum rows per cluster, on average, at the finest default level. On 20,000 to 50,000 rows, 500
-# takes 1.1 times as long and 2000 takes 0.8 to 1.0 times: docs/benchmark.md, Constants
+# takes 1.1 times as long and 2000 takes 0.8 to 1.0 times: examples/bench/README.md, Constants
 DEFAULT_MEAN_CLUSTER = 1000
 LEVEL_STEP = 2  # step from the early level to finer default levels; 1 and 4 cost the same
 # coarsest default level. Level l with support vectors S_l costs about 3.5 |S_l| n / branching^l
-# kernel evaluations; 4 clusters cost nearly the same as the whole problem: docs/how-it-works.md has
-# the savings
+# kernel evaluations; 4 clusters cost nearly the same as the whole problem:
+# examples/bench/README.md (Levels) has the savings
 COARSEST = 2
 # Numbers of rows. Below SEARCHED_FROM rows, a search for the early level would cost more than the
 # exact model. The early level is then 2 if its clusters average at least UNSEARCHED_MEAN_CLUSTER

@@ -293,7 +293,7 @@ def _grown_alone(run: Run, level: int, *, second: bool) -> tuple[Tree, int]:
 
 
 # Tolerance of refine and of levels that only provide an initial alpha. Half and double take the
-# same time (docs/benchmark.md, Constants).
+# same time (examples/bench/README.md, Constants).
 LEVEL_TOLERANCE = 1e-1
 
 

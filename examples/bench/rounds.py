@@ -1,6 +1,6 @@
 """Compare the cost of each step of training on workers with the manual's formula.
 
-The formula is in docs/more-machines.md. The costs are kernel evaluations, bytes at the client and
+The formula is in README.md. The costs are kernel evaluations, bytes at the client and
 between workers, and processor time. No figure is wall time, so there may be more workers than
 cores. Prints a Markdown table per case and number of workers. "MB to each" is the MB that the
 average worker received from others; "busiest" is the share of the busiest worker in the processor

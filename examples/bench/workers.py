@@ -3,7 +3,7 @@
 Both run in turn, with one thread per worker. Seconds are the median training time of the runs,
 without reading and without the start of the workers. The efficiency is seconds with threads over
 seconds on workers. Bytes, tasks and rounds are the terms of the manual's formula
-(docs/more-machines.md). Kernel evaluations and the objective are given for threads and for workers.
+(README.md). Kernel evaluations and the objective are given for threads and for workers.
 Prints the lines of a Markdown table. `make_data.py digits 1000000 FOLDER --round` makes
 `digits.1000000`; data sets without files are skipped.
 """

@@ -39,7 +39,10 @@ from option_tables import with_tables  # noqa: E402
 
 README = ROOT / "README.md"
 PAGES = [README, *sorted(DOCS.glob("*.md"))]
-LINKED = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+LINKED = [
+    *PAGES,
+    *(ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md", "examples/bench/README.md")),
+]
 COMMANDS = [train.main, easy.main, grid.main, predict.main, compress.main, export.main]
 MAX_WORDS = 1000  # of the README
 
