@@ -16,7 +16,7 @@ The words in MISSING_TEXTS are missing values in files and in data frames.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
@@ -561,15 +561,22 @@ def _renamed(frame: Frame, names: list[str]) -> Frame:
     return replace(frame, names=tuple(names), column=lambda name: frame.column(old[name]))
 
 
-def label_column(names: Sequence[str], given: str | None, file_name: str) -> tuple[str, str]:
+def label_column(
+    names: Sequence[str], given: str | None, file_name: str, others: Collection[str | None] = ()
+) -> tuple[str, str]:
     """Return the label column and how it was found.
 
-    It is the last one unless given. Raises DataError, also if another column alone has the name of
-    a label: a wrong label would be trained without a sign.
+    It is the last one that is not among `others`, unless given. Raises DataError, also if another
+    column alone has the name of a label: a wrong label would be trained without a sign.
     """
     if given is not None:
         found = "given" if given in names else f"column {given}"
-        return str(column_of(given, names, file_name)), found
+        label = str(column_of(given, names, file_name))
+        if label in others:
+            reason = "is the label: it can neither be dropped nor have the weights"
+            raise DataError(f"{file_name}: column {label} {reason}")
+        return label, found
+    names = [name for name in names if name not in others]
     last, by_name = names[-1], {name.lower(): name for name in reversed(names)}
     likely = [by_name[name] for name in LABELS if name in by_name]
     if likely and last.lower() not in LABELS:

@@ -386,14 +386,13 @@ def training_table(path: str, format: str, options: FileOptions) -> TableRows:
     weight = column_of(options.weight, reader.names, path, "of weights")
     is_padded = reader.csv is not None and reader.csv.dialect.is_padded
     names = reader.names[:-1] if is_padded else reader.names
-    kept = [name for name in names if name not in dropped and name != weight]
-    if not kept:
+    if set(names) <= {*dropped, weight}:
         raise DataError(f"{path}: no columns are left")
     if len(reader.names) == 1 and options.is_labelled:
         raise DataError(f"{path}: no column is left for features{_hint(reader)}")
     label, choice = None, ""
     if options.is_labelled or options.label is not None:
-        label, choice = label_column(kept, options.label, path)
+        label, choice = label_column(names, options.label, path, [*dropped, weight])
     # their values
     kinds = dict.fromkeys(categories, CATEGORY)
     frame = reader.frame(kinds if label is None else kinds | {label: LABEL})

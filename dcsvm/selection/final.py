@@ -35,6 +35,9 @@ from dcsvm.training.scores import held_out
 SHARE_OF_CLUSTERS = 0.6  # of the time limit, at the end of the search by clusters
 EARLY_GAMMAS, EARLY_CS = (1.0, 3.0, 9.0), (1.0, 4.0)  # factors tried for the early level
 N_EARLY_FOLDS = 5
+# share of the rows in the clusters that were scored: with less, clusters differ too much for the
+# printed figure. On census, 3 and 2 % of the rows gave 96.9 and 91.2 % where a test set has 95.2 %.
+MIN_SCORED = 0.5
 # On measured seconds of a training, for one on slightly more rows; and on what is kept for it.
 MARGIN, KEPT = 1.2, 1.1
 OF_COARSER = 3.0  # seconds of an early model of a quarter of the clusters, relative
@@ -351,5 +354,7 @@ class Finalists:
         if best is None:
             search.skipped.append("C and gamma of early models")
             return None
-        self.of_clusters = best.loss, best.standard_error, best.n_rows
+        # an estimate on few clusters may be far from the loss on all rows
+        if best.n_rows >= MIN_SCORED * np.count_nonzero(folds >= 0):
+            self.of_clusters = best.loss, best.standard_error, best.n_rows
         return replace(best.setting.options(options), probability=self.exact.options.probability)

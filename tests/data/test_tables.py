@@ -232,3 +232,22 @@ def test_a_value_beyond_float32_has_its_line_and_column(tmp_path):
     (tmp_path / "x.csv").write_text("a,b,label\n1,2,0\n3,1e300,1\n")
     with pytest.raises(DataError, match="x.csv:3: column b: the value is too large for float32$"):
         Dataset.read(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize("label", ["3", "c"])
+@pytest.mark.parametrize("others", [{"drop": ["1"]}, {"weight": "1"}, {"weight": "a"}])
+def test_the_number_of_the_label_counts_all_columns(tmp_path, label, others):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,c,d\n1,2,3,9\n4,5,6,8\n7,8,9,7\n")
+    data = Dataset.read(path, label=label, **others)
+    assert data.labels.tolist() == [3, 6, 9]
+    assert data.table.feature_names == ["b", "d"]
+
+
+@pytest.mark.parametrize("others", [{"drop": ["3"]}, {"weight": "c"}])
+def test_the_label_is_neither_dropped_nor_a_weight(tmp_path, others):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,c,d\n1,2,3,9\n4,5,6,8\n")
+    message = "t.csv: column c is the label: it can neither be dropped nor have the weights"
+    with pytest.raises(DataError, match=message):
+        Dataset.read(path, label="3", **others)
