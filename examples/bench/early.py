@@ -23,7 +23,7 @@ LEVELS = {  # to train, of each case
     Case("ijcnn1", "ijcnn1", "ijcnn1.t", 32, 2): (4, 3, 2, 1),
     Case("a9a", "a9a", "a9a.t", 32, 2**-7): (4, 3, 2, 1),
     Case("census", "census.tr", "census.te", 512, 2**-9): (5, 4, 3, 2),
-    Case("digits, round or not", "mnist.tr", "mnist.te", 1, 2**-21): (4, 3, 2, 1),
+    Case("MNIST, round digits", "mnist.tr", "mnist.te", 1, 2**-21): (4, 3, 2, 1),
     Case("letter", "letter", "letter.t", 10, 5): (3, 2, 1),
     Case("kddcup 10 %", "kdd10.tr", "kdd10.te", 256, 0.5): (5, 4, 3, 2, 1),
 }
@@ -43,7 +43,7 @@ def lines_of(options: argparse.Namespace) -> Iterator[tuple]:
 
 def models(levels: tuple[int, ...]) -> Iterator[tuple[str, list]]:
     """List the models to train: (name, options)."""
-    yield "found", ["--early"]
+    yield "found", ["--early", "--early-level", "auto"]
     for overlap, level in product(COLORS, levels):
         yield "early", ["--early", "--early-level", level, "--overlap", overlap]
     yield "exact", []
