@@ -576,7 +576,7 @@ class Estimator(OnnxMethods, BaseEstimator):
         Raises
         ------
         ValueError
-            For string labels, and for values outside the range of float32.
+            For string labels with 'libsvm', and for values outside the range of float32.
         """
         self._check_is_fitted()
         if self.model_ is None:

@@ -134,7 +134,7 @@ PARAMETERS = {
     "warm_start": Parameter(False, ["boolean"],
         "bool: start from the previous fit if its rows are among the new ones."),
     "threads": shared(TrainOptions, "threads",
-        more="; threadpoolctl and joblib limit this number, too"),
+        more="; threadpoolctl and joblib limit the default, too"),
     "memory": shared(TrainOptions, "cache_mb", kind="float or None"),
 }
 # fmt: on

@@ -46,7 +46,7 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     state: dict[str, Any] = {"_gamma": kernel.gamma, "fit_status_": 0, "_takes_sparse": True}
     if model.is_classifier:
         labels = np.sort(model.labels)
-        is_integer = np.all(labels == np.round(labels))
+        is_integer = labels.dtype.kind == "f" and np.all(labels == np.round(labels))
         classes = labels.astype(np.int64) if is_integer else labels
         state |= {"classes_": classes, "class_weight_": np.ones(len(classes))}
         estimator.set_params(probability=model.probability is not None)

@@ -201,3 +201,16 @@ def test_what_ours_refuses_is_left_to_scikit_learn(patched, caplog):
         sklearn.svm.SVC().fit(X * np.nan, y)
     with pytest.raises(ValueError, match="'levels' parameter of SVC must be .* from 0 to 30"):
         sklearn.svm.SVC(levels=99).fit(X, y)
+
+
+@pytest.mark.parametrize("probability", [False, True])
+def test_a_model_with_labels_of_text_is_loaded(tmp_path, probability):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = np.array(["b", "a", "c d"])[(X[:, 0] > 0).astype(int) + (X[:, 1] > 1)]
+    fitted = ours.SVC(probability=probability, random_state=0).fit(X, y)
+    fitted.save(tmp_path / "model")
+    loaded = ours.load(tmp_path / "model")
+    assert loaded.classes_.tolist() == ["a", "b", "c d"]
+    assert np.array_equal(loaded.predict(X), fitted.predict(X))
+    assert np.array_equal(loaded.decision_function(X), fitted.decision_function(X))
