@@ -232,7 +232,8 @@ def _are_names(
         if 2 * sum(name in first for name in names) >= len(names):
             return True
     if known is not None and len(known.columns) <= len(first):
-        fit = [_fits(field, column) for field, column in zip(first, known.columns, strict=False)]
+        places = _places(known, len(first))
+        fit = [_fits(first[k], column) for k, column in zip(places, known.columns, strict=True)]
         if not known.has_names or 2 * sum(fit) > len(fit):
             return 2 * sum(fit) < len(fit)
     n_columns = min([len(first), *map(len, below)])
@@ -296,6 +297,15 @@ def _names(fields: Sequence[str]) -> tuple[str, ...]:
     """Return names of columns; those without one, but the first, have their number."""
     names = [field.strip() for field in fields]
     return tuple(name or (str(k + 1) if k else "") for k, name in enumerate(names))
+
+
+def _places(known: TableEncoding, n_fields: int) -> Sequence[int]:
+    """Return where a row has the columns of a model, in a file that may have others, too."""
+    if not known.has_names and not known.is_of_matrix:  # names are numbers, counted from 1
+        places = [int(column.name) - 1 for column in known.columns]
+        if max(places) < n_fields:
+            return places
+    return range(len(known.columns))
 
 
 def _numbers(n_columns: int) -> tuple[str, ...]:

@@ -8,8 +8,7 @@ from dcsvm.problem.options import SearchOptions, TrainOptions
 
 def test_an_option_has_its_type_and_sentence():
     assert TrainOptions.text("levels") == (
-        "int or None: number of cluster levels, 0 for none; from 0 to 30; None: by number of "
-        "rows"
+        "int or None: number of cluster levels, 0 for none; from 0 to 30; None: by number of rows"
     )
     sentence = SearchOptions.text("refine").removeprefix("bool: ")
     assert f"- refine (bool, False): {sentence}" in map(keyword_line, fields(SearchOptions))
