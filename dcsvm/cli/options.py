@@ -403,8 +403,8 @@ class TrainingJob(DataJob):
         is_basic=True)
     test_file: str | None = of_levels(None, INPUT.optional, "--test FILE",
         "choose the early level by the error on this file",
-        "For --early with --early-level auto. The search starts from the finest level and goes to "
-        "coarser ones while they are better.")
+        "It needs --early and --early-level auto. The search starts from the finest level and "
+        "tries coarser ones as long as they are better.")
     time_limit: float | None = of_long_runs(None, SECONDS.optional, "--time-limit SEC",
         "stop after SEC seconds, write the current model",
         "The time includes reading.")

@@ -161,9 +161,9 @@ class TrainOptions(OptionTable):
         is_free=True, in_grid=False)
     levels: int | None = of_levels(None, Rule.integer(0, MAX_LEVELS).optional, "-l --levels L",
         "number of cluster levels, 0 for none",
-        "The finest level has branching^L clusters. The default is the early level, every second "
-        "finer level down to 1000 rows per cluster, and level 2. Levels with fewer than 100 rows "
-        "per cluster on average are skipped. Only C-SVC and epsilon-SVR use levels.",
+        "The finest level has branching^L clusters. By default, training uses the early level, "
+        "every second finer level down to 1000 rows per cluster, and level 2. It skips levels with "
+        "fewer than 100 rows per cluster on average. Only C-SVC and epsilon-SVR use levels.",
         default_text="by number of rows", in_grid=False)
     branching: int = of_levels(4, Rule.integer(2, MAX_BRANCHING), "-k --branching N",
         "child clusters per cluster of the coarser level",
@@ -173,11 +173,11 @@ class TrainOptions(OptionTable):
         "At least 8 per cluster are sampled, and in a tree at most 64.")
     clustering: str = of_levels("tree", Rule.choice(*CLUSTERINGS), "--clustering NAME",
         "method: tree, adaptive, random, kmeans",
-        "tree: each cluster of the coarser level is split. adaptive: two-step kernel k-means on a "
-        "sample of the support vectors of the finer level (Algorithm 1 of the paper). random: the "
-        "same on a random sample of all rows. kmeans: a tree by Euclidean distances. --early "
-        "needs a tree, unless -l and --early-level are given. Levels of more than "
-        f"{MAX_BRANCHING} clusters use one, with a warning.",
+        "tree splits each cluster of the coarser level. adaptive clusters by a sample of the "
+        "support vectors of the finer level (Algorithm 1 of the paper), random by a random sample "
+        "of all rows. kmeans is a tree by Euclidean distances. --early needs tree or kmeans, "
+        "unless -l and --early-level are given. Levels of more than "
+        f"{MAX_BRANCHING} clusters use a tree, with a warning.",
         keyword='each cluster of the coarser level is split; or "adaptive", k-means on support '
         'vectors of the finer level; "random", on random rows; "kmeans", a Euclidean tree')
     early: bool = of_levels(False, Rule.flag(), "--early",
@@ -190,19 +190,18 @@ class TrainOptions(OptionTable):
     early_level: int | str | None = of_levels(None,
         Rule.integer(1, MAX_LEVELS).or_word(AUTO).optional, "--early-level L",
         "level of the early model",
-        "auto, only with --early, searches for the level with the smallest leave-one-out error "
-        "(classes: error rate; regressions: squared error), estimated on the rows of some "
-        "clusters. The search starts from the finest level, given by -l or by 100 rows per "
-        "cluster. By default up to 50,000 rows use level 1 or 2 without a search. Without --early "
-        "the default is 3, or the finest level if that is coarser.",
+        "auto, only with --early, searches for the level with the smallest leave-one-out error, "
+        "starting from the finest level (given by -l, or by 100 rows per cluster). By default, "
+        "--early searches only with more than 50,000 rows; with fewer, it uses level 1 or 2. "
+        "Without --early, the default is 3, or the finest level if that is smaller.",
         keyword='level of the early model; "auto", only with early, searches for it, and is the '
         "default then; otherwise 3, or the finest level",
         default_text="auto; up to 3 without --early")
     overlap: float | None = of_levels(None,
         Rule.number("from 1 to 2", lambda value: 1 <= value <= 2).optional, "--overlap F",
         "mean clusters per row, 1 to 2",
-        "Rows near a cluster boundary are trained in the clusters on both sides, and both predict "
-        "them. 1 is early prediction as in the paper.",
+        "Rows near a cluster boundary are trained in the clusters on both sides, and both clusters "
+        "predict them. With 1, each row has one cluster, as in the paper.",
         keyword="mean number of clusters of the early level that a row is in, from 1 to 2; None is "
         "1.5 with early, otherwise 1",
         default_text="1.5; 1 without --early")

@@ -325,7 +325,7 @@ def test_lines_of_help_name_every_kernel_with_its_formula():
 
 def test_the_pages_name_every_kernel():
     readme, commands, estimators = (
-        (ROOT / page).read_text(encoding="utf-8")
+        " ".join((ROOT / page).read_text(encoding="utf-8").split())
         for page in ("README.md", "docs/dcsvm-train.md", "docs/scikit-learn.md")
     )
     names = ", ".join(f"{number} {name}" for number, name in enumerate(NAMES))
