@@ -78,7 +78,7 @@ class EasyJob(DataJob):
         "the predictions of TEST_FILE",
         default_text="TEST_FILE.predict")
     quiet: bool = of_other(False, Rule.flag(), "-q",
-        "print only errors, warnings of training, last lines",
+        "print only errors, training warnings, last lines",
         "Warnings about the data are omitted.")
 
 

@@ -76,7 +76,8 @@ def main(**given: Any) -> None:
 
     The name of OUTPUT_FILE selects the format: it ends in .onnx or .c. The exact solution is
     exported if the model contains one, otherwise the early model. The file includes the scaling,
-    the encoding of table columns, the labels and the probabilities. ONNX requires the extra onnx.
+    the encoding of table columns, the labels and the probabilities. ONNX needs pip install
+    '.[onnx]'.
     """
     threads, job = TrainOptions.check("threads", given.pop("threads")), ExportJob.taken(given)
     check([OF_EXPORT], job)

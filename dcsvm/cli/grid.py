@@ -154,13 +154,13 @@ class GridJob(SearchOptions, TrainingJob):
         "continue from this -out file",
         "Use the same data and options. Without FILE, the file of -out is continued.")
     png_file: str | None = of_files(None, OUTPUT.optional, "-png FILE",
-        "draw a map of the scores", "This needs matplotlib (extra plot).")
+        "draw a map of the scores", "This needs matplotlib (pip install '.[plot]').")
     svmtrain: str | None = option(None, Rule.text().optional, "-svmtrain PATH",
         "ignored: training is built in", group=IGNORED)
     gnuplot: str | None = option(None, Rule.text().optional, "-gnuplot PATH",
         "ignored: see -png", group=IGNORED)
     quiet: bool = of_other(False, Rule.flag(), "-q",
-        "print only errors, warnings of the search, last line",
+        "print only errors, search warnings and the last line",
         "Warnings about the data are omitted.")
 
 

@@ -66,8 +66,8 @@ class PredictJob(DataJob):
     has_metrics: bool = of_output(False, Rule.flag(), "--metrics",
         "also print precision, recall, F1, AUC and more",
         "For classes: precision, recall and F1 of each class, balanced accuracy, macro F1, the AUC "
-        "of two classes, with -b 1 the log loss and the AUC of more classes, and the confusion "
-        "matrix. For a regression: MAE, RMSE and R2.",
+        "of two classes and the confusion matrix; with -b 1 also the log loss and the AUC of more "
+        "classes. For a regression: MAE, RMSE and R2.",
         is_basic=True)
     described: str | None = of_output(None, MODEL.optional, "--describe MODEL",
         "describe a model, with its feature weights",
@@ -75,7 +75,7 @@ class PredictJob(DataJob):
     plotted: tuple[str, str] | None = of_output(None, Rule.paths(MODEL, OUTPUT).optional,
         "--plot MODEL PNG",
         "draw the largest feature weights of a model",
-        "This needs no other argument, but matplotlib (extra plot).")
+        "This needs no other argument. It needs matplotlib (pip install '.[plot]').")
     scale: str | None = scale_by_file()
     quiet: bool = of_other(False, Rule.flag(), "-q", "print only errors: no accuracy, no warnings")
 

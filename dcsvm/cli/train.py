@@ -60,28 +60,28 @@ class TrainJob(TrainingJob):
         "folder.")
     resume_folder: str | None = of_long_runs(None,
         Rule.path(is_folder=True, continued_by="checkpoint_folder").optional, "--resume DIR",
-        "continue from a checkpoint, same data and options",
+        "continue a checkpoint of the same data and options",
         f"{', '.join(TrainOptions.free()[:-1])} and {TrainOptions.free()[-1]} may differ.")
     init_model_file: str | None = of_long_runs(None, MODEL.optional, "--init-model FILE",
         "warm start from a model of the same rows",
-        "Or of the first rows of the file. Its other options may differ (C, gamma, -e). It saves "
-        "most time if little has changed, with -l 0.")
+        "The model may also have only the first rows of the file. Its options (C, gamma, -e) may "
+        "differ. With -l 0 and small changes, this saves most time.")
     scheduler: str | None = of_long_runs(None, Rule.text().optional, "--scheduler ADDR",
         "train on the workers of this Dask scheduler",
         "For example tcp://10.0.0.1:8786. TRAINING_SET_FILE is a path that all workers can read, "
-        "or a URL for fsspec. Needs the extra dask.")
+        "or a URL for fsspec. This needs Dask (pip install '.[dask]').")
     scheduler_file: str | None = of_long_runs(None, Rule.path(is_awaited=True).optional,
         "--scheduler-file F",
-        "the same, address from a scheduler file",
-        "The file that dask scheduler --scheduler-file writes.")
+        "the same, with the address from this file",
+        "dask scheduler --scheduler-file writes it.")
     n_workers: int | None = of_long_runs(None, Rule.integer(1, 1024).optional, "--workers N",
         "train on N processes of this machine",
         "They are a Dask cluster that ends with the command, and share the threads.")
     model_format: str = of_files("dcsvm", Rule.choice("dcsvm", "libsvm"), "--model-format FMT",
-        "dcsvm, or libsvm for the format of LIBSVM only",
-        "dcsvm: an exact model is in LIBSVM's format, followed by a section of dcsvm.")
+        "dcsvm, or libsvm: without dcsvm's own section",
+        "An exact model is in LIBSVM's format, followed by a section that only dcsvm reads.")
     quiet: bool = of_other(False, Rule.flag(), "-q",
-        "print only errors, warnings of training, results of -v",
+        "print only errors, training warnings, results of -v",
         "Warnings about the data are omitted.")
 
     @property

@@ -351,8 +351,8 @@ def median_words() -> str:
             users.setdefault(kind.scaled_distance, []).append(kind.short_name)
     medians = ", ".join(f"{distance} ({', '.join(names)})" for distance, names in users.items())
     return (
-        f"the number F divided by the median of {medians} over the pairs of 256 rows, of different "
-        "rows if most are equal"
+        f"F divided by the median of {medians} over the pairs of 256 rows (only of different rows "
+        "if most are equal)"
     )
 
 

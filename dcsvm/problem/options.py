@@ -59,7 +59,7 @@ MAX_CACHE = 10**9  # MB
 MEGABYTES = Rule.number(f"positive and at most {MAX_CACHE}", lambda mb: 0 < mb <= MAX_CACHE)
 MAX_ITERATIONS = 2**62
 TOLERANCE_UNIT = (
-    "in decision values, multiplied by a scale where that is below 1: the margin of nu-SVC, the "
+    "in decision values, or in these units if they are below 1: the margin of nu-SVC, the "
     "standard deviation of the targets of a regression, nu n of one-class"
 )
 
@@ -124,7 +124,7 @@ class TrainOptions(OptionTable):
     probability: bool | str = of_problem(False, Rule.flag().or_word(CENTERED), "-b 0|1",
         "1: also fit class probabilities",
         "This adds a 5-fold cross-validation, except for one-class. For a regression, the width of "
-        "the noise is fitted.",
+        "the noise distribution is fitted.",
         keyword='fit a model of probabilities by 5-fold cross-validation (one-class: to the '
         'training rows); "centered" gives probability 1/2 to decision value 0')
     kernel: str = of_kernel(DEFAULT, Rule.choice(*NAMES, spellings=SHORT_NAMES), "-t TYPE",
@@ -135,7 +135,7 @@ class TrainOptions(OptionTable):
         is_basic=True)
     degree: int = of_kernel(3, Rule.integer(0), "-d DEGREE", f"degree of {users_of('degree')}")
     gamma: float | str | None = of_kernel(None, GAMMA.optional, "-g GAMMA",
-        f"gamma of {users_of('gamma')}; or auto, F/median",
+        f"number, auto or F/median: gamma of {users_of('gamma')}",
         "0 selects the default, as in LIBSVM. auto is 1 / (features * variance of all values). "
         f"F/median, such as 2/median, is {median_words()}. In 1/features, a column of categories "
         "counts once.",
@@ -147,7 +147,7 @@ class TrainOptions(OptionTable):
     tolerance: float = of_accuracy(1e-3, POSITIVE, "-e TOL",
         "tolerance: stop at this KKT violation",
         f"{TOLERANCE_UNIT[0].upper()}{TOLERANCE_UNIT[1:]}. With --early, each cluster is solved to "
-        "TOL; the early level of an exact model is solved to TOL or 0.001, whichever is larger.",
+        "TOL; an early model beside an exact one is solved to TOL or 0.001, the larger one.",
         keyword=f"largest KKT violation of the solution, {TOLERANCE_UNIT}",
         is_basic=True)
     gap: float | None = of_accuracy(None, POSITIVE.optional, "--gap GAP",
@@ -161,9 +161,9 @@ class TrainOptions(OptionTable):
         is_free=True, in_grid=False)
     levels: int | None = of_levels(None, Rule.integer(0, MAX_LEVELS).optional, "-l --levels L",
         "number of cluster levels, 0 for none",
-        "The finest level has branching^L clusters. By default, training uses the early level, "
-        "every second finer level down to 1000 rows per cluster, and level 2. It skips levels with "
-        "fewer than 100 rows per cluster on average. Only C-SVC and epsilon-SVR use levels.",
+        "The finest level has branching^L clusters. By default, the number of rows decides. Levels "
+        "with fewer than 100 rows per cluster on average are skipped. Only C-SVC and epsilon-SVR "
+        "use levels.",
         default_text="by number of rows", in_grid=False)
     branching: int = of_levels(4, Rule.integer(2, MAX_BRANCHING), "-k --branching N",
         "child clusters per cluster of the coarser level",
@@ -173,9 +173,9 @@ class TrainOptions(OptionTable):
         "At least 8 per cluster are sampled, and in a tree at most 64.")
     clustering: str = of_levels("tree", Rule.choice(*CLUSTERINGS), "--clustering NAME",
         "method: tree, adaptive, random, kmeans",
-        "tree splits each cluster of the coarser level. adaptive clusters by a sample of the "
-        "support vectors of the finer level (Algorithm 1 of the paper), random by a random sample "
-        "of all rows. kmeans is a tree by Euclidean distances. --early needs tree or kmeans, "
+        "tree splits each cluster of the coarser level; kmeans does so by Euclidean distances. "
+        "adaptive uses a sample of the finer level's support vectors (Algorithm 1 of the paper), "
+        "and random a sample of all rows. --early needs tree or kmeans, "
         "unless -l and --early-level are given. Levels of more than "
         f"{MAX_BRANCHING} clusters use a tree, with a warning.",
         keyword='each cluster of the coarser level is split; or "adaptive", k-means on support '
@@ -190,10 +190,10 @@ class TrainOptions(OptionTable):
     early_level: int | str | None = of_levels(None,
         Rule.integer(1, MAX_LEVELS).or_word(AUTO).optional, "--early-level L",
         "level of the early model",
-        "auto, only with --early, searches for the level with the smallest leave-one-out error, "
-        "starting from the finest level (given by -l, or by 100 rows per cluster). By default, "
-        "--early searches only with more than 50,000 rows; with fewer, it uses level 1 or 2. "
-        "Without --early, the default is 3, or the finest level if that is smaller.",
+        "auto, only with --early, searches for the smallest leave-one-out error, starting from the "
+        "finest level (that of -l, or 100 rows per cluster). By default, --early searches with "
+        "more than 50,000 rows; otherwise, it uses level 1 or 2. Without --early, the default is "
+        "3, or the finest level if that is smaller.",
         keyword='level of the early model; "auto", only with early, searches for it, and is the '
         "default then; otherwise 3, or the finest level",
         default_text="auto; up to 3 without --early")
@@ -210,10 +210,9 @@ class TrainOptions(OptionTable):
         keyword="random seed of the samples and the folds")
     cache_mb: int | None = of_long_runs(None, MEGABYTES.optional, "-m MB",
         "memory for caches and copies",
-        "Megabytes (10^6 bytes) for kernel row caches, matrices and working copies of all threads "
-        "together. The rows, 64 bytes per row and 200 MB for the program are not included. The "
-        "default is half of the memory available to this process, but at most 8000 MB and at most "
-        "the memory that remains beside the rows.",
+        "In 10^6 bytes, for kernel row caches, matrices and working copies of all threads. Rows, "
+        "64 bytes per row and 200 MB for the program are not included. The default is half of the "
+        "memory available to this process, at most 8000 MB, and at most what the rows leave free.",
         keyword="MB for caches, matrices and working copies; None is half of the memory available "
         "to this process, at most 8000",
         default_text="half of free memory", is_basic=True, is_free=True)
@@ -386,9 +385,9 @@ class DataOptions(OptionTable):
     # fmt: off
     format: str | None = of_files(None, Rule.choice(*FORMATS).optional, "--format NAME",
         f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}",
-        f"By default, the name of the file ends in its format: .{', .'.join(ENDINGS)}, also "
-        f"followed by {', '.join(PACKED)}; any other file is LIBSVM text. Reading tables requires "
-        "pyarrow (extra tables), except for csv and tsv files of numbers.",
+        f"By default, the end of the file name decides: .{', .'.join(ENDINGS)}, also with "
+        f"{', '.join(PACKED)}; any other file is LIBSVM text. Tables need pyarrow (pip install "
+        "'.[tables]'), except csv and tsv files of numbers.",
         default_text="by the file name")
     label: str | None = of_files(None, Rule.text().optional, "--label COLUMN",
         "label column of a table, name or number",
@@ -400,14 +399,14 @@ class DataOptions(OptionTable):
         "Put a name that contains a comma in quotes.",
         is_multiple=True)
     category: tuple[str, ...] = of_files((), Rule.texts(), "--category COLUMN",
-        "columns whose numbers are categories; as --drop",
-        "The numbers are then names, such as postal codes. Text columns are always categories; "
-        "those with a different value in nearly every row are dropped unless you name them here.",
+        "columns of numeric categories, given as in --drop",
+        "Use it for codes, such as postal codes. Text columns are always categories; those that "
+        "identify rows, with many different values, are dropped unless you name them here.",
         is_multiple=True)
     header: bool = of_files(False, Rule.flag(), "--header",
         "line 1 of CSV or TSV contains the column names",
-        "By default, this is decided by the content: names are words above columns of numbers, "
-        "words that do not occur as values, or 0, 1, 2, ...")
+        "By default, line 1 has names if it contains words above numbers, words that do not occur "
+        "below, or 0, 1, 2, ...")
     no_header: bool = of_files(False, Rule.flag(), "--no-header",
         "line 1 of CSV or TSV is a row of data")
     weight: str | None = of_files(None, Rule.text().optional, "--weight COLUMN",
@@ -419,8 +418,7 @@ class DataOptions(OptionTable):
         "auto scales each feature of the training set to [-1, 1], as svm-scale does; quantile maps "
         "its values to a normal distribution by their ranks. The model stores this scaling and "
         "applies it to the rows it predicts. auto also writes MODEL_FILE.range, which svm-scale "
-        "can read. If you give a range file, it is not stored: give it to dcsvm-predict as well. "
-        "For a file named auto, write ./auto.",
+        "can read. If you give a range file, it is not stored: give it to dcsvm-predict as well.",
         keyword='"auto" scales each feature to [-1, 1], "quantile" to a normal distribution by the '
         "ranks of its values; or a scaling, such as another model's. The model stores the "
         "scaling and applies it to the rows it predicts")
@@ -463,22 +461,22 @@ class SearchOptions(OptionTable):
     # fmt: off
     metric: str | None = of_search(None, Rule.choice(*METRICS).optional, "--metric NAME",
         "choose by accuracy, balanced-accuracy, f1, auc, mae, ...",
-        f"One of {', '.join(METRICS)}. balanced-accuracy and f1 are means over the classes, auc "
-        "of several classes is the mean of one against the rest. Of several classes, auc and "
-        "log-loss use probabilities, fitted to the held-out decision values as by -b 1.",
+        f"All metrics are {', '.join(METRICS)}. balanced-accuracy and f1 are means over the "
+        "classes. With more than two classes, auc is the mean of each class against the rest, and "
+        "auc and log-loss use probabilities, fitted to held-out rows as -b 1 does.",
         keyword=f"what to choose by: one of {', '.join(METRICS)}; None is accuracy, or an error of "
         "a regression",
         default_text="accuracy, mse", is_basic=True)
     refine: bool = of_search(False, Rule.flag(), "--refine",
-        "score a finer grid around the best setting, too",
-        "Its step is a quarter of the step of the grid, and it extends half a step to each side.",
+        "also score a finer grid around the best setting",
+        "Its step is a quarter of the grid's step; it extends half a grid step to each side.",
         keyword="then search a fine grid around the best setting",
         is_basic=True)
     every: bool = of_search(False, Rule.flag(), "--every",
         "score every setting on all rows",
-        "By default a setting is pruned once its loss on some of the rows exceeds the loss of the "
-        "best setting on all rows. The rate of a pruned setting is an estimate. No setting is "
-        "pruned by a metric that is no mean over rows, such as f1 or auc.",
+        "By default, a setting is pruned once its total loss on some of the rows exceeds that of "
+        "the best setting on all rows. Its score is then an estimate. With --metric f1, auc or "
+        "log-loss, no setting is pruned.",
         keyword="score every setting on all rows, without pruning")
     # fmt: on
 
