@@ -99,6 +99,8 @@ def main(**given: Any) -> None:
     given["method"] = "early" if given["early"] else None
     if given["output_file"] is None:
         given["output_file"] = name_beside(given["model_file"], "small")
+    if sum(given[size] is not None for size in ("vectors", "times", "loss")) != 1:
+        raise click.UsageError("give exactly one of --vectors, --times and --loss")
     options, job = CompressOptions.taken(given), CompressJob.taken(given)
     check([OF_COMPRESSION, NOT_AUTO], job, options)
     run("predict_file", job, options, function="compress_file")

@@ -90,7 +90,7 @@ OF_EASY: Conditions = (
     (lambda job, _: job.training_set_file in STANDARD_INPUT or is_stream(job.training_set_file),
      "the training set is read twice: it cannot be a pipe"),
     (lambda job, _: job.svm_type not in (None, "c_svc", "epsilon_svr", "one_class"),
-     "-s must be 0, 2 or 3, not {job.svm_type}: nu-SVC and nu-SVR are other forms of 0 and 3"),
+     "-s must be 0, 2 or 3: nu-SVC and nu-SVR are other forms of 0 and 3"),
     (lambda job, _: job.svm_type == "one_class" and job.metric,
      "--metric needs labels, which one-class does not read"),
 )
@@ -112,7 +112,7 @@ TITLES = ("Search", "Output", "Files", "Other")
     examples=EXAMPLES,
     statuses=exit_statuses(
         done="done",
-        missed="the model did not converge, or time limit: model written",
+        missed="the model did not converge; it is written",
         stopped="the best model so far is written",
     ),
     files=FILES,
@@ -125,7 +125,7 @@ def main(**given: Any) -> None:
 
     dcsvm-easy chooses kernel, scaling, feature weights, C, gamma and epsilon by the error on rows
     that were not used in training. With many rows, the model is an early one if that is more
-    accurate or if an exact one would take too long. The last lines printed are the dcsvm-train
+    accurate or if an exact one would take too long. Standard output begins with the dcsvm-train
     command of the chosen settings and the accuracy to expect on new rows. The model file and the
     predictions are written into the current folder.
     """

@@ -104,8 +104,11 @@ def powers_of_two(text: str) -> tuple[float, ...]:
         raise ValueError("is neither begin,end,step nor null") from None
     if not all(abs(number) <= most for number in (begin, end, step)):
         raise ValueError(f"has an exponent beyond {most}")
-    if step == 0 or (end - begin) / step < 0:
-        raise ValueError(f"does not lead from {begin:g} to {end:g}")
+    if step == 0:
+        raise ValueError("has the step 0")
+    if (end - begin) / step < 0:
+        sign = "negative" if end < begin else "positive"
+        raise ValueError(f"needs a {sign} step to lead from {begin:g} to {end:g}")
     n_steps = int((end - begin) / step * (1 + 1e-12) + 1e-12)
     if n_steps >= most:
         raise ValueError(f"has more than {most} values")

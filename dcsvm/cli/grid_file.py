@@ -20,7 +20,7 @@ import numpy as np
 
 from dcsvm._core import Stop
 from dcsvm.cli.grid import GridJob
-from dcsvm.cli.guard import NOT_CONVERGED, Interrupts, status_of
+from dcsvm.cli.guard import FAILED, NOT_CONVERGED, Interrupts, status_of
 from dcsvm.cli.options import print_result, print_status
 from dcsvm.cli.predict import PredictJob
 from dcsvm.cli.reading import (
@@ -234,7 +234,7 @@ def grid_file(job: GridJob, options: TrainOptions) -> int:
     best = search.best
     if best is None:
         print_status("error: stopped before any setting was scored")
-        return status_of(interrupts.received, NOT_CONVERGED)
+        return status_of(interrupts.received, FAILED)
     if job.png_file is not None:
         save_picture(job.png_file, search, title=job.training_set_file)
     say_caveats(search, best)

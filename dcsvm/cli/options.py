@@ -465,7 +465,7 @@ def class_weight(given: dict[str, Any]) -> dict[float | str, float] | str | None
         TrainOptions.check("class_weight", {label: factor})
         factors[label] = factors.get(label, 1.0) * factor
     if factors and given["balanced"]:
-        raise click.UsageError("give -w balanced or factors of classes, not both")
+        raise click.UsageError("give --balanced or -wLABEL FACTOR, not both")
     return BALANCED if given["balanced"] else factors or None
 
 

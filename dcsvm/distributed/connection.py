@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 import dask
 import numpy as np
 from distributed import Client, Future, KilledWorker, LocalCluster, get_worker, wait
-from distributed.comm import get_address_host
+from distributed.comm import get_address_host, parse_address, parse_host_port
 
 from dcsvm import __version__
 from dcsvm._core import Stop
@@ -207,6 +207,10 @@ def workers_of_scheduler(
     if address is None and scheduler_file is not None:
         address = _address_in(scheduler_file)
     try:
+        if address is not None:
+            scheme, place = parse_address(address)
+            if scheme in ("tcp", "tls"):
+                parse_host_port(place)  # without a port, a Client fails, but hangs when it ends
         client = Client(address, timeout=SECONDS_TO_ANSWER, set_as_default=False)
     except (*NO_ANSWER, ValueError) as error:
         reason = "" if isinstance(error, NO_ANSWER) else f": {error}"

@@ -369,7 +369,7 @@ class Compressor:
                 )
             n_vectors = min(int((target - routing) / others * n_sv), n_sv - 1)
         if n_vectors < 1:
-            raise OptionError("times", f"of {times:g} leaves no vectors")
+            raise OptionError("times", f"must be at most {n_sv}, got {times:g}: no vector is left")
         return n_vectors
 
     def by_loss(self, loss: float) -> tuple[ModelParts, CompressionReport]:

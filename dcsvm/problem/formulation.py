@@ -290,7 +290,9 @@ def nu_svc_pairs(
         for sign in (1.0, -1.0):
             members = pair.start + np.flatnonzero(signs[pair] == sign)
             if total > bound[members].sum() * (1 + 1e-12):
-                raise ValueError(f"specified nu is infeasible: a class has too few rows for {nu:g}")
+                most = 2 * bound[members].sum() / bound[pair].sum()
+                reason = f"a class has too few rows: it must be at most {most:.3g}, got {nu:g}"
+                raise ValueError(f"specified nu is infeasible: {reason}")
             alpha[members] = sign * fill(bound[members], total)
     lower, upper = _signed(signs, bound)
     problem = BoxQP(

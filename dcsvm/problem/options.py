@@ -529,5 +529,5 @@ class CompressOptions(OptionTable):
         super().__post_init__()
         targets = [name for name in ("vectors", "times", "loss") if getattr(self, name) is not None]
         if len(targets) != 1:
-            reason = f"is required, exactly one of them, got {len(targets)}"
+            reason = f"must be given, exactly one of them, got {len(targets)}"
             raise OptionError("vectors, times or loss", reason)

@@ -204,7 +204,7 @@ class EasySearch:
                     limit = f"the time limit of {self.clock.limit:g} s is too short: "
                     reason = "" if self.clock.is_requested else limit
                     raise _core.Stopped(f"{reason}stopped before a setting was scored") from None
-                self.skipped.append(name)
+                self.skipped.append(name if self.n_in_step is None else f"the rest of {name}")
         self._begin("")
         return self.best
 

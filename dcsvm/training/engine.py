@@ -116,7 +116,8 @@ class Prepared:
     def describe(self) -> str:
         """Describe the run in one sentence."""
         rows, kernel, threads = self.data.rows, self.data.kernel, self.threads
-        described = "kernel values" if kernel.is_precomputed else "features"
+        described = "kernel value" if kernel.is_precomputed else "feature"
+        described += "s"[: rows.n_features != 1]
         remarks = f" ({self.row_map.n_merged} duplicates)" if self.row_map.n_merged else ""
         if n_negligible := self.n_negligible:
             remarks += f" ({n_negligible} with negligible weights)"

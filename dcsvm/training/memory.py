@@ -97,8 +97,9 @@ class Plan:
             early = "" if is_one else f"; early level {self.early_level}"
             text = f"{counts} clusters (level{'s'[: len(self.levels) > 1]} {names}{early})"
         if self.skipped:
-            names = ", ".join(map(str, self.skipped))
-            text += f", level {names} skipped: fewer than {MIN_MEAN_CLUSTER} rows a cluster"
+            first, last = min(self.skipped), max(self.skipped)
+            names = f"level {first}" if first == last else f"levels {first} to {last}"
+            text += f", {names} skipped: fewer than {MIN_MEAN_CLUSTER} rows per cluster"
         return text
 
 

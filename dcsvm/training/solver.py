@@ -502,7 +502,7 @@ class LevelSolver:
     is_solved : bool (n_clusters,).
     converged : bool (n_folds,), whether all solved clusters of a fold converged.
     objective : sum of the objectives of solved clusters.
-    largest : number of variables of the largest subproblem, known once clusters are solved.
+    largest : number of rows of the largest subproblem, known once clusters are solved.
     """
 
     def __init__(
@@ -571,7 +571,8 @@ class LevelSolver:
         """
         solver, state, components = self.solver, self.solver.state, self.solver.components
         parts, sizes, n_of_component = self.part_sizes
-        self.largest = int(sizes.max())
+        # epsilon-SVR has two variables per row
+        self.largest = int(sizes.max()) // (1 + self.solver.task.is_regression)
         is_open = state.whole_tolerance > tolerance
         if self.predicts:  # each of its clusters needs its own solution
             component, n_parts = group_sizes(parts // n_of_component)

@@ -122,6 +122,13 @@ def learn_weights_of_used(
     return learn_weights(narrow, labels, options, stop, sample_weight=sample_weight), used
 
 
+class _Unwarned(Progress):
+    """Progress of trainings on a sample: the warnings come with the training on all rows."""
+
+    def warn(self, sentence: str) -> None:
+        """Show no warning."""
+
+
 def learn_weights(
     rows: Rows,
     labels: np.ndarray,
@@ -150,7 +157,7 @@ def learn_weights(
         return none
     kernel = Kernel(options.kernel)  # only its distance is used
     options = replace(options, tolerance=_loose_tolerance(options, learning.labels))
-    control = RunControl(Progress(), stop or _core.Stop())
+    control = RunControl(_Unwarned(), stop or _core.Stop())
     sample = learning, held_out
     # compare powers of the slopes of a model without weights
     model, loss = _trained(sample, none, options, control)

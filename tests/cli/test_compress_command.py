@@ -108,7 +108,7 @@ def test_a_table_is_compressed_by_its_files(run, invoke, tmp_path):
 
 @pytest.mark.parametrize(
     ("arguments", "status", "sentence"),
-    [(["m"], 2, "vectors, times or loss is required"),
+    [(["m"], 2, "give exactly one of --vectors, --times and --loss"),
      (["--vectors", "few", "m"], 2, "--vectors: 'few' is not a whole number"),
      (["--vectors", 9999, "m"], 1, "--vectors must be below the"),
      (["--loss", 1, "m"], 2, "--loss needs --test: rows that the model has not seen"),

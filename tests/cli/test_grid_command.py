@@ -329,7 +329,7 @@ def test_the_edge_of_the_grid_is_told(search, training):
 
 def test_a_time_limit_leaves_what_is_scored(search, training):
     result = search("--time-limit", 1e-6, *SMALL, training)
-    assert result.exit_code == 3 and "stopped before any setting was scored" in result.stderr
+    assert result.exit_code == 1 and "stopped before any setting was scored" in result.stderr
     assert Path("train.txt.out").read_text() == ""
 
 
@@ -350,8 +350,8 @@ def test_a_stop_tells_the_best_so_far(search, training, monkeypatch):
     "arguments, sentence",
     [
         (["-log2c", "1,2"], "-log2c: '1,2' is neither begin,end,step nor null"),
-        (["-log2c", "5,1,1"], "-log2c: '5,1,1' does not lead from 5 to 1"),
-        (["-log2c", "0,1,0"], "-log2c: '0,1,0' does not lead from 0 to 1"),
+        (["-log2c", "5,1,1"], "-log2c: '5,1,1' needs a negative step to lead from 5 to 1"),
+        (["-log2c", "0,1,0"], "-log2c: '0,1,0' has the step 0"),
         (["-log2g", "0,9999,1"], "-log2g: '0,9999,1' has an exponent beyond 1000"),
         (["-log2c", "0,1,1e-6"], "-log2c: '0,1,1e-6' has more than 1000 values"),
         (["-log2c", "null", "-log2g", "null"], "no parameter to choose"),

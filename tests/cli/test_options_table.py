@@ -58,7 +58,8 @@ def test_the_manual_has_the_table_in_place_of_its_blocks():
     degree = users_of("degree")
     assert f"| `-d DEGREE` | degree of {degree} | 3 |" in lines
     gamma = (
-        f"| `-g GAMMA` | gamma of {users}; or auto, F/median. 0 selects the default, as in LIBSVM."
+        f"| `-g GAMMA` | number, auto or F/median: gamma of {users}. 0 selects the default, as in "
+        "LIBSVM."
     )
     (row,) = (line for line in lines if line.startswith(gamma))
     assert row.endswith(" | 1/features |")

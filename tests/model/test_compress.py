@@ -154,7 +154,7 @@ def test_the_loss_that_is_stated_is_kept_on_other_rows(exact, seed):
      ({"vectors": 0}, "vectors must be at least 1, got 0"),
      ({"vectors": 10**6}, "vectors must be below the"),
      ({"times": 1}, "times must be above 1"),
-     ({"times": 1e6}, "leaves no vectors"),
+     ({"times": 1e6}, "no vector is left"),
      ({"loss": 100}, "loss must be above 0 and below 100"),
      ({"loss": 1}, "loss requires test rows"),
      ({"loss": 0.001, "test": disc(100, 5)[0]}, "requires at least .* test rows, got 100"),

@@ -140,8 +140,8 @@ def test_the_time_limit_ends_the_search(product):
     search.run()
     assert len(search.candidates) == 1
     assert search.skipped == [
-        "kernels and scalings", "feature weights", "C and gamma", "once more", "smaller steps",
-        "other folds",
+        "the rest of kernels and scalings", "feature weights", "C and gamma", "once more",
+        "smaller steps", "other folds",
     ]  # fmt: skip
 
 
@@ -237,7 +237,7 @@ def test_the_command_prints_a_command_that_repeats_it(files):
     [
         (
             ("-s", "1", "data"),
-            "-s must be 0, 2 or 3, not nu_svc: nu-SVC and nu-SVR are other forms of 0 and 3",
+            "-s must be 0, 2 or 3: nu-SVC and nu-SVR are other forms of 0 and 3",
         ),
         (("--time-limit", "0", "data"), "--time-limit must be above 0"),
         (("-",), "--model is required for standard input"),

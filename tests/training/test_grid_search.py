@@ -46,7 +46,7 @@ def test_rows_of_a_kernel_matrix_may_have_no_weight():
         ({"folds": 1}, "cannot be divided into 1 folds"),
         ({"folds": np.zeros(3)}, "folds must be"),
         ({"folds": np.full(60, -1)}, "no rows are held out"),
-        ({"early": True}, "too few"),
+        ({"early": True}, "at least 400 different rows"),
         ({"early": True, "early_level": 9}, "early level 9 does not exist"),
     ],
 )

@@ -71,7 +71,7 @@ def test_a_plan_describes_itself():
     assert make_plan(10**6, 2, 4, None).describe() == "16, 4 clusters (levels 2, 1; early level 2)"
     assert make_plan(10, None, 4, None).describe() == "no clusters"
     skipped = make_plan(1000, 3, 4, None).describe()
-    assert skipped.endswith("level 3, 2 skipped: fewer than 100 rows a cluster")
+    assert skipped.endswith("levels 2 to 3 skipped: fewer than 100 rows per cluster")
 
 
 def test_an_early_run_is_planned_to_end_at_its_level():
