@@ -64,8 +64,8 @@ class TrainJob(TrainingJob):
         f"{', '.join(TrainOptions.free()[:-1])} and {TrainOptions.free()[-1]} may differ.")
     init_model_file: str | None = of_long_runs(None, MODEL.optional, "--init-model FILE",
         "warm start from a model of the same rows",
-        "The model may also have only the first rows of the file. Its options (C, gamma, -e) may "
-        "differ. With -l 0 and small changes, this saves most time.")
+        "It may be trained on only the first rows of the file, and with other options (C, gamma, "
+        "-e). After small changes, -l 0 saves most time.")
     scheduler: str | None = of_long_runs(None, Rule.text().optional, "--scheduler ADDR",
         "train on the workers of this Dask scheduler",
         "For example tcp://10.0.0.1:8786. TRAINING_SET_FILE is a path that all workers can read, "

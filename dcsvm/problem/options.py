@@ -196,7 +196,7 @@ class TrainOptions(OptionTable):
         "3, or the finest level if that is smaller.",
         keyword='level of the early model; "auto", only with early, searches for it, and is the '
         "default then; otherwise 3, or the finest level",
-        default_text="auto; up to 3 without --early")
+        default_text="by number of rows")
     overlap: float | None = of_levels(None,
         Rule.number("from 1 to 2", lambda value: 1 <= value <= 2).optional, "--overlap F",
         "mean clusters per row, 1 to 2",
@@ -206,7 +206,7 @@ class TrainOptions(OptionTable):
         "1.5 with early, otherwise 1",
         default_text="1.5; 1 without --early")
     seed: int = of_levels(0, Rule.integer(0), "--seed N",
-        "random seed of sampling and of the folds (-v, -b)",
+        "random seed of sampling and of the folds",
         keyword="random seed of the samples and the folds")
     cache_mb: int | None = of_long_runs(None, MEGABYTES.optional, "-m MB",
         "memory for caches and copies",
@@ -435,7 +435,7 @@ class DataOptions(OptionTable):
     lenient: bool = of_files(False, Rule.flag(), "--lenient",
         "accept malformed data lines that svm-train accepts",
         "Accepted are spaces after a colon, trailing words without a colon (ignored), and "
-        "hexadecimal numbers. nan, inf and index 0 remain errors.")
+        "hexadecimal numbers. nan and inf remain errors.")
     # fmt: on
 
     def format_of(self, path: str) -> str | None:
@@ -461,9 +461,9 @@ class SearchOptions(OptionTable):
     # fmt: off
     metric: str | None = of_search(None, Rule.choice(*METRICS).optional, "--metric NAME",
         "choose by accuracy, balanced-accuracy, f1, auc, mae, ...",
-        f"All metrics are {', '.join(METRICS)}. balanced-accuracy and f1 are means over the "
-        "classes. With more than two classes, auc is the mean of each class against the rest, and "
-        "auc and log-loss use probabilities, fitted to held-out rows as -b 1 does.",
+        f"The metrics are {', '.join(METRICS)}. balanced-accuracy and f1 are means over the "
+        "classes. With more than two classes, auc is the mean of each class against the rest. It "
+        "then uses probabilities fitted to held-out rows as -b 1 does, and so does log-loss.",
         keyword=f"what to choose by: one of {', '.join(METRICS)}; None is accuracy, or an error of "
         "a regression",
         default_text="accuracy, mse", is_basic=True)
