@@ -94,6 +94,8 @@ def narrowed(rows: Rows, used: np.ndarray) -> Rows:
 MIN_ROWS = 20  # with fewer rows, only the check for serial numbers is done
 DIFFERENT_SCALES = 1000  # warn above this ratio: largest span of a feature / lower quartile
 DISTINCT_LABELS = 0.9  # warn above this ratio: distinct labels / rows
+# Warn of more distinct labels than this, if they have fractions, or fewer rows each than this.
+MANY_LABELS, FEW_ROWS_OF_LABEL = 32, 100
 BLOCK = 2**18  # values in a block of rows, which fits in the CPU cache
 
 
@@ -124,11 +126,18 @@ def _are_numbered(rows: Rows) -> bool:
 
 
 def _label_warnings(labels: np.ndarray) -> Iterator[str]:
-    n_distinct = len(distinct(labels))
+    known = distinct(labels)
+    n_distinct = len(known)
+    are_few = len(labels) < FEW_ROWS_OF_LABEL * n_distinct
     if n_distinct > DISTINCT_LABELS * len(labels):
         yield (
             f"{n_distinct} distinct labels in {len(labels)} rows: these look like targets of a "
-            "regression, or the first column is not the label"
+            "regression (-s 3), or the first column is not the label"
+        )
+    elif n_distinct > MANY_LABELS and (are_few or np.any(known != np.round(known))):
+        yield (
+            f"each of the {n_distinct} distinct labels is a class: for targets of a regression, "
+            "give -s 3"
         )
 
 

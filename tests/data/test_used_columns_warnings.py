@@ -59,6 +59,18 @@ def test_labels_that_are_all_different_are_named(shift):
     assert said(numbers(), np.arange(200) % 26 + shift) == []
 
 
+@pytest.mark.parametrize(
+    ("n_labels", "step", "n_copies", "is_told"),
+    [(40, 1.0, 20, True), (40, 1.0, 100, False), (40, 0.5, 100, True), (32, 0.5, 5, False)],
+)
+def test_many_labels_with_fractions_or_few_rows_may_be_targets(n_labels, step, n_copies, is_told):
+    labels = np.tile(step * np.arange(n_labels), n_copies)
+    X = np.random.default_rng(0).normal(size=(len(labels), 6)).astype(np.float32)
+    told = said(X, labels)
+    sentence = f"each of the {n_labels} distinct labels is a class: for targets of a regression"
+    assert [one.startswith(sentence) for one in told] == [True] * is_told
+
+
 def test_one_hot_data_has_nothing_said_of_it():
     rng = np.random.default_rng(1)
     rare = np.minimum(rng.geometric(0.2, 200), 30) - 1
