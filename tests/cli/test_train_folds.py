@@ -78,7 +78,7 @@ def test_targets_of_a_regression_are_not_warned_about(run, write_libsvm, monkeyp
 
 def test_more_folds_than_rows_leave_one_out(run, write_libsvm):
     path = write_libsvm(np.array([[1.0], [1.1], [-1.0], [-1.1]]), [1, 1, 2, 2])
-    result = run(*FAST, "-v", 100, path)
+    result = run(*FAST, "-q", "-v", 100, path)
     assert result.stdout == "Cross Validation Accuracy = 100%\n"
     assert "100 folds, but 4 rows: leave-one-out instead" in result.stderr
 

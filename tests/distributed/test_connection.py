@@ -42,6 +42,14 @@ def test_no_scheduler_is_an_error(at_once):
         pass
 
 
+def test_an_address_without_a_port_is_an_error():
+    with (
+        pytest.raises(WorkersError, match="cannot reach Dask scheduler foo: missing port number"),
+        workers_of_scheduler("foo"),
+    ):
+        pass
+
+
 @pytest.mark.parametrize(
     ("content", "reason"), [(None, "no such file"), ("{}", "not a Dask"), ("x", "not a Dask")]
 )

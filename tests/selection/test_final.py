@@ -80,6 +80,21 @@ def test_an_exact_model_is_also_scored_with_the_settings_of_the_early_one():
     assert len(finalists.trials) == 2
 
 
+@pytest.mark.parametrize("share", [0.0, 2.0])
+def test_a_loss_on_few_clusters_is_not_that_of_the_model(monkeypatch, share):
+    monkeypatch.setattr(final, "MIN_SCORED", share)
+    finalists = finalists_of(1500)
+    early = finalists._by_clusters()
+    assert early.early
+    assert (finalists.of_clusters is None) == (share > 1)
+    chosen = finalists._unscored(early)
+    search_loss = finalists.search.best.loss + finalists.search.bias
+    if share > 1:  # more than all rows: the loss of the search counts
+        assert chosen.loss >= search_loss
+    else:
+        assert (chosen.loss, chosen.error, chosen.n_held) == finalists.of_clusters
+
+
 @pytest.mark.parametrize("n_first", [0, 10_000])
 def test_of_few_rows_the_exact_model_comes_first(monkeypatch, n_first):
     finalists = finalists_of(1500)

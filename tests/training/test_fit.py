@@ -156,6 +156,13 @@ def test_the_report_says_what_can_be_recomputed(wavy, trained):
     assert report.seconds_train >= report.seconds_verify > 0
 
 
+def test_the_largest_cluster_of_a_regression_is_in_rows(wavy):
+    X, _ = wavy
+    _, report = train(X, np.sin(3 * X[:, 0]), svm_type="epsilon_svr", levels=2, branching=2)
+    for level in report.levels:
+        assert len(X) / level.n_clusters <= level.largest_cluster <= len(X)
+
+
 def test_every_level_is_reported_from_the_finest(wavy):
     X, y = wavy
     _, report = train(X, y, levels=3, branching=2)
