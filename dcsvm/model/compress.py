@@ -355,7 +355,7 @@ class Compressor:
         target, n_sv = self.before / times, self.part.rows.n_samples
         # an exact model takes a kernel value per vector
         if isinstance(self.part, ExactModel):
-            n_vectors = int(target)
+            n_vectors, most = int(target), float(self.before)
         else:
             # an early model takes some more to assign a row to its cluster
             routing, others = early_values_of_row(
@@ -368,8 +368,10 @@ class Compressor:
                     f"it takes {routing:.0f} kernel values to assign a row to its cluster",
                 )
             n_vectors = min(int((target - routing) / others * n_sv), n_sv - 1)
+            most = self.before / (routing + others / n_sv)  # a single vector
         if n_vectors < 1:
-            raise OptionError("times", f"must be at most {n_sv}, got {times:g}: no vector is left")
+            reason = f"must be at most {most:.3g}, got {times:g}: no vector is left"
+            raise OptionError("times", reason)
         return n_vectors
 
     def by_loss(self, loss: float) -> tuple[ModelParts, CompressionReport]:
