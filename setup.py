@@ -175,6 +175,8 @@ def main() -> None:
                 "boundscheck": False,
                 "wraparound": False,
                 "embedsignature": True,
+                # no variable of a module changes after its import, and none of C++ without an atomic
+                "freethreading_compatible": True,
             },
         ),
     )

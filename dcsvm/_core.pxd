@@ -141,7 +141,7 @@ cdef extern from "rows/cutoff.h" namespace "dcsvm" nogil:
     double c_share_apart "dcsvm::share_apart"(const RowList&, const CDistance&, size_t, int) except +
 
 
-cdef extern from "simd/aligned_vector.h" namespace "dcsvm" nogil:
+cdef extern from "system/memory.h" namespace "dcsvm" nogil:
     void c_trim_heap "dcsvm::trim_heap"()
 
 

@@ -21,9 +21,13 @@ cdef class Points:
     cdef size_t n_columns  # features, codes included
     cdef object arrays, row_terms, byte_arrays, columns, other_terms
     cdef object prepared_for  # the argument and the form of which the row terms are
-    cdef object largest  # squared norm, once it is asked for
+    # squared norm, negative until it is asked for; an object could be freed while a thread reads it
+    cdef double largest
     cdef int threads
     cdef Coding coding  # the same object where rows meet as the same codes
+
+    def __cinit__(self):
+        self.largest = -1
 
     def __init__(self, rows, int threads):
         """The Rows as they are; packed ones as floats."""
@@ -103,7 +107,7 @@ cdef class Points:
         """|x|^2 of the longest row, as the rows were when it was first asked for; 0 of rows of a
         precomputed kernel."""
         cdef double largest = 0
-        if self.largest is None:
+        if self.largest < 0:
             if self.points.columns == NULL and self.has_features:
                 with nogil:
                     largest = c_largest_squared_norm(self.points, self.threads)

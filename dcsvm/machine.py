@@ -7,7 +7,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from dcsvm import system
+
 MAX_DEFAULT_CACHE = 8000  # MB
+UNKNOWN_MEMORY = 4 << 30  # bytes, where the system does not tell
 MAX_THREADS = 1024
 THREADS_OF_CORE = 4  # maximum per core; more threads would wait for each other
 # Largest work done by one thread: pairs of rows times the cost of a pair in float features. This is
@@ -25,8 +28,7 @@ def _note_fork() -> None:
     _is_forked = True
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_note_fork)
+system.on_fork(_note_fork)
 
 
 def is_forked() -> bool:
@@ -41,7 +43,7 @@ def usable_threads(wanted: int | None) -> int:
     """Limit a number of threads to THREADS_OF_CORE per core; None means the default."""
     if wanted is None:
         return default_threads()
-    return min(wanted, THREADS_OF_CORE * _cores())
+    return min(wanted, THREADS_OF_CORE * system.usable_cores())
 
 
 def default_threads() -> int:
@@ -55,8 +57,8 @@ def default_threads() -> int:
     wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if wanted.isdecimal() and int(wanted) > 0:
         return usable_threads(int(wanted))
-    cores = _cores()
-    quota = _cgroup_value("cpu.max")
+    cores = system.usable_cores()
+    quota = system.cgroup_value("cpu.max")
     if quota and quota[0] != "max":
         cores = min(cores, max(1, int(int(quota[0]) / int(quota[1]))))
     return cores
@@ -103,13 +105,6 @@ def shared_threads(wanted: int | None, work: float) -> Iterator[int]:
             _n_active -= 1
 
 
-def _cores() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
-
-
 def default_cache_mb() -> int:
     """Return half of the memory this process may use, in MB, at most 8000."""
     return max(1, min(MAX_DEFAULT_CACHE, usable_memory() // 2 // 1_000_000))
@@ -117,15 +112,14 @@ def default_cache_mb() -> int:
 
 def usable_memory() -> int:
     """Return the memory of the machine in bytes, or the limit of the cgroup if lower."""
-    try:
-        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        total = 4 << 30
-    return min([total, *_limits_of_cgroup()])
+    return min([system.physical_memory() or UNKNOWN_MEMORY, *_limits_of_cgroup()])
 
 
 def _limits_of_cgroup() -> list[int]:
-    found = _cgroup_value("memory.max"), _cgroup1_value("memory", "memory.limit_in_bytes")
+    found = (
+        system.cgroup_value("memory.max"),
+        system.cgroup1_value("memory", "memory.limit_in_bytes"),
+    )
     return [int(words[0]) for words in found if words and words[0] != "max"]
 
 
@@ -134,13 +128,9 @@ def available_memory() -> int:
 
     The value changes all the time: use it only to refuse data that would not fit.
     """
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            values = dict(line.split(":") for line in file)
-        free = int(values["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError):
-        return usable_memory()
-    usable = usable_memory()
+    usable, free = usable_memory(), system.free_memory()
+    if free is None:
+        return usable
     if usable in _limits_of_cgroup():
         usable -= _used_in_cgroup()
     return max(min(usable, free), 0)
@@ -148,43 +138,10 @@ def available_memory() -> int:
 
 def _used_in_cgroup() -> int:
     """Return the bytes used in the cgroup, without the page cache."""
-    used, stat = _cgroup_value("memory.current"), _cgroup_value("memory.stat")
+    used, stat = system.cgroup_value("memory.current"), system.cgroup_value("memory.stat")
     if not used:
-        used = _cgroup1_value("memory", "memory.usage_in_bytes") or ["0"]
-        stat = _cgroup1_value("memory", "memory.stat")
+        used = system.cgroup1_value("memory", "memory.usage_in_bytes") or ["0"]
+        stat = system.cgroup1_value("memory", "memory.stat")
     counts = dict(zip(stat[::2], stat[1::2], strict=False))
     files = sum(int(counts.get(name, 0)) for name in ("inactive_file", "active_file"))
     return max(int(used[0]) - files, 0)
-
-
-def _cgroup_value(name: str) -> list[str]:
-    """Read a value of a version 2 cgroup as words; an empty list if it does not exist."""
-    return _words_of("/sys/fs/cgroup", _own_cgroup(""), name)
-
-
-def _cgroup1_value(controller: str, name: str) -> list[str]:
-    """Read a value of a version 1 cgroup."""
-    return _words_of(f"/sys/fs/cgroup/{controller}", _own_cgroup(controller), name)
-
-
-def _words_of(root: str, own: str, name: str) -> list[str]:
-    for path in (root + own, root):
-        try:
-            with open(os.path.join(path, name), encoding="ascii") as file:
-                return file.read().split()
-        except OSError:
-            continue
-    return []
-
-
-def _own_cgroup(controller: str) -> str:
-    """Return the cgroup path of this process for a controller; "" means version 2."""
-    try:
-        with open("/proc/self/cgroup", encoding="ascii") as file:
-            for line in file:
-                _, names, path = line.rstrip("\n").split(":", 2)
-                if controller in names.split(","):
-                    return path
-    except OSError:
-        pass
-    return ""

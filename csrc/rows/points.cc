@@ -2,10 +2,7 @@
 
 #include <vector>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#include <unistd.h>
-#endif
+#include "system/memory.h"
 
 namespace dcsvm {
 
@@ -40,17 +37,16 @@ FeatureColumn::FeatureColumn(const Points& points, std::size_t feature) {
 }
 
 void prefetch(const RowList& rows) {
-#if defined(__linux__)
   // With more bytes, the first pages would be evicted before the last are read.
   constexpr std::size_t max_bytes = std::size_t{1} << 26;
-  if (!rows.points->is_mapped) return;
+  const std::size_t page = page_bytes();
+  if (!rows.points->is_mapped || page == 0) return;
   const auto [first, row_bytes] = stored_rows(*rows.points);
   const auto memory = reinterpret_cast<std::uintptr_t>(first);
-  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const std::size_t n = std::min(rows.size, max_bytes / std::max(row_bytes, std::size_t{1}));
   std::uintptr_t from = 0, to = 0;  // range of the pages read together
   const auto read = [&] {
-    if (to > from) madvise(reinterpret_cast<void*>(from), to - from, MADV_WILLNEED);
+    if (to > from) read_soon(from, to - from);
   };
   for (std::size_t k = 0; k < n; ++k) {
     const std::uintptr_t begin = memory + rows[k] * row_bytes, end = begin + row_bytes;
@@ -62,9 +58,6 @@ void prefetch(const RowList& rows) {
     to = std::max(to, end);
   }
   read();
-#else
-  static_cast<void>(rows);
-#endif
 }
 
 }  // namespace dcsvm

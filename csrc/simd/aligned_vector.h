@@ -1,19 +1,13 @@
 // Vectors aligned to cache lines. Large vectors use huge pages if available, since scattered short
-// reads would otherwise miss the TLB. Also returns freed memory to the system.
+// reads would otherwise miss the TLB.
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
 #include <new>
 #include <utility>
 #include <vector>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
+#include "system/memory.h"
 
 namespace dcsvm {
 
@@ -30,14 +24,12 @@ struct AlignedAllocator {
     const bool is_large = n * sizeof(T) >= huge_page / 2;
     const std::size_t unit = is_large ? huge_page : cache_line;
     const std::size_t bytes = (n * sizeof(T) + unit - 1) / unit * unit;
-    void* memory = std::aligned_alloc(unit, bytes);
+    void* memory = allocate_aligned(unit, bytes);
     if (!memory) throw std::bad_alloc();
-#if defined(__linux__)
-    if (is_large) madvise(memory, bytes, MADV_HUGEPAGE);
-#endif
+    if (is_large) prefer_huge_pages(memory, bytes);
     return static_cast<T*>(memory);
   }
-  void deallocate(T* memory, std::size_t) { std::free(memory); }
+  void deallocate(T* memory, std::size_t) { free_aligned(memory); }
 
   template <class U>
   bool operator==(const AlignedAllocator<U>&) const {
@@ -72,13 +64,5 @@ struct UninitializedAllocator : AlignedAllocator<T> {
 
 template <class T>
 using UninitializedVector = std::vector<T, UninitializedAllocator<T>>;
-
-// Returns freed memory that the C library retains to the system. glibc keeps arrays of up to 32 MB
-// in its heap, where a block in use prevents the release of free memory below it.
-inline void trim_heap() {
-#ifdef __GLIBC__
-  malloc_trim(0);
-#endif
-}
 
 }  // namespace dcsvm

@@ -6,6 +6,8 @@
 #include <array>
 #include <cstring>
 
+#include "system/processor.h"
+
 namespace dcsvm {
 
 constexpr std::size_t tile_rows = 16, tile_bytes = 64;
@@ -71,12 +73,10 @@ const ByteLoop& emulated_byte_dots() {
 
 }  // namespace dcsvm
 
-#if defined(__x86_64__) && defined(__linux__) && __has_include(<amxint8intrin.h>)
+#if defined(DCSVM_LENDS_TILES) && __has_include(<amxint8intrin.h>)
 
 #include <cpuid.h>
 #include <immintrin.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("amx-tile,amx-int8"))), apply_to = function)
@@ -131,15 +131,9 @@ static bool has_amx_int8() {
   return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx & tile) && (edx & int8);
 }
 
-// Requests the registers from Linux for all threads of the process.
-static bool is_lent() {
-  constexpr long request_permission = 0x1023, tile_data = 18;
-  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
-}
-
 const ByteLoop* amx_byte_dots() {
   static const ByteLoop loop{"amx", tile_bytes, shape_tiles, amx::sum, release_tiles};
-  return wanted_isa().empty() && has_amx_int8() && is_lent() ? &loop : nullptr;
+  return wanted_isa().empty() && has_amx_int8() && borrow_tiles() ? &loop : nullptr;
 }
 
 }  // namespace dcsvm

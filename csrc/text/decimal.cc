@@ -1,25 +1,11 @@
 #include "text/decimal.h"
 
-#include <locale.h>
-#include <stdlib.h>
-#if defined(__APPLE__)
-#include <xlocale.h>
-#endif
-
 #include <charconv>
 #include <string>
 
+#include "system/text.h"
+
 namespace dcsvm {
-
-namespace {
-
-// Parses with a decimal point, whatever the locale.
-double in_c_locale(const char* text, char** stop) {
-  static const locale_t c_locale = newlocale(LC_ALL_MASK, "C", nullptr);
-  return strtod_l(text, stop, c_locale);
-}
-
-}  // namespace
 
 bool scan_decimal(const char* begin, const char* end, double& value) {
   const bool negative = *begin == '-';
@@ -35,7 +21,7 @@ bool scan_decimal(const char* begin, const char* end, double& value) {
 #endif
   char* last = nullptr;
   if (!is_done)
-    value = in_c_locale(
+    value = parse_in_c_locale(
         digits, &last);  // from_chars does not distinguish 0 from infinity when out of range
   if (negative) value = -value;
   return is_done || last == end;
@@ -49,7 +35,7 @@ bool scan_hexadecimal(const char* begin, const char* end, double& value) {
     return false;
   }
   char* stop;
-  value = in_c_locale(text.c_str(), &stop);
+  value = parse_in_c_locale(text.c_str(), &stop);
   return stop == text.c_str() + text.size();
 }
 

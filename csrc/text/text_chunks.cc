@@ -1,12 +1,11 @@
 #include "text/text_chunks.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
 
+#include "system/text.h"
 #include "text/decimal.h"
 #include "text/svmlight_errors.h"
 
@@ -19,7 +18,7 @@ void copy_text(const TextSource& source, std::size_t begin, std::size_t size, ch
     return;
   }
   while (size != 0) {
-    const auto n = pread(source.file, out, size, static_cast<off_t>(source.offset + begin));
+    const auto n = read_at(source.file, out, size, source.offset + begin);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail_text(std::string("cannot be read: ") + std::strerror(errno));
     if (n == 0) fail_text("the file became shorter while it was read");

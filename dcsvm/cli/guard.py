@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 import dcsvm
+from dcsvm import system
 from dcsvm.cli.options import check_files, occupy_closed, print_status, reason_of
 
 if TYPE_CHECKING:
     from dcsvm._core import Stop
     from dcsvm.cli.options import DataJob
-
-SIGNALS = [
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-]
 
 
 class Interrupts:
@@ -43,9 +40,9 @@ class Interrupts:
         # Python runs handlers between two of its own steps only, which a loop in C++ may delay for
         # minutes; but the number of the signal is written to the pipe at once
         self.pipe = _, writer = os.pipe()
-        os.set_blocking(writer, False)
+        system.unblock(writer)
         self.wakeup_before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        caught = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+        caught = [one for one in system.STOP_SIGNALS if signal.getsignal(one) != signal.SIG_IGN]
         self.handlers_before = {number: signal.signal(number, lambda *_: None) for number in caught}
         self.watcher = threading.Thread(target=self.watch, args=(self.pipe[0],), daemon=True)
         self.watcher.start()

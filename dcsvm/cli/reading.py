@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from dcsvm import system
 from dcsvm.cli.options import LEARN, DataJob, TrainingJob, print_status
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import write_beside
@@ -90,14 +90,10 @@ class TerminalProgress(Progress):
             self.warn(sentence)
 
 
-def peak_rss_mb() -> float:
-    """Return the peak memory of this program in MB; getrusage may include its parent's."""
-    try:
-        with open("/proc/self/status", encoding="ascii") as file:
-            peak = next(int(line.split()[1]) for line in file if line.startswith("VmHWM:"))
-    except (OSError, StopIteration):
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak * (1 if sys.platform == "darwin" else 1024) / 1e6, 1)
+def peak_rss_mb() -> float | None:
+    """Return the peak memory of this program in MB, None if it is not known."""
+    peak = system.peak_memory()
+    return None if peak is None else round(peak / 1e6, 1)
 
 
 def write_report(path: str, values: dict[str, Any]) -> None:

@@ -10,7 +10,6 @@ without zeros.
 
 from __future__ import annotations
 
-import errno
 import math
 import mmap
 import os
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from dcsvm import system
 from dcsvm.data.files import DataError
 from dcsvm.machine import available_memory, usable_memory
 
@@ -127,12 +127,12 @@ def zeros(
     try:
         folder = tempfile.gettempdir()
         free = shutil.disk_usage(folder).free
-        if _is_memory(folder):
+        if system.is_in_memory(folder):
             raise OSError("it is a file system in memory")
         if n_bytes > free:
             raise OSError(f"only {_mb(free)} MB are free")
         with tempfile.TemporaryFile(dir=folder) as file:
-            _reserve(file.fileno(), n_bytes)
+            system.reserve(file.fileno(), n_bytes)
             return np.asarray(np.memmap(file, dtype, "r+", shape=shape))
     except OSError as error:
         raise DataError(
@@ -146,31 +146,10 @@ def is_mapped(array: np.ndarray | None) -> bool:
     """Return whether an array is memory-mapped from a file on disk."""
     while isinstance(array, np.ndarray):
         if isinstance(array, np.memmap):
-            return array.filename is None or not _is_memory(os.path.dirname(array.filename))
+            name = array.filename
+            return name is None or not system.is_in_memory(os.path.dirname(name))
         array = array.base
     return False
-
-
-def _is_memory(folder: str) -> bool:
-    """Return whether a folder is on a file system in memory."""
-    folder = os.path.join(os.path.realpath(folder), "")
-    try:
-        with open("/proc/mounts", encoding="utf-8", errors="replace") as file:
-            mounts = [line.split()[1:3] for line in file]
-    except OSError:
-        return False
-    above = [(path, kind) for path, kind in mounts if folder.startswith(os.path.join(path, ""))]
-    return max(above, key=lambda mount: len(mount[0]), default=("", ""))[1] in ("tmpfs", "ramfs")
-
-
-def _reserve(descriptor: int, n_bytes: int) -> None:
-    """Reserve disk space, if the system can, so that a full disk is an error now, not later."""
-    try:
-        os.posix_fallocate(descriptor, 0, n_bytes)
-    except (AttributeError, OSError) as error:
-        if getattr(error, "errno", None) not in (None, errno.EOPNOTSUPP, errno.EINVAL):
-            raise
-        os.truncate(descriptor, n_bytes)
 
 
 def _mb(n_bytes: int) -> int:
@@ -212,14 +191,14 @@ def page_by_page(array: np.ndarray | None) -> Iterator[None]:
     memory: object = array
     while memory is not None and not isinstance(memory, mmap.mmap):
         memory = getattr(memory, "base", None)
-    if memory is None or not hasattr(mmap, "MADV_RANDOM"):
+    if memory is None:
         yield
         return
-    memory.madvise(mmap.MADV_RANDOM)
+    system.read_ahead(memory, is_on=False)
     try:
         yield
     finally:
-        memory.madvise(mmap.MADV_NORMAL)
+        system.read_ahead(memory, is_on=True)
 
 
 MAX_N_FEATURES = 2**31 - 2

@@ -25,9 +25,11 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
+from functools import partial
 from itertools import chain
 from typing import IO, TYPE_CHECKING, NamedTuple
 
+from dcsvm import system
 from dcsvm.machine import available_memory
 
 if TYPE_CHECKING:
@@ -103,7 +105,7 @@ class FileText:
         parts = []
         while begin < end:
             try:
-                parts.append(os.pread(self.descriptor, end - begin, self.offset + begin))
+                parts.append(system.read_at(self.descriptor, end - begin, self.offset + begin))
             except OSError as error:
                 reason = (error.strerror or str(error)).lower()
                 raise DataError(f"{self.name}: {reason}") from error
@@ -522,16 +524,18 @@ def naming(name: str) -> Iterator[None]:
 
 def _write_and_rename(path: str, parts: Content) -> None:
     path = os.path.realpath(path)
-    os.umask(mask := os.umask(0))  # the mask can only be read by setting it
-    mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~mask
-    handle, name = tempfile.mkstemp(prefix=UNFINISHED, dir=os.path.dirname(path))
+    is_new = not os.path.exists(path)
+    # the system takes the umask off; only a change, in all threads, would tell the umask
+    mode = 0o666 if is_new else os.stat(path).st_mode & 0o777
+    name = os.path.join(os.path.dirname(path), UNFINISHED + os.urandom(8).hex())
     unfinished.add(name)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(name, "xb", opener=partial(os.open, mode=mode)) as file:
             parts(file) if callable(parts) else file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, mode)
+        if not is_new:
+            os.chmod(name, mode)
         os.replace(name, path)
     except BaseException:
         with suppress(OSError):
@@ -543,7 +547,7 @@ def _write_and_rename(path: str, parts: Content) -> None:
 
 def remove_unfinished() -> None:
     """Remove the temporary files of this process; call it before an exit without cleanup."""
-    for name in tuple(unfinished):
+    for name in unfinished.copy():  # other threads may add files
         try:
             os.unlink(name)
         except OSError:

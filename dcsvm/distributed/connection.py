@@ -27,7 +27,7 @@ import numpy as np
 from distributed import Client, Future, KilledWorker, LocalCluster, get_worker, wait
 from distributed.comm import get_address_host, parse_address, parse_host_port
 
-from dcsvm import __version__
+from dcsvm import __version__, system
 from dcsvm._core import Stop
 from dcsvm.machine import usable_threads
 
@@ -297,10 +297,9 @@ def dask_setup(_worker: object) -> None:
 
     The worker still ends with the command, because its nanny process then ends.
     """
-    for name in ("SIGINT", "SIGHUP"):
-        if hasattr(signal, name):
-            with suppress(ValueError):  # not in the main thread
-                signal.signal(getattr(signal, name), signal.SIG_IGN)
+    for one in system.TERMINAL_SIGNALS:
+        with suppress(ValueError):  # not in the main thread
+            signal.signal(one, signal.SIG_IGN)
 
 
 def run_in_task(

@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from dcsvm import _core
+from dcsvm import _core, system
 from dcsvm.data.files import UNFINISHED, write_beside
 from dcsvm.data.rows import Rows
 from dcsvm.data.scaling import range_file_of
@@ -299,11 +299,6 @@ def _check_indices(indices: np.ndarray, end: int) -> None:
         raise ValueError("indices out of range")
 
 
-try:
-    import fcntl
-except ImportError:  # not POSIX
-    fcntl = None  # type: ignore[assignment]  # mypy has no optional modules
-
 NAME = "lock"
 
 ModelOfEarly = Callable[[EarlyModel], Model]
@@ -329,13 +324,13 @@ class FolderLock:
 
         Raises CheckpointError and OSError.
         """
-        while fcntl is not None and not self._is_in_place:
+        while system.HAS_LOCKS and not self._is_in_place:
             if self.file is not None:
                 self.file.close()
             # append: do not erase the holder's name before the lock is acquired
             self.file = open(self.path, "a+", encoding="utf-8")  # noqa: SIM115 (until let go)
             try:
-                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                system.lock(self.file)
             except BlockingIOError:
                 self.file.seek(0)
                 holder = self.file.read(200).strip() or "another process"
@@ -345,7 +340,7 @@ class FolderLock:
             except OSError:  # the file system has no locks
                 return
             self.file.truncate(0)
-            self.file.write(f"process {os.getpid()} on {os.uname().nodename}\n")
+            self.file.write(f"process {os.getpid()} on {system.host_name()}\n")
             self.file.flush()
 
     def let_go(self) -> None:

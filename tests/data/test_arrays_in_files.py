@@ -12,6 +12,7 @@ import pytest
 from reference import libsvm_text
 from runs import train_rows
 
+from dcsvm import system
 from dcsvm.data import arrays as allocation
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.files import DataError
@@ -131,13 +132,13 @@ def test_a_full_disk_is_said_before_anything_is_read(little_memory, monkeypatch)
     def unknown(*_):
         raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
 
-    monkeypatch.setattr(allocation.os, "posix_fallocate", unknown, raising=False)
+    monkeypatch.setattr(system.os, "posix_fallocate", unknown, raising=False)
     assert Dataset.of_text(text, "rows").rows.is_mapped
-    monkeypatch.setattr(allocation, "_is_memory", lambda folder: True)
+    monkeypatch.setattr(system, "is_in_memory", lambda folder: True)
     with pytest.raises(DataError, match="it is a file system in memory"):
         Dataset.of_text(text, "rows")
-    monkeypatch.setattr(allocation, "_is_memory", lambda folder: False)
-    monkeypatch.setattr(allocation.os, "posix_fallocate", full, raising=False)
+    monkeypatch.setattr(system, "is_in_memory", lambda folder: False)
+    monkeypatch.setattr(system.os, "posix_fallocate", full, raising=False)
     with pytest.raises(DataError, match=rf"in {tempfile.gettempdir()} \(TMPDIR\): no space left"):
         Dataset.of_text(text, "rows")
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from dcsvm import machine
+from dcsvm import machine, system
 from dcsvm.machine import default_cache_mb, default_threads
 from dcsvm.problem.options import TrainOptions
 from dcsvm.training.memory import Plan, early_plan, make_plan, plan_levels
@@ -85,7 +85,7 @@ def test_an_early_run_is_planned_to_end_at_its_level():
     ("text", "threads"), [("1", 1), ("3", 3), ("5,2", 5), (" 4 ", 4), ("64", 8)]
 )
 def test_openmps_variable_sets_the_threads(monkeypatch, text, threads):
-    monkeypatch.setattr(machine, "_cores", lambda: 2)
+    monkeypatch.setattr(system, "usable_cores", lambda: 2)
     monkeypatch.setenv("OMP_NUM_THREADS", text)
     assert default_threads() == threads
 
@@ -106,18 +106,18 @@ def test_threads_follow_the_affinity_and_the_quota(monkeypatch):
         (["max", "100000"], 6), (["250000", "100000"], 2), (["50000", "100000"], 1),
         (["900000", "100000"], 6), ([], 6),
     ):  # fmt: skip
-        monkeypatch.setattr(machine, "_cgroup_value", lambda name, words=words: words)
+        monkeypatch.setattr(system, "cgroup_value", lambda name, words=words: words)
         assert default_threads() == threads
 
 
 def test_memory_is_half_of_what_may_be_used_and_at_most_eight_gigabytes(monkeypatch):
     pages = {"SC_PHYS_PAGES": 10**9, "SC_PAGE_SIZE": 4096}
     monkeypatch.setattr(os, "sysconf", pages.__getitem__)
-    monkeypatch.setattr(machine, "_cgroup1_value", lambda *names: [])
+    monkeypatch.setattr(system, "cgroup1_value", lambda *names: [])
     for words, megabytes in (
         ([], 8000), (["max"], 8000), (["3000000000"], 1500), (["1000000"], 1), (["0"], 1),
     ):  # fmt: skip
-        monkeypatch.setattr(machine, "_cgroup_value", lambda name, words=words: words)
+        monkeypatch.setattr(system, "cgroup_value", lambda name, words=words: words)
         assert default_cache_mb() == megabytes
 
 
@@ -145,10 +145,10 @@ def test_a_cgroup_of_version_1_limits_the_memory(monkeypatch, tmp_path):
         return opened(groups if path == "/proc/self/cgroup" else path, *args, **how)
 
     monkeypatch.setattr("builtins.open", of_groups)
-    paths = [machine._own_cgroup(name) for name in ("memory", "cpuacct", "", "freezer")]
+    paths = [system._own_cgroup(name) for name in ("memory", "cpuacct", "", "freezer")]
     assert paths == ["/mine", "/c", "/two", ""]
     (tmp_path / "limit").write_text("123456789\n")
-    words = machine._words_of(str(tmp_path), "/elsewhere", "limit")
+    words = system._words_of(str(tmp_path), "/elsewhere", "limit")
     assert words == ["123456789"]
-    monkeypatch.setattr(machine, "_cgroup1_value", lambda *_: words)
+    monkeypatch.setattr(system, "cgroup1_value", lambda *_: words)
     assert machine.usable_memory() == 123456789
