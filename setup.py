@@ -175,7 +175,7 @@ def main() -> None:
                 "boundscheck": False,
                 "wraparound": False,
                 "embedsignature": True,
-                # no variable of a module changes after its import, and none of C++ without an atomic
+                # what changes after an import is of an object, of a thread, or an atomic of C++
                 "freethreading_compatible": True,
             },
         ),

@@ -6,6 +6,7 @@ in a circle.
 
 import ast
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,9 +14,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE, CSRC = ROOT / "dcsvm", ROOT / "csrc"
-FLOORS = ("_core", "_svmlight", "machine", "data", "kernel", "problem", "model", "training",
-          "selection", "sklearn", "distributed", "cli")  # fmt: skip
-ROOMS = ("threads", "text", "simd", "rows", "kernel", "solver")  # folders of csrc
+FLOORS = ("_core", "_svmlight", "system", "machine", "data", "kernel", "problem", "model",
+          "training", "selection", "sklearn", "distributed", "cli")  # fmt: skip
+ROOMS = ("system", "threads", "text", "simd", "rows", "kernel", "solver")  # folders of csrc
 ONLY_IN_CLI = {"click", "tqdm"}
 ONLY_IN_DISTRIBUTED = {"dask", "distributed", "fsspec"}
 BAR = "report.py"  # of dcsvm.training: the progress bar of dcsvm.train
@@ -23,8 +24,32 @@ ONLY_IN_SCRIPTS = {"sys", *ONLY_IN_CLI}  # and in dcsvm.sklearn, which runs scri
 MAX_LINES = 700  # of a module or core file
 MAX_BYTES = 1_000_000  # of a tracked file
 
-MAX_NAMES = 20  # of the packages below that a wing may use
+MAX_NAMES = 20  # of the packages below that a wing may use; those of `system` are as Python's own
 WINGS = ("selection", "sklearn", "distributed", "cli")
+
+# What only some systems have, in Python: modules, names of modules, and the beginnings of paths.
+MODULES_OF_SYSTEM = {
+    "fcntl",
+    "grp",
+    "msvcrt",
+    "pty",
+    "pwd",
+    "resource",
+    "syslog",
+    "termios",
+    "winreg",
+}
+NAMES_OF_SYSTEM = re.compile(
+    r"os\.(fch\w+|fork\w*|get(e?[ug]id|loadavg|pgid)|killpg|l?chown|mkfifo|nice|posix_\w+|pread\w*|"
+    r"pwrite\w*|register_at_fork|sched_\w+|set(sid|pgid|_blocking)|statvfs|sysconf\w*|umask|uname)|"
+    r"mmap\.(MADV|MAP|PROT)_\w+|signal\.SIG(ALRM|CHLD|HUP|KILL|PIPE|QUIT|USR\d)|sys\.platform|os\.name"
+)
+PATHS_OF_SYSTEM = ("/proc", "/sys/", "/etc/", "/tmp", "/var/")
+# The same of the core.
+SYSTEM_OF_CORE = re.compile(
+    r"\b(unistd|malloc|x?locale|dlfcn|pthread|windows)\.h|<sys/|__(linux|APPLE|GLIBC|unix)__|_WIN32|"
+    r"\b(aligned_alloc|madvise|mmap|newlocale|pread|sysconf|syscall)\b"
+)
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
 CORE = sorted([*CSRC.rglob("*.h"), *CSRC.rglob("*.cc")])
@@ -98,7 +123,9 @@ def names_from_below(wing):
                 module = modules.get(node.value.id)
                 if module is not None:
                     found.setdefault(f"{module}.{node.attr}", set()).add(path.name)
-    return {name: files for name, files in found.items() if name.split(".")[1] != wing}
+    return {
+        name: files for name, files in found.items() if name.split(".")[1] not in (wing, "system")
+    }
 
 
 def is_module(name):
@@ -112,6 +139,46 @@ def test_a_wing_uses_few_names_of_the_packages_below(wing):
     names = names_from_below(wing)
     shown = "\n".join(f"{name}: {', '.join(sorted(files))}" for name, files in names.items())
     assert len(names) <= MAX_NAMES, f"{wing} uses {len(names)} names:\n{shown}"
+
+
+def names_of_systems(tree):
+    """Yield what a module names that only some systems have."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            names += [f"{node.module}.{one.name}" if names else one.name for one in node.names]
+            yield from MODULES_OF_SYSTEM.intersection(names)
+            yield from filter(NAMES_OF_SYSTEM.fullmatch, names)
+        elif isinstance(node, ast.Attribute) and NAMES_OF_SYSTEM.fullmatch(ast.unparse(node)):
+            yield ast.unparse(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if node.value.startswith(PATHS_OF_SYSTEM) or re.fullmatch("SIG[A-Z]+", node.value):
+                yield node.value
+
+
+def test_only_one_module_names_what_some_systems_lack():
+    """Two paths are names for the standard streams in all systems: /dev/stdin and /dev/stdout."""
+    found = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in PACKAGE.rglob("*.py")
+        if path.name != "system.py"
+        for name in names_of_systems(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    assert not found
+
+
+def test_what_some_systems_lack_is_found():
+    for line in ("import fcntl", "from os import sched_getaffinity", "os.umask(0)", "'/proc/stat'",
+                 "mmap.MADV_RANDOM", "getattr(signal, 'SIGHUP')", "signal.SIGHUP"):  # fmt: skip
+        assert list(names_of_systems(ast.parse(line))), line
+    for line in ("import os", "os.path.join('a')", "signal.SIGINT", "mmap.mmap", "'/dev/stdin'"):
+        assert not list(names_of_systems(ast.parse(line))), line
+
+
+@pytest.mark.parametrize("path", CORE, ids=lambda path: str(path.relative_to(CSRC)))
+def test_only_one_folder_of_the_core_names_what_some_systems_lack(path):
+    text = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
+    assert path.parent.name == "system" or not SYSTEM_OF_CORE.search(text)
 
 
 def test_no_circles():
@@ -144,6 +211,8 @@ def test_test_files_are_named_after_modules():
 
 
 def test_no_tracked_file_is_large():
+    if shutil.which("git") is None:
+        pytest.skip("no git")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True)
     if listed.returncode != 0:
         pytest.skip("not a git checkout")

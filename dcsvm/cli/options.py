@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 import dcsvm
+from dcsvm import system
 from dcsvm.problem.option_table import Rule
 from dcsvm.problem.options import DataOptions, TrainOptions
 
@@ -324,9 +325,19 @@ def text_of(default: Any, kind: Type) -> str:
     return f"{default:g}" if isinstance(default, float) else str(default)
 
 
-VERSION = click.version_option(
-    dcsvm.__version__, message="%(prog)s %(version)s", help="print the version and exit",
-    cls=GroupedOption, group="Other",
+def print_version(ctx: click.Context, _option: click.Parameter, is_given: bool) -> None:
+    """Print the command with the version, then a line for each feature."""
+    if not is_given or ctx.resilient_parsing:
+        return
+    click.echo(f"{ctx.info_name} {dcsvm.__version__}")
+    for name, value in system.features():
+        click.echo(f"{name}: {value}")
+    ctx.exit()
+
+
+VERSION = click.option(
+    "--version", help="print version and features, and exit", callback=print_version,
+    is_flag=True, is_eager=True, expose_value=False, cls=GroupedOption, group="Other",
 )  # fmt: skip
 # -h is shrinking in LIBSVM
 HELP = click.help_option(

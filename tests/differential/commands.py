@@ -84,7 +84,7 @@ COMMANDS = (
     predict("files", "text", "the reader of LIBSVM text", "-t 0 -c 1 few-waves", "long model"),
     predict("files", "CSV", "the reader of CSV", "-t 0 -c 1 --label label few-waves.csv",
             "long.csv model"),
-    Command("files", "start", "imports", "dcsvm-train --version"),
+    Command("files", "start", "imports", "dcsvm-train --help"),
 )  # fmt: skip
 
 
