@@ -45,11 +45,19 @@ NAMES_OF_SYSTEM = re.compile(
     r"mmap\.(MADV|MAP|PROT)_\w+|signal\.SIG(ALRM|CHLD|HUP|KILL|PIPE|QUIT|USR\d)|sys\.platform|os\.name"
 )
 PATHS_OF_SYSTEM = ("/proc", "/sys/", "/etc/", "/tmp", "/var/")
-# The same of the core.
+# The same for the core.
 SYSTEM_OF_CORE = re.compile(
     r"\b(unistd|malloc|x?locale|dlfcn|pthread|windows)\.h|<sys/|__(linux|APPLE|GLIBC|unix)__|_WIN32|"
     r"\b(aligned_alloc|madvise|mmap|newlocale|pread|sysconf|syscall)\b"
 )
+
+# What a module may neither import nor call, so that SECURITY.md is true.
+NEVER_IMPORTED = {
+    "pickle", "cloudpickle", "dill", "marshal", "shelve", "joblib", "yaml", "urllib", "http",
+    "socket", "ssl", "ftplib", "smtplib", "requests", "httpx", "aiohttp", "webbrowser",
+    "subprocess", "multiprocessing", "ctypes",
+}  # fmt: skip
+NEVER_CALLED = re.compile(r"eval|exec|compile|os\.(system|popen|exec\w+|spawn\w+)|\w+\.read_pickle")
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py")
 CORE = sorted([*CSRC.rglob("*.h"), *CSRC.rglob("*.cc")])
@@ -179,6 +187,41 @@ def test_what_some_systems_lack_is_found():
 def test_only_one_folder_of_the_core_names_what_some_systems_lack(path):
     text = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
     assert path.parent.name == "system" or not SYSTEM_OF_CORE.search(text)
+
+
+def names_of_promises(tree):
+    """Yield what a module would break the promises of SECURITY.md with."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from NEVER_IMPORTED.intersection(one.name.split(".")[0] for one in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from NEVER_IMPORTED.intersection([node.module.split(".")[0]])
+        elif isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            is_unsafe = called == "np.load" and "allow_pickle=False" not in ast.unparse(node)
+            if is_unsafe or NEVER_CALLED.fullmatch(called):
+                yield called
+
+
+def test_no_module_unpickles_files_opens_connections_or_starts_programs():
+    """Dask does all three, for dcsvm.distributed alone; see SECURITY.md."""
+    found = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in PACKAGE.rglob("*.py")
+        for name in names_of_promises(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    assert not found
+    for path in PACKAGE.glob("*.p[yx][dix]"):
+        words = set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+        assert not words & (NEVER_IMPORTED | {"eval", "exec"}), path
+
+
+def test_a_broken_promise_is_found():
+    for line in ("import pickle", "from urllib.request import urlopen", "np.load(file)", "eval(x)",
+                 "os.system(x)", "pandas.read_pickle(x)"):  # fmt: skip
+        assert list(names_of_promises(ast.parse(line))), line
+    for line in ("np.load(file, allow_pickle=False)", "re.compile(x)", "json.loads(x)"):
+        assert not list(names_of_promises(ast.parse(line))), line
 
 
 def test_no_circles():

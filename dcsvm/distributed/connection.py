@@ -228,7 +228,7 @@ def workers_of_this_machine(n_workers: int, threads: int) -> Iterator[Client]:
             n_workers=n_workers,
             threads_per_worker=max(1, threads // n_workers),
             processes=True,
-            dashboard_address=":0",
+            dashboard_address="127.0.0.1:0",  # without the address all networks would reach it
             silence_logs=logging.CRITICAL,
             preload=["dcsvm.distributed.connection"],
         )

@@ -15,6 +15,7 @@ from dcsvm.distributed.connection import (
     threads_of_hosts,
     threads_of_task,
     workers_of_scheduler,
+    workers_of_this_machine,
 )
 from dcsvm.problem.options import OptionError
 from dcsvm.training.memory import plan_worker_memory
@@ -59,6 +60,24 @@ def test_a_scheduler_file_that_is_none_is_an_error(at_once, tmp_path, content, r
         path.write_text(content)
     with pytest.raises(WorkersError, match=reason), workers_of_scheduler(None, str(path)):
         pass
+
+
+def listening():
+    """Return the addresses, with ports, at which this process and its children listen."""
+    psutil = pytest.importorskip("psutil")
+    own = psutil.Process()
+    sockets = [
+        one for process in (own, *own.children(recursive=True))
+        for one in process.net_connections("inet") if one.status == psutil.CONN_LISTEN
+    ]  # fmt: skip
+    return {tuple(one.laddr) for one in sockets}
+
+
+def test_no_other_machine_reaches_the_workers_of_this_one():
+    before = listening()
+    with workers_of_this_machine(1, threads=1):
+        hosts = {host for host, _ in listening() - before}
+    assert hosts == {"127.0.0.1"}
 
 
 def test_a_scheduler_without_workers_is_an_error(at_once):
