@@ -44,7 +44,7 @@ fuzzer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/libclang_rt.
 archer_of = $(wildcard $(shell $(1) -print-runtime-dir 2>/dev/null)/../../../../libarcher.so)
 
 .PHONY: demo build test lint format asan tsan fuzz fuzz-python fuzz-checkpoints soak same-as \
-	faster-than mutants bench docs check warnings dist clean
+	faster-than mutants bench docs check warnings dist wheels clean
 
 demo: $(VENV)/ready  ## set up, install, train and predict, draw a picture
 	@PATH=$(HERE)/$(BIN):"$$PATH" examples/demo.sh
@@ -75,6 +75,14 @@ lint: $(VENV)/ready
 	$(BIN)/python docs/docstrings.py
 	$(BIN)/python tests/core/negative_indices.py dcsvm/*.pyx dcsvm/*.px[di]
 	$(BIN)/clang-format --dry-run -Werror csrc/*/*.cc csrc/*/*.h $(NATIVE_TESTS)
+	$(call schema,github-workflows) .github/workflows/*.yml
+	$(call schema,github-issue-forms) $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+	$(call schema,github-issue-config) .github/ISSUE_TEMPLATE/config.yml
+	$(call schema,readthedocs) .readthedocs.yaml
+	$(call schema,citation-file-format) CITATION.cff
+
+# the schemas are in the program: no network
+schema = $(BIN)/check-jsonschema -q --default-filetype yaml --builtin-schema vendor.$(1)
 
 format: $(VENV)/ready
 	$(BIN)/ruff check -q --fix-only .
@@ -206,6 +214,10 @@ dist: $(VENV)/ready
 	build/dist/venv/bin/python tests/smoke.py
 	build/dist/venv/bin/pip install -q twine
 	build/dist/venv/bin/twine check --strict build/dist/*.whl build/dist/*.tar.gz
+
+# The sdist and, on Linux, wheels for each Python of this machine, each tested without a compiler.
+wheels:
+	packaging/wheels.sh $(TESTS)
 
 clean:
 	rm -rf .venv .venv-* build dist demo *.egg-info dcsvm/*.so dcsvm/*.cpp .pytest_cache .ruff_cache .mypy_cache .hypothesis

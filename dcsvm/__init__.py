@@ -11,7 +11,8 @@
 The packages, lowest layer first; each imports only packages listed above it:
 
     _core, _svmlight   the numerical core and the parser, in csrc/
-    machine            threads, cores and memory of this process
+    system             what only some operating systems have
+    machine            threads and memory of this process
     data               Dataset: rows, labels and weights; input and output files
     kernel             kernel values, clusters, components
     problem            tables of options, dual problems, duplicates, folds

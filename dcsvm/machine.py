@@ -1,4 +1,4 @@
-"""Find how many threads and how much memory this process may use within its cgroup."""
+"""Decide how many threads and how much memory this process may use within its cgroup."""
 
 from __future__ import annotations
 

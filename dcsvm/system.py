@@ -180,7 +180,8 @@ def features() -> Iterator[tuple[str, str]]:
     yield "system", f"{platform.system()} {platform.machine()}"
     yield "Python", platform.python_version()
     yield "libraries", ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
-    installed, missing = [], []
+    installed: list[str] = []
+    missing: list[str] = []
     for extra, package in EXTRAS.items():
         try:
             installed.append(f"{extra} ({package} {version(package)})")

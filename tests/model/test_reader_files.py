@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,6 +27,8 @@ KERNELS = [*kernels_with(0.1, -0.3, 4), *kernels_with(1e-7, 0.1, 4)]
 RBF = Kernel("rbf", 1 / 3)
 VECTORS = "1 1:0.5 3:-1 \n0.5 2:2 \n-1.5 \n"
 LIBSVM_TEXT = svm_train_text(VECTORS)
+# of versions 4 and later of the section of dcsvm
+WRITTEN = Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "model"
 
 
 def rows_of(X, sparse):
@@ -482,3 +485,10 @@ def test_a_link_is_followed_and_the_mode_is_that_of_any_new_file(tmp_path):
 def test_a_folder_that_does_not_exist_is_an_os_error(tmp_path):
     with pytest.raises(OSError, match="No such file"):
         made_model().save(tmp_path / "nowhere" / "a.model")
+
+
+@pytest.mark.parametrize("path", sorted(WRITTEN.iterdir()), ids=lambda path: path.name)
+def test_a_model_of_the_first_release_is_read(path):
+    """Later releases read it, too, as docs/stability.md promises: do not write these files anew."""
+    model = load_model(path)
+    assert model.exact is not None or model.early is not None
