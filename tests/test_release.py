@@ -1,4 +1,4 @@
-"""Test that the files of a release agree: versions, versions of Python, lengths, what is promised."""
+"""Test that the files of a release agree: versions, versions of Python, lengths and promises."""
 
 import re
 from pathlib import Path
