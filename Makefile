@@ -78,6 +78,7 @@ lint: $(VENV)/ready
 	$(call schema,github-workflows) .github/workflows/*.yml
 	$(call schema,github-issue-forms) $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
 	$(call schema,github-issue-config) .github/ISSUE_TEMPLATE/config.yml
+	$(call schema,dependabot) .github/dependabot.yml
 	$(call schema,readthedocs) .readthedocs.yaml
 	$(call schema,citation-file-format) CITATION.cff
 

@@ -10,6 +10,7 @@ import errno
 import mmap
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TextIO
@@ -22,7 +23,8 @@ except ImportError:  # Windows
 HAS_LOCKS = fcntl is not None
 LIBRARIES = ("numpy", "scipy", "click", "tqdm")
 EXTRAS = {  # and the package that each needs
-    "tables": "pyarrow", "sklearn": "scikit-learn", "dask": "distributed", "plot": "matplotlib",
+    "tables": "pyarrow", "sklearn": "scikit-learn", "onnx": "onnx", "dask": "distributed",
+    "plot": "matplotlib",
 }  # fmt: skip
 
 
@@ -178,7 +180,8 @@ def features() -> Iterator[tuple[str, str]]:
     yield "products of bytes", _core.byte_loop_name("product") or "none"
     yield "OpenMP", "yes" if _core.usable_threads(2) > 1 else "no, one thread"
     yield "system", f"{platform.system()} {platform.machine()}"
-    yield "Python", platform.python_version()
+    has_gil = getattr(sys, "_is_gil_enabled", lambda: True)()
+    yield "Python", platform.python_version() + ("" if has_gil else " without the GIL")
     yield "libraries", ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     installed: list[str] = []
     missing: list[str] = []

@@ -63,7 +63,7 @@ def test_the_notes_of_the_release_name_the_extra_that_they_use():
 
 
 def test_the_manual_names_the_version_of_model_files():
-    assert f"has its version, {writer.VERSION}." in text_of("docs/model-file.md")
+    assert f"- `dcsvm_section {writer.VERSION}`: the version" in text_of("docs/model-file.md")
 
 
 def test_workflows_have_few_rights_and_end():
@@ -83,4 +83,4 @@ def test_workflows_have_few_rights_and_end():
 def test_security_names_what_the_code_has():
     text = text_of("SECURITY.md")
     assert "allow_pickle=False" in text
-    assert re.search(r"Version ([\d.]+) or later", text)[1] in text_of("pyproject.toml")
+    assert re.search(r"version ([\d.]+) or later", text)[1] in text_of("pyproject.toml")

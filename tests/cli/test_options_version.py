@@ -5,10 +5,10 @@ from click.testing import CliRunner
 
 import dcsvm
 from dcsvm import system
-from dcsvm.cli import compress, easy, grid, predict, train
+from dcsvm.cli import compress, easy, export, grid, predict, train
 
 
-@pytest.mark.parametrize("command", [train, easy, grid, predict, compress])
+@pytest.mark.parametrize("command", [train, easy, grid, predict, compress, export])
 def test_the_first_line_is_the_command_and_the_version(command):
     done = CliRunner().invoke(command.main, ["--version"])
     assert done.exit_code == 0, done.output
