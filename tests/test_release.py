@@ -1,6 +1,9 @@
 """Test that the files of a release agree: versions, versions of Python, lengths and promises."""
 
 import re
+import shutil
+import subprocess
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -54,6 +57,23 @@ def test_wheels_are_made_for_each_python_that_is_named():
     oldest, newest = named[0], named[-1]
     assert f'requires-python = ">={oldest}"' in text
     assert f'python: ["{oldest}", "{newest}"]' in text_of(".github/workflows/tests.yml")
+
+
+def test_the_sdist_has_all_folders_and_files():
+    """Those of .github are the forge's; setuptools adds its own and the package's."""
+    manifest = text_of("MANIFEST.in")
+    folders = set(re.findall(r"^graft (.*)$", manifest, re.M)) | {"dcsvm", ".github"}
+    patterns = re.search(r"^include (.*)$", manifest, re.M)[1].split()
+    patterns += ["LICENSE", "setup.py", "pyproject.toml", "MANIFEST.in"]
+    if shutil.which("git") is None:
+        pytest.skip("no git")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    for name in listed.stdout.rstrip("\0").split("\0"):
+        folder, slash, _ = name.partition("/")
+        is_there = folder in folders if slash else any(fnmatch(name, one) for one in patterns)
+        assert is_there, name
 
 
 def test_the_notes_of_the_release_name_the_extra_that_they_use():
