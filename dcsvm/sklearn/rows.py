@@ -171,7 +171,7 @@ def checked_data(
     # columns are encoded: scikit-learn checks only their names and y
     if is_table and (takes_gaps or not has_only_numbers(X)):
         y = validate_data(estimator, "no_validation", y)
-        validate_data(estimator, X, y, skip_check_array=True)
+        validate_data(estimator, named(X), y, skip_check_array=True)
         check_consistent_length(X, y)
         return X, y, None
     rows, y = validate_data(
@@ -180,6 +180,7 @@ def checked_data(
         ensure_min_samples=least_rows, **CHECKS,
     )  # fmt: skip
     if is_table:
+        validate_data(estimator, named(X), skip_check_array=True)
         return rows, y, _encoding(X)
     has_encoding = takes_gaps and not sparse.issparse(rows) and not _has_nan(rows)
     return rows, y, _encoding(rows) if has_encoding else None
@@ -200,7 +201,11 @@ def checked_rows(
         check_columns(estimator, X, in_order=is_encoded)
         return X, replace(model, table=encoding) if is_encoded else model
     finite = _finite(X, takes_gaps or has_table or is_table)
-    rows = validate_data(estimator, X, reset=False, ensure_all_finite=finite, **CHECKS)
+    if is_table:
+        validate_data(estimator, named(X), reset=False, skip_check_array=True)
+        rows = check_array(X, ensure_all_finite=finite, estimator=estimator, **CHECKS)
+    else:
+        rows = validate_data(estimator, X, reset=False, ensure_all_finite=finite, **CHECKS)
     if finite is True or has_table or not _has_nan(rows):
         return rows, model
     if encoding is None:
@@ -213,6 +218,27 @@ def needs_encoding(X: Any, encoding: Any) -> bool:
     return encoding is not None and known_frame(X) is not None and not has_only_numbers(X)
 
 
+class _Columns:
+    """The shape of a frame and the names of its columns."""
+
+    def __init__(self, frame: Any):
+        self.shape, self.names = frame.shape, frame.columns
+
+    def __dataframe__(self) -> _Columns:
+        return self
+
+    def column_names(self) -> Any:
+        return self.names
+
+
+def named(frame: Any) -> Any:
+    """Return what scikit-learn finds the names of the columns of a data frame in.
+
+    Before version 1.8 it asks a frame for `__dataframe__`, which polars 2 lacks.
+    """
+    return frame if _get_feature_names(frame) is not None else _Columns(frame)
+
+
 def check_frame_size(estimator: BaseEstimator, X: Any, least_rows: int = 1) -> None:
     """Refuse a frame without columns or with too few rows in scikit-learn's words."""
     if known_frame(X) is not None and (X.shape[0] < least_rows or not X.shape[1]):
@@ -221,6 +247,7 @@ def check_frame_size(estimator: BaseEstimator, X: Any, least_rows: int = 1) -> N
 
 def check_columns(estimator: BaseEstimator, frame: Any, *, in_order: bool) -> None:
     """Check the names of columns, or their number. Raises ValueError."""
+    frame = named(frame)
     names, known = _get_feature_names(frame), getattr(estimator, "feature_names_in_", ())
     if in_order or names is None or sorted(names) != sorted(known):
         validate_data(estimator, frame, reset=False, skip_check_array=True)

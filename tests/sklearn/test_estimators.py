@@ -9,6 +9,7 @@ import pytest
 from reference import labelled_rows
 from scipy import sparse
 from sklearn import svm
+from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris, make_blobs, make_classification, make_regression
 from sklearn.exceptions import ConvergenceWarning
 
@@ -441,5 +442,8 @@ def test_the_attributes_of_a_fitted_estimator_are_listed(kernel):
     """`dir` reads all attributes, also those that only other kernels have."""
     X, y = load_iris(return_X_y=True)
     fitted = SVC(kernel=kernel).fit(X @ X.T if kernel == "precomputed" else X, y)
-    assert ("coef_" in dir(fitted)) == (kernel == "linear")
+    assert hasattr(fitted, "coef_") == (kernel == "linear")
+    # before 1.8, scikit-learn lists attributes that raise AttributeError, too
+    if kernel == "linear" or "__dir__" in vars(BaseEstimator):
+        assert ("coef_" in dir(fitted)) == (kernel == "linear")
     assert "n_support_" in dir(fitted)
