@@ -4,7 +4,7 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <unistd.h>
-#if defined(__APPLE__)
+#if defined(__APPLE__) || defined(__FreeBSD__)
 #include <xlocale.h>
 #endif
 

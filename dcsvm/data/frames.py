@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, time, timedelta, timezone
@@ -21,6 +22,7 @@ from dcsvm.data.columns import (
 from dcsvm.data.files import DataError
 
 INSTALL = "pip install 'dcsvm[tables]'"
+SAFE_PYARROW = (14, 0, 1)
 DROP = "drop the column"
 HINT = f": turn them into numbers or text, or {DROP}"
 
@@ -87,10 +89,21 @@ def frame_of(X: Any, name: str = "X") -> Frame:
     return Frame(name, names, len(X), column)
 
 
+def safe_pyarrow(name: str) -> Any:
+    """Import pyarrow. Raises ImportError, and DataError for an unsafe version (CVE-2023-47248)."""
+    import pyarrow
+
+    version = pyarrow.__version__
+    if tuple(map(int, re.findall(r"\d+", version)[:3])) < SAFE_PYARROW:
+        reason = f"pyarrow {version} may run code that its input contains"
+        raise DataError(f"{name}: {reason}: {INSTALL}")
+    return pyarrow
+
+
 def as_arrow(X: Any, name: str = "X") -> Any:
     """Return a pyarrow.Table of an object with Arrow's C stream. Raises DataError."""
     try:
-        import pyarrow
+        pyarrow = safe_pyarrow(name)
     except ImportError:
         raise DataError(f"{name}: reading Arrow data needs pyarrow: {INSTALL}") from None
     try:

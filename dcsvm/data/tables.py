@@ -35,7 +35,7 @@ from dcsvm.data.columns import (
 )
 from dcsvm.data.dialect import BLANKS, SAMPLE, collapsed, find_dialect, records, table_hint
 from dcsvm.data.files import HEAD, DataError, FileText, as_file, check_room, first_lines, read_text
-from dcsvm.data.frames import frame_of_arrow, without_index
+from dcsvm.data.frames import INSTALL, frame_of_arrow, safe_pyarrow, without_index
 from dcsvm.data.notations import CODE, TRUTH
 from dcsvm.data.reading import Encoded, FileOptions, TableRows, encoding_of
 
@@ -47,7 +47,6 @@ LARGE = 2**24  # bytes of text that show the types of the columns; limit of a li
 INDEX_NAMES = ("", "Unnamed: 0")  # pandas reads the first one as the second one
 LABEL = "label"  # kind of a column whose text, booleans and dates are labels as they are spelled
 DROP = "--drop it"
-INSTALL = "pip install 'dcsvm[tables]'"
 
 
 class TableReader:
@@ -129,12 +128,11 @@ def read_table(path: str, format: str, *, is_head: bool = False) -> Frame:
 def _pyarrow(path: str, format: str) -> Any:
     """Import pyarrow; None if it is missing and the format is text. Raises DataError."""
     try:
-        import pyarrow
+        return safe_pyarrow(path)
     except ImportError:
         if format in ("csv", "tsv"):
             return None
         raise DataError(f"{path}: reading {format} needs pyarrow: {INSTALL}") from None
-    return pyarrow
 
 
 def _arrow_table(source: Any, *, is_head: bool) -> Any:

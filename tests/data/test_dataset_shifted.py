@@ -3,7 +3,6 @@
 import warnings
 
 import numpy as np
-import pandas
 import pytest
 from reference import libsvm_text
 from scipy import sparse
@@ -13,6 +12,8 @@ from dcsvm.data.arrays import Csr
 from dcsvm.data.dataset import Dataset
 from dcsvm.data.rows import Rows, Storage
 from dcsvm.kernel.kernels import TYPES
+
+pandas = pytest.importorskip("pandas")
 
 DISTANCES = ("rbf", "laplacian", "exponential")
 rng = np.random.default_rng(0)

@@ -19,7 +19,9 @@ def test_numbers_round_trip():
 
 def test_numbers_are_short():
     assert floats(np.array([0.0, 0.1, -0.25, 3.0, 1e-5])) == ["0", ".1f", "-.25f", "3", "1e-05f"]
-    large = floats(np.array([2.0**24, 2.0**30]))  # as digits or with an exponent: as NumPy's version
+    large = floats(
+        np.array([2.0**24, 2.0**30])
+    )  # as digits or with an exponent: as NumPy's version
     assert [np.float32(one.rstrip("f")) for one in large] == [2.0**24, 2.0**30]
     assert all(re.fullmatch(r"\d+\.\d+(e\+\d+)?f", one) and len(one) < 15 for one in large)
     assert doubles(np.array([0.1, -3.0, np.nan, np.inf])) == [".1", "-3", "NAN", "HUGE_VAL"]

@@ -3,12 +3,13 @@
 import os
 
 import numpy as np
-import pandas
 import pytest
 
 import dcsvm
 from dcsvm.kernel.kernels import KERNEL_TYPES
 from dcsvm.model.landmarks import most_changed
+
+pandas = pytest.importorskip("pandas")
 
 DISTANCES = [one.name for one in KERNEL_TYPES if one.is_of_distance]
 kernels = pytest.mark.parametrize("kernel", DISTANCES)

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 
 import numpy as np
-import pandas
 import pytest
 import scipy.sparse
 from reference import libsvm_text
@@ -14,6 +13,8 @@ import dcsvm
 from dcsvm import load_model, train
 from dcsvm.data.dataset import Dataset
 from dcsvm.model.reader import ModelError
+
+pandas = pytest.importorskip("pandas")
 
 OPTIONS = {"C": 10.0, "bias": True, "threads": 1}
 

@@ -4,9 +4,9 @@ import pickle
 import warnings
 
 import numpy as np
-import pandas
 import pytest
 
+pandas = pytest.importorskip("pandas")
 pytest.importorskip("sklearn")
 import sklearn.svm  # noqa: E402
 from scipy import sparse  # noqa: E402

@@ -1,12 +1,13 @@
 """Test that every door refuses what it cannot train, in the same words, before the work."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 
 import dcsvm
 from dcsvm.data.dataset import Dataset
+
+pd = pytest.importorskip("pandas")
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 3))
