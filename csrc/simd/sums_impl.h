@@ -37,19 +37,32 @@ static void weighted_sum(const Real* const* rows, const double* weight, std::siz
   }
 }
 
+// Returns a b + c with the rounding of weighted_sum(). Compilers fuse the operations there, but may
+// multiply whole vectors in a loop over numbers (gcc 16 does), which rounds twice.
+DCSVM_INLINE double multiply_add(double a, double b, double c) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  constexpr bool is_fused = true;
+#else
+  constexpr bool is_fused = vector_bytes > 16;  // AVX2 and AVX-512, whose macros clang does not set
+#endif
+  if constexpr (is_fused) return __builtin_fma(a, b, c);
+  return a * b + c;
+}
+
 // Adds values times weights: CSR rows of weights, or one weight per value if indptr is null.
 static void add_in_order(const float* values, const SourceWeights& w, std::size_t n, double* sums) {
   const double* const weight = w.values;
   if (!w.indptr) {
     double total = *sums;
-    for (std::size_t j = 0; j < n; ++j) total += weight[j] * static_cast<double>(values[j]);
+    for (std::size_t j = 0; j < n; ++j)
+      total = multiply_add(weight[j], static_cast<double>(values[j]), total);
     *sums = total;
     return;
   }
   for (std::size_t j = 0; j < n; ++j) {
     const double value = static_cast<double>(values[j]);
     for (std::int64_t at = w.indptr[j]; at < w.indptr[j + 1]; ++at)
-      sums[w.columns[at]] += weight[at] * value;
+      sums[w.columns[at]] = multiply_add(weight[at], value, sums[w.columns[at]]);
   }
 }
 

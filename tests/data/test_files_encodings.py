@@ -161,6 +161,7 @@ def zipped(text):
         (b"a|b\n1|2\n", "the file looks like a table with vertical bars: give --format csv"),
         (b"1 2 3\n4 5 6\n", "the file looks like a table with blanks: give --format csv"),
     ],
+    ids=["zip", "zstd", "parquet", "arrow", "commas", "semicolons", "tabs", "bars", "blanks"],
 )
 def test_other_files_than_libsvm_text_are_named(data, hint, tmp_path):
     (tmp_path / "t").write_bytes(data)
