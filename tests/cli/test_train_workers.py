@@ -22,7 +22,7 @@ def training_set(write_libsvm, wavy):
 def test_workers_of_this_machine_train_the_model_of_one_process(
     training_set, wavy_test, write_libsvm, tmp_path
 ):
-    pytest.importorskip("distributed")
+    pytest.importorskip("dask")
     here, there, report = (tmp_path / name for name in ("here", "there", "report"))
     options = ["-c", 4, "-g", 2]
     assert run(main, "-q", *options, training_set, here).exit_code == 0
@@ -37,7 +37,7 @@ def test_workers_of_this_machine_train_the_model_of_one_process(
 
 
 def test_the_ranges_that_workers_find_are_those_of_one_process(training_set, tmp_path):
-    pytest.importorskip("distributed")
+    pytest.importorskip("dask")
     for name, how in (("here", []), ("there", ["--workers", 1])):
         done = run(main, "-q", "--scale", "auto", *how, training_set, tmp_path / name)
         assert done.exit_code == 0, done.output
@@ -46,7 +46,7 @@ def test_the_ranges_that_workers_find_are_those_of_one_process(training_set, tmp
 
 
 def test_the_line_of_what_is_wrong_is_that_of_the_file(tmp_path):
-    pytest.importorskip("distributed")
+    pytest.importorskip("dask")
     path = tmp_path / "rows"
     path.write_text("1 1:1\n-1 1:2\n1 1:x\n")
     done = run(main, "--workers", 1, path, tmp_path / "model")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("distributed")
+pytest.importorskip("dask")
 
 
 @pytest.fixture(scope="session")

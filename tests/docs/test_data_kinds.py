@@ -162,7 +162,7 @@ def data_of(kind):
 
 @pytest.fixture(scope="module")
 def client():
-    pytest.importorskip("distributed")
+    pytest.importorskip("dask")
     from dcsvm.distributed.connection import workers_of_this_machine
 
     with workers_of_this_machine(1, threads=2) as one:

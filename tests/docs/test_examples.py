@@ -74,7 +74,7 @@ NEEDS = {
     "sklearn": lambda: bool(list(importlib.metadata.distributions(name="scikit-learn"))),
     "onnx": lambda: importlib.util.find_spec("onnxruntime") is not None,
     "skl2onnx": lambda: bool(list(importlib.metadata.distributions(name="skl2onnx"))),
-    "dask": lambda: importlib.util.find_spec("distributed") is not None,
+    "dask": lambda: importlib.util.find_spec("dask") is not None,
     "svm-train": lambda: shutil.which("svm-train") is not None,
     "cc": lambda: shutil.which("cc") is not None,
 }

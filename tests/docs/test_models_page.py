@@ -374,7 +374,7 @@ def by_svm_predict(kind, model, folder, _request):
 
 @pytest.fixture(scope="module")
 def client():
-    pytest.importorskip("distributed")
+    pytest.importorskip("dask")
     from dcsvm.distributed.connection import workers_of_this_machine
 
     with workers_of_this_machine(1, threads=2) as one:
