@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, time, timedelta, timezone
@@ -22,7 +21,8 @@ from dcsvm.data.columns import (
 from dcsvm.data.files import DataError
 
 INSTALL = "pip install 'dcsvm[tables]'"
-SAFE_PYARROW = (14, 0, 1)
+# Before 14.0.1 it ran code of its input (CVE-2023-47248); 14 may hang after an error in a CSV file.
+SAFE_PYARROW = 15
 DROP = "drop the column"
 HINT = f": turn them into numbers or text, or {DROP}"
 
@@ -90,13 +90,13 @@ def frame_of(X: Any, name: str = "X") -> Frame:
 
 
 def safe_pyarrow(name: str) -> Any:
-    """Import pyarrow. Raises ImportError, and DataError for an unsafe version (CVE-2023-47248)."""
+    """Import pyarrow. Raises ImportError, and DataError for a version that is not safe."""
     import pyarrow
 
     version = pyarrow.__version__
-    if tuple(map(int, re.findall(r"\d+", version)[:3])) < SAFE_PYARROW:
-        reason = f"pyarrow {version} may run code that its input contains"
-        raise DataError(f"{name}: {reason}: {INSTALL}")
+    if int(version.split(".")[0]) < SAFE_PYARROW:
+        needed = f"pyarrow {SAFE_PYARROW} or newer, not the unsafe {version}"
+        raise DataError(f"{name}: this needs {needed}: {INSTALL}")
     return pyarrow
 
 
