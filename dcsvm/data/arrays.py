@@ -227,7 +227,10 @@ def as_labels(y: ArrayLike) -> np.ndarray:
 
 def has_label(labels: np.ndarray) -> np.ndarray:
     """Return which labels (n,) are known, bool (n,): neither nan nor an empty text."""
-    return ~np.isnan(labels) if labels.dtype.kind == "f" else labels != ""
+    if labels.dtype.kind == "f":
+        return ~np.isnan(labels)
+    # NumPy before 1.25 compares an array of integers with a text as a whole
+    return labels != "" if labels.dtype.kind in "UO" else np.ones(len(labels), bool)
 
 
 def _labels_of_objects(labels: list[Any]) -> np.ndarray:

@@ -54,8 +54,9 @@ def test_auto_scales_as_a_pipeline(estimator, form, rows):
     ours = clone(estimator).set_params(scale="auto").fit(form(X), y)
     theirs = make_pipeline(MinMaxScaler((-1, 1)), clone(estimator)).fit(X, y)
     assert ours._gamma == pytest.approx(theirs[-1]._gamma, rel=1e-5)
-    np.testing.assert_allclose(values(ours, form(X)), values(theirs, X), atol=1e-3)
-    assert len(np.setxor1d(ours.support_, theirs[-1].support_)) <= 2  # scaled in other roundings
+    # scaled in other roundings
+    np.testing.assert_allclose(values(ours, form(X)), values(theirs, X), atol=2e-3)
+    assert len(np.setxor1d(ours.support_, theirs[-1].support_)) <= 2
     vectors = ours.support_vectors_
     assert sparse.issparse(vectors) is (form is not np.asarray)
     np.testing.assert_array_equal(np.asarray(vectors.todense()) if sparse.issparse(vectors)
