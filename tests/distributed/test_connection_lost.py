@@ -27,13 +27,15 @@ def own_client():
 def running(client):
     """Return the worker processes that Dask restarts, by address.
 
-    Dask does not restart a worker that dies during its start.
+    Dask does not restart a worker that dies during its start, nor one whose nanny is starting.
     """
     there, nannies = client.nthreads(), client.cluster.workers.values()
     return {
         one.worker_address: one.process.pid
         for one in nannies
-        if one.worker_address in there and one.process and one.process.status.name == "running"
+        if one.worker_address in there
+        and one.process
+        and one.process.status.name == one.status.name == "running"
     }
 
 
@@ -46,7 +48,9 @@ class Killer(dcsvm.Progress):
     def begin(self, name, n_rows):
         if name not in self.phases:
             return
+        end = time.monotonic() + 120
         while len(pids := running(self.client)) < 2:
+            assert time.monotonic() < end, "Dask did not restart a killed worker"
             time.sleep(0.1)
         held = self.client.has_what()
         os.kill(pids[max(pids, key=lambda worker: len(held.get(worker, ())))], signal.SIGKILL)
