@@ -19,6 +19,10 @@ constexpr double max_comparisons = 1e9;  // pairs of ones in a row, over all row
 
 constexpr std::size_t scanned_at_once = 256, rows_seen_together = std::size_t{1} << 14;
 
+// Fewer values are scanned by one thread: others take longer to begin, and a time slice if another
+// program has their cores.
+constexpr std::size_t values_for_threads = std::size_t{1} << 15;
+
 // Returns the bits of a float, which compare without a branch, unlike floats with NaN.
 std::uint32_t bits_of(float value) {
   std::uint32_t bits;
@@ -45,14 +49,15 @@ void for_each_value(const Points& points, std::size_t row, const Visit& visit) {
   }
 }
 
-// Calls visit(accumulator, row) for rows first to before last. The rows are cut into fixed parts
+// Calls visit(accumulator, row) for points first to before last. The rows are cut into fixed parts
 // with one accumulator each, so the result does not depend on the number of threads.
 template <class Accumulator, class Visit>
-std::vector<Accumulator> over_rows(std::size_t first, std::size_t last, int n_threads,
-                                   const Accumulator& empty, Visit visit) {
+std::vector<Accumulator> over_rows(const Points& points, std::size_t first, std::size_t last,
+                                   int n_threads, const Accumulator& empty, Visit visit) {
   constexpr std::size_t n_parts = 16;
   std::vector<Accumulator> parts(n_parts, empty);
-  parallel_for({n_threads, n_parts}, [&](std::size_t p) {
+  const bool is_small = (last - first) * points.n_features < values_for_threads;
+  parallel_for({is_small ? 1 : n_threads, n_parts}, [&](std::size_t p) {
     const std::size_t begin = first + (last - first) * p / n_parts,
                       end = first + (last - first) * (p + 1) / n_parts;
     for (std::size_t i = begin; i < end; ++i) visit(parts[p], i);
@@ -87,7 +92,7 @@ void CodeSearch::count(const Points& part, std::size_t begin, std::size_t end, i
   };
   const Seen empty{kinds_, std::vector<std::int64_t>(kinds_.size()), 0};
   const std::vector<Seen> parts =
-      over_rows(begin, end, n_threads, empty, [&](Seen& seen, std::size_t row) {
+      over_rows(part, begin, end, n_threads, empty, [&](Seen& seen, std::size_t row) {
         double ones = 0;
         for_each_value(part, row, [&](std::size_t k, float value) {
           const std::uint8_t kind = value == 1.0f ? binary : other;
@@ -109,17 +114,19 @@ void CodeSearch::count(const Points& part, std::size_t begin, std::size_t end, i
 
 void CodeSearch::compare(const Points& part, std::size_t begin, std::size_t end, int n_threads) {
   const std::size_t d = kinds_.size();
-  over_rows(begin, end, n_threads, std::vector<std::size_t>(), [&](auto& ones, std::size_t row) {
-    ones.clear();
-    for_each_value(part, row, [&](std::size_t b, float) {
-      if (kinds_[b] != binary) return;
-      for (const std::size_t a : ones) {
-        std::atomic<bool>& entry = together_[std::min(a, b) * d + std::max(a, b)];
-        if (!entry.load(std::memory_order_relaxed)) entry.store(true, std::memory_order_relaxed);
-      }
-      ones.push_back(b);
-    });
-  });
+  over_rows(part, begin, end, n_threads, std::vector<std::size_t>(),
+            [&](auto& ones, std::size_t row) {
+              ones.clear();
+              for_each_value(part, row, [&](std::size_t b, float) {
+                if (kinds_[b] != binary) return;
+                for (const std::size_t a : ones) {
+                  std::atomic<bool>& entry = together_[std::min(a, b) * d + std::max(a, b)];
+                  if (!entry.load(std::memory_order_relaxed))
+                    entry.store(true, std::memory_order_relaxed);
+                }
+                ones.push_back(b);
+              });
+            });
 }
 
 bool CodeSearch::fits(const std::vector<std::int32_t>& code, std::int32_t column) const {
