@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 
-from dcsvm.selection import search  # noqa: E402
+from dcsvm.selection import search, trials  # noqa: E402
 from dcsvm.sklearn import AutoSVC, AutoSVR  # noqa: E402
 
 LIMIT = 20.0  # seconds, which a search of these few rows does not need: fits are repeatable
@@ -31,8 +31,8 @@ def reasons_to_fail(_estimator):
 )
 def test_every_check_of_an_estimator_passes(estimator, check, monkeypatch):
     """Of estimators: that the search goes through all of its steps here would take minutes."""
-    monkeypatch.setattr(search, "N_DIVISIONS", 2)
-    monkeypatch.setattr(search, "MAX_ROUNDS", 1)
+    monkeypatch.setattr(trials, "N_FOLDS", 2)
+    monkeypatch.setattr(search, "MAX_REPEATED", 2)
     check(estimator)
 
 
