@@ -23,9 +23,11 @@ if "mix_stderr" in signature(CliRunner).parameters:  # before Click 8.2 stderr i
 
 @pytest.fixture(autouse=True)
 def short_search(monkeypatch):
-    """Shorten the last steps of `dcsvm.easy`, which use the time that is left."""
-    for name, value in {"MAX_ROUNDS": 1, "N_AGAIN": 4, "N_NEAR": 4, "N_DIVISIONS": 2}.items():
+    """Shorten the search of `dcsvm.easy`, which would use the time that is left, and its folds."""
+    short = {"MAX_ROUNDS": 1, "N_AGAIN": 4, "N_NEAR": 4, "N_DIVISIONS": 2, "MAX_REPEATED": 2}
+    for name, value in short.items():
         monkeypatch.setattr(f"dcsvm.selection.search.{name}", value)
+    monkeypatch.setattr("dcsvm.selection.trials.N_FOLDS", 2)
 
 
 @pytest.fixture(scope="session")
