@@ -60,7 +60,7 @@ def commands() -> None:
     run("compress", "-q", "--rows", "train", "both.model", "small.model", "--vectors", "40")
     check(accuracy_of(run("predict", "test", "small.model", "out")), "compressed")
     run("export", "-q", "small.model", "small.c")
-    run("easy", "-q", "--time-limit", "20", "train", "test")
+    run("easy", "-q", "--time-limit", "5", "train", "test")
     assert run("train", "--help").startswith("Usage: dcsvm-train")
 
 
@@ -82,7 +82,7 @@ def python() -> None:
     for svm_type in ("epsilon_svr", "nu_svr", "one_class"):
         dcsvm.train(X, None if svm_type == "one_class" else target, svm_type=svm_type, gamma=1)
     assert dcsvm.grid_search(X, y, Cs=[1, 10], gammas=[1, 4]).best_loss < 0.05
-    check(np.mean(dcsvm.easy(X, y, time_limit=20).predict(X) == y), "easy")
+    check(np.mean(dcsvm.easy(X, y, time_limit=5).predict(X) == y), "easy")
     assert dcsvm.train.__doc__ is None or "levels" in dcsvm.train.__doc__  # None with -OO
 
 
@@ -95,9 +95,9 @@ def estimators() -> None:
     import dcsvm.sklearn as wing
 
     X, y = made_rows(600)
-    for model in (wing.SVC(), wing.NuSVC(nu=0.2), wing.SVCCV(), wing.AutoSVC(time_limit=20)):
+    for model in (wing.SVC(), wing.NuSVC(nu=0.2), wing.SVCCV(), wing.AutoSVC(time_limit=5)):
         check(make_pipeline(StandardScaler(), model).fit(X, y).score(X, y), type(model).__name__)
-    for model in (wing.SVR(), wing.NuSVR(), wing.SVRCV(), wing.AutoSVR(time_limit=20)):
+    for model in (wing.SVR(), wing.NuSVR(), wing.SVRCV(), wing.AutoSVR(time_limit=5)):
         check(model.fit(X, X[:, 0]).score(X, X[:, 0]), type(model).__name__)
     assert set(wing.OneClassSVM(nu=0.1).fit_predict(X)) == {-1, 1}
     check(GridSearchCV(wing.SVC(), {"C": [1, 10]}, cv=3).fit(X, y).best_score_, "GridSearchCV")

@@ -51,7 +51,7 @@ TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.M | re.S)
 BLOCK = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.M | re.S)
 # needs no shell
 KEEPS_ORDER = "output_bytes" in inspect.signature(Result).parameters
-SIMPLE = re.compile(r"^dcsvm-(train|grid|predict|compress|export) [^|&;<>()$`\n]*$")
+SIMPLE = re.compile(r"^dcsvm-(train|easy|grid|predict|compress|export) [^|&;<>()$`\n]*$")
 NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?")
 CHOSEN = re.compile(r"(?<=best: ).*(?=: )")  # the setting that a search found
 
