@@ -19,9 +19,9 @@ constexpr double max_comparisons = 1e9;  // pairs of ones in a row, over all row
 
 constexpr std::size_t scanned_at_once = 256, rows_seen_together = std::size_t{1} << 14;
 
-// Fewer values are scanned by one thread: others take longer to begin, and a time slice if another
-// program has their cores.
-constexpr std::size_t values_for_threads = std::size_t{1} << 15;
+// Values that a thread scans at once. For fewer, another thread takes longer to begin than to scan,
+// and a time slice if another program has its core.
+constexpr std::size_t values_at_once = std::size_t{1} << 14;
 
 // Returns the bits of a float, which compare without a branch, unlike floats with NaN.
 std::uint32_t bits_of(float value) {
@@ -56,8 +56,9 @@ std::vector<Accumulator> over_rows(const Points& points, std::size_t first, std:
                                    int n_threads, const Accumulator& empty, Visit visit) {
   constexpr std::size_t n_parts = 16;
   std::vector<Accumulator> parts(n_parts, empty);
-  const bool is_small = (last - first) * points.n_features < values_for_threads;
-  parallel_for({is_small ? 1 : n_threads, n_parts}, [&](std::size_t p) {
+  const std::size_t values_of_part = (last - first) * points.n_features / n_parts;
+  const std::size_t parts_at_once = 1 + values_at_once / (values_of_part + 1);
+  parallel_for({n_threads, n_parts, parts_at_once}, [&](std::size_t p) {
     const std::size_t begin = first + (last - first) * p / n_parts,
                       end = first + (last - first) * (p + 1) / n_parts;
     for (std::size_t i = begin; i < end; ++i) visit(parts[p], i);

@@ -27,15 +27,13 @@ def own_client():
 def running(client):
     """Return the worker processes that Dask restarts, by address.
 
-    Dask does not restart a worker that dies during its start, nor one whose nanny is starting.
+    Dask does not restart a worker that dies during its start.
     """
     there, nannies = client.nthreads(), client.cluster.workers.values()
     return {
         one.worker_address: one.process.pid
         for one in nannies
-        if one.worker_address in there
-        and one.process
-        and one.process.status.name == one.status.name == "running"
+        if one.worker_address in there and one.process and one.process.status.name == "running"
     }
 
 
